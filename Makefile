@@ -1,0 +1,113 @@
+# The one front door. `make` alone lists what there is.
+# Paths are relative, so that a checkout in a folder with a space in its name works.
+
+PYTHON ?= python3
+ARGS ?=
+UV_VERSION := 0.13.9
+
+PY := .venv/bin/python
+READY := .venv/.installed
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@echo
+	@echo '  ARGS="..." is handed on, e.g. make test ARGS="-k cancel"; PYTHON=python3.12 picks a Python.'
+
+# --- Run it ------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: $(READY) ## See one Payment go from start to end over real HTTP
+	@.venv/bin/payments demo $(ARGS)
+
+.PHONY: test
+test: $(READY) ## Run the tests
+	@$(PY) -m pytest $(ARGS)
+
+# --- Check it ----------------------------------------------------------------------------------
+
+.PHONY: check
+check: format-check lint types tidy docs-check coverage ## Everything that CI runs, cheap ones first
+
+.PHONY: format
+format: $(READY) ## Format the code and repair what lint can repair
+	@$(PY) -m ruff check --fix-only --quiet .
+	@$(PY) -m ruff format .
+
+.PHONY: format-check
+format-check: $(READY)
+	@$(PY) -m ruff format --check .
+
+.PHONY: lint
+lint: $(READY) ## Lint the code
+	@$(PY) -m ruff check .
+
+.PHONY: types
+types: $(READY) ## Check the types of both packages, and of the scripts
+	@$(PY) -m mypy
+	@$(PY) -m mypy docs/generate.py tests/coverage_gate.py
+
+.PHONY: tidy
+tidy: $(READY) ## Check import directions, names, sizes and words
+	@$(PY) -m pytest -q tests/test_tidy.py
+
+# `coverage erase` first: figures of an earlier run must not flatter this one.
+.PHONY: coverage
+coverage: $(READY) ## Run the tests, and hold the branch coverage that was promised
+	@$(PY) -m coverage erase
+	@$(PY) -m coverage run -m pytest $(ARGS)
+	@$(PY) -m coverage combine --quiet
+	@mkdir -p build
+	@$(PY) -m coverage json --quiet
+	@$(PY) tests/coverage_gate.py build/coverage.json
+
+.PHONY: docs
+docs: $(READY) ## Write docs/reference from the code and build the pages into build/docs
+	@$(PY) -m docs.generate
+	@$(MAKE) --no-print-directory pages
+
+.PHONY: docs-check
+docs-check: $(READY)
+	@$(PY) -m docs.generate --check
+	@$(MAKE) --no-print-directory pages
+
+.PHONY: pages
+pages: $(READY)
+	@$(PY) -m sphinx --fail-on-warning --keep-going -q docs build/docs
+	@echo "Pages: build/docs/index.html"
+
+# --- Measure it --------------------------------------------------------------------------------
+
+.PHONY: bench
+bench: $(READY) ## Measure the pipeline beside a bare script with the same durability
+	@$(PY) benchmarks/pipeline.py $(ARGS)
+
+.PHONY: soak
+soak: $(READY) ## Run the tests marked `soak`, which take minutes to hours
+	@$(PY) -m pytest -m soak --timeout 0 $(ARGS)
+
+# --- Set it up ---------------------------------------------------------------------------------
+
+.PHONY: constraints
+constraints: $(READY) ## Pin the dependencies again; ARGS="--upgrade" takes newer ones
+	@$(PY) -m uv pip compile pyproject.toml --quiet --python-version 3.11 \
+		--all-extras --group dev --no-header --no-emit-index-url \
+		--output-file constraints.txt $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what the targets made, .venv too; sandbox data stays
+	@rm -rf .venv build dist .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# `--python` is named because an active environment would otherwise receive the packages.
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "payments-core needs Python 3.11 or newer, and '$(PYTHON)' was not found; say make PYTHON=/path/to/python3." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "payments-core needs Python 3.11 or newer, and $(PYTHON) is %d.%d; say make PYTHON=python3.11, for example." % sys.version_info[:2])'
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@echo "Installing the pinned dependencies into .venv"
+	@$(PY) -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(PY) -m uv pip install --quiet --python $(PY) -r constraints.txt
+	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,27 @@
+"""A client session as it is stored; its tokens are sealed, so none is kept."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Record
+
+
+@attrs.frozen(kw_only=True)
+class ClientSession(Record):
+    """Access to one account, made by one key, until `expires_at` or its revocation."""
+
+    collection: ClassVar[Collection] = Collection("client_sessions")
+
+    account_id: str
+    issuer_key_id: str
+    permissions: tuple[str, ...]
+    api_version: str
+    created_at: Instant
+    exchange_expires_at: Instant
+    expires_at: Instant
+    exchanged_at: Instant | None = None
+    revoked_at: Instant | None = None

@@ -1,0 +1,83 @@
+"""Where time comes from: the one module that reads the system's clock.
+
+An instant is an integer: milliseconds since the Unix epoch, UTC.
+Integers compare, sort and store exactly; they become ISO 8601 text only at the edge (`iso`).
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+Instant = int
+"""Milliseconds since 1970-01-01T00:00:00Z."""
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+class Clock(Protocol):
+    """The time that stamps every record; a sandbox may run ahead of the real one."""
+
+    def now(self) -> Instant:
+        """The present instant. It may repeat, and may step back when the system's clock does."""
+
+    def real(self) -> Instant:
+        """The real present, also under an advanced sandbox: what receivers compare theirs with."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> Instant:
+        return time.time_ns() // 1_000_000
+
+    def real(self) -> Instant:
+        return self.now()
+
+
+class FixedClock:
+    """A clock for tests, which moves only when told to."""
+
+    def __init__(self, now: Instant = 1_790_000_000_000) -> None:
+        self._now = now
+
+    def now(self) -> Instant:
+        return self._now
+
+    def real(self) -> Instant:
+        return self._now
+
+    def advance(self, seconds: float) -> Instant:
+        """Move the clock by `seconds` and return the new instant."""
+        self._now += int(seconds * SECOND)
+        return self._now
+
+
+def iso(instant: Instant) -> str:
+    """An instant as ISO 8601 UTC with milliseconds and `Z` (contract §1)."""
+    whole, milliseconds = divmod(instant, SECOND)
+    moment = datetime.fromtimestamp(whole, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
+
+
+def iso_or_none(instant: Instant | None) -> str | None:
+    """`iso`, for a moment that may not have come."""
+    return None if instant is None else iso(instant)
+
+
+def parse_iso(text: str) -> Instant:
+    """The instant that an ISO 8601 text with a zone names; ValueError where it names none."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("the time needs a zone, such as Z")
+    seconds = moment.replace(microsecond=0).timestamp()
+    return int(seconds) * SECOND + moment.microsecond // 1_000
+
+
+def utc_day(instant: Instant) -> str:
+    """The UTC day of an instant as `YYYY-MM-DD`: the period of a daily limit."""
+    return iso(instant)[:10]

@@ -1,0 +1,1 @@
+"""Who may do what: secrets and their digests, sealed tokens, the key ring, authorization."""

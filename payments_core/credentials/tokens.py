@@ -1,0 +1,99 @@
+"""Sealed tokens: what a browser carries. They hold their environment, unreadable and unchangeable.
+
+A token is `prefix` + URL-safe base64 of a sealed JSON claim. The prefix is authenticated, so one
+kind of token never passes for another. Checking goes: authentic, right kind; then the caller
+checks consumed or revoked, and expiry last.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+import attrs
+import msgspec
+
+from payments_core.clock import Instant
+from payments_core.credentials.keyring import KeyRing, SealBroken
+
+CLIENT_SESSION = "cst_"
+ACCESS = "cat_"
+_PAYMENT_SECRET_INFIX = "_secret_"
+_SAFE = re.compile(r"[A-Za-z0-9_-]+")
+_MAX_TOKEN = 1_000
+
+
+class TokenInvalid(Exception):
+    """Malformed, forged, or of another kind; which of them is not said."""
+
+
+@attrs.frozen
+class Claims:
+    """What a token says: its environment, its subject, the version it is bound to, its end."""
+
+    environment_id: str
+    subject: str
+    api_version: str
+    expires_at: Instant
+
+
+class Tokens:
+    """Makes and reads sealed tokens."""
+
+    def __init__(self, key_ring: KeyRing) -> None:
+        self._key_ring = key_ring
+
+    def mint(self, prefix: str, claims: Claims) -> str:
+        """A token of the kind that `prefix` names."""
+        return prefix + _text(self._key_ring.seal("token", prefix, _pack(claims)))
+
+    def read(self, prefix: str, token: str) -> Claims:
+        """The claims of an authentic token of that kind, expired or not. Raises TokenInvalid."""
+        if not token.startswith(prefix):
+            raise TokenInvalid
+        return self._open(prefix, token.removeprefix(prefix))
+
+    def payment_secret(self, claims: Claims) -> str:
+        """`<paymentId>_secret_...`: the same text for the same Payment under the same key."""
+        head = claims.subject + _PAYMENT_SECRET_INFIX
+        return head + _text(self._key_ring.seal_repeatably("token", head, _pack(claims)))
+
+    def read_payment_secret(self, secret: str) -> Claims:
+        """The claims of a Payment client secret. Raises TokenInvalid."""
+        payment_id, infix, rest = secret.partition(_PAYMENT_SECRET_INFIX)
+        claims = self._open(payment_id + infix, rest)
+        if claims.subject != payment_id:
+            raise TokenInvalid
+        return claims
+
+    def _open(self, context: str, text: str) -> Claims:
+        try:
+            packed = self._key_ring.open("token", context, _bytes(text))
+            return _unpack(packed)
+        except (SealBroken, msgspec.MsgspecError):
+            raise TokenInvalid from None
+
+
+def _pack(claims: Claims) -> bytes:
+    return msgspec.json.encode(attrs.astuple(claims))
+
+
+def _unpack(packed: bytes) -> Claims:
+    return Claims(*msgspec.json.decode(packed, type=tuple[str, str, str, int]))
+
+
+def _text(sealed: bytes) -> str:
+    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+
+
+def _bytes(text: str) -> bytes:
+    if len(text) > _MAX_TOKEN or not _SAFE.fullmatch(text):
+        raise TokenInvalid
+    try:
+        sealed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except binascii.Error:
+        raise TokenInvalid from None
+    if _text(sealed) != text:  # spare bits of the last character: a second text for one token
+        raise TokenInvalid
+    return sealed

@@ -1,0 +1,344 @@
+"""Decisions, and the one function that commits them.
+
+An operation reads inside a transaction, decides, and returns a Decision: a value that says which
+records to insert, replace or delete, which events happened and which jobs follow. `Ledger.commit`
+writes it, with its events, its jobs and the idempotent answer, in one transaction or not at all.
+Nothing else in the library writes business records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from payments_core.clock import Clock, Instant
+from payments_core.credentials.keyring import KeyRing
+from payments_core.errors import PaymentsError, Unavailable
+from payments_core.events import Event, Happening
+from payments_core.idempotency.record import Idempotent, StoredAnswer
+from payments_core.identifiers import Identifiers
+from payments_core.jobs.record import FOREVER, Job
+from payments_core.storage.port import (
+    Claimed,
+    CommitUnknown,
+    Storage,
+    StorageUnavailable,
+    Transaction,
+    UniqueConflict,
+    VersionConflict,
+)
+from payments_core.storage.records import Record
+
+T = TypeVar("T")
+
+ATTEMPTS = 12
+"""How often a commit runs again after losing a race, before it says `unavailable`."""
+
+FAN_OUT = "webhooks.fan_out"
+
+
+class Permit(Protocol):
+    """In whose name a decision is committed."""
+
+    @property
+    def partition(self) -> str:
+        """The environment's id."""
+
+    @property
+    def mode(self) -> str:
+        """The mode that the environment's queues begin with."""
+
+    def confirm(self, tx: Transaction) -> None:
+        """Hold what the permit rests on; raise a PaymentsError if it no longer stands."""
+
+
+@attrs.frozen
+class Scope:
+    """The service's own permit: what a worker does in an environment."""
+
+    partition: str
+    mode: str
+
+    def confirm(self, tx: Transaction) -> None:
+        """It rests on nothing that could be revoked."""
+
+
+@attrs.frozen
+class Follow:
+    """A job as a decision states it; `queue` is given without its mode."""
+
+    queue: str
+    kind: str
+    lane: str
+    due_at: Instant
+    subject: str
+    arguments: Mapping[str, str] = attrs.field(factory=dict)
+    ordinal: int = 0
+
+
+@attrs.frozen
+class Decision(Generic[T]):
+    """What shall be true after the commit, and the result for the caller.
+
+    `holds` are records relied on and left unchanged. `refusals` says which error a taken unique
+    key means. Under a claimed job, `again_at` keeps the job for later and FOREVER parks it;
+    None ends it.
+    """
+
+    result: T
+    holds: tuple[Record, ...] = ()
+    inserts: tuple[Record, ...] = ()
+    replaces: tuple[Record, ...] = ()
+    deletes: tuple[Record, ...] = ()
+    events: tuple[Happening, ...] = ()
+    jobs: tuple[Follow, ...] = ()
+    refusals: Mapping[str, PaymentsError] = attrs.field(factory=dict)
+    again_at: Instant | None = None
+
+    def joined(self, *others: Decision[Any]) -> Decision[T]:
+        """This decision with the records, events and jobs of others, committed together."""
+        parts = (self, *others)
+        return attrs.evolve(
+            self,
+            holds=tuple(item for part in parts for item in part.holds),
+            inserts=tuple(item for part in parts for item in part.inserts),
+            replaces=tuple(item for part in parts for item in part.replaces),
+            deletes=tuple(item for part in parts for item in part.deletes),
+            events=tuple(item for part in parts for item in part.events),
+            jobs=tuple(item for part in parts for item in part.jobs),
+        )
+
+
+class LeaseLost(Exception):
+    """Another worker has claimed the job since, or finished it. Its outcome stands; drop ours."""
+
+
+class Draw:
+    """Ids for one operation: when its work runs again, it draws the same ids in the same order.
+
+    A row that the transaction inserts can then be looked up after a COMMIT whose answer was lost.
+    """
+
+    def __init__(self, identifiers: Identifiers) -> None:
+        self._identifiers = identifiers
+        self._drawn: dict[tuple[str, int], str] = {}
+        self._counts: dict[str, int] = {}
+
+    def rewind(self) -> None:
+        """Begin again with the first id."""
+        self._counts = {}
+
+    def id(self, prefix: str) -> str:
+        """The next id of that kind."""
+        count = self._counts.get(prefix, 0)
+        self._counts[prefix] = count + 1
+        if (prefix, count) not in self._drawn:
+            self._drawn[prefix, count] = self._identifiers.new(prefix)
+        return self._drawn[prefix, count]
+
+
+Decide = Callable[[Transaction, Draw], Decision[T]]
+
+
+@attrs.define
+class _Outcome(Generic[T]):
+    """What the last run of the work would have committed."""
+
+    decision: Decision[T] | None = None
+    witness: Record | None = None
+
+
+class Ledger:
+    """Commits decisions."""
+
+    def __init__(
+        self, storage: Storage, clock: Clock, identifiers: Identifiers, key_ring: KeyRing
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._identifiers = identifiers
+        self._key_ring = key_ring
+
+    def commit(
+        self,
+        permit: Permit,
+        decide: Decide[T],
+        *,
+        idempotent: Idempotent | None = None,
+        claimed: Claimed | None = None,
+    ) -> T:
+        """Run `decide` in a transaction and write what it decides; return its result.
+
+        `decide` does no I/O of its own and may run several times. Under `claimed`, the job ends
+        (or is put off) in the same transaction, and LeaseLost is raised where it is no longer
+        ours. With `idempotent`, the rendered answer is stored last, and AlreadyAnswered is raised
+        where the request has been answered before. Raises what `decide` raises, and Unavailable.
+        """
+        draw = Draw(self._identifiers)
+        outcome: _Outcome[T] = _Outcome()
+
+        def work(tx: Transaction) -> None:
+            draw.rewind()
+            permit.confirm(tx)
+            job = _leased(tx, claimed) if claimed else None
+            _forget_expired(tx, idempotent, self._clock.now())
+            decision = decide(tx, draw)
+            outcome.decision, outcome.witness = decision, None
+            self._write(tx, permit, decision, draw, job, idempotent, outcome)
+
+        doubtful = False
+        for _ in range(ATTEMPTS):
+            try:
+                self._storage.transact(permit.partition, work)
+                return self._settled(outcome)
+            except CommitUnknown:
+                doubtful = True
+                if self._happened(permit, outcome, claimed):
+                    return self._settled(outcome)
+            except VersionConflict:
+                continue
+            except StorageUnavailable as error:
+                raise Unavailable() from error
+            except (UniqueConflict, PaymentsError, LeaseLost) as error:
+                if doubtful and self._happened(permit, outcome, claimed):
+                    return self._settled(outcome)
+                self._replay(permit, idempotent)
+                refusal = _refusal(outcome, error)
+                if refusal is not None:
+                    raise refusal from error
+        raise Unavailable()
+
+    def replay(self, permit: Permit, idempotent: Idempotent) -> None:
+        """Raise AlreadyAnswered if the request was answered before, IdempotencyConflict if its
+        key was used for another one; return if it is new."""
+        self._replay(permit, idempotent)
+
+    def _write(
+        self,
+        tx: Transaction,
+        permit: Permit,
+        decision: Decision[T],
+        draw: Draw,
+        job: Job | None,
+        idempotent: Idempotent | None,
+        outcome: _Outcome[T],
+    ) -> None:
+        now = self._clock.now()
+        for record in decision.holds:
+            tx.hold(record)
+        inserts = [*decision.inserts]
+        for happening in decision.events:
+            event = _event(happening, draw.id("evt"), now)
+            inserts += [event, _job(permit, _fan_out(permit, event, now), draw.id("job"))]
+        inserts += [_job(permit, follow, draw.id("job")) for follow in decision.jobs]
+        for record in decision.replaces:
+            tx.replace(record)
+        for record in decision.deletes:
+            tx.delete(record)
+        for record in inserts:
+            tx.insert(record)
+        if job is not None:
+            _finish(tx, job, decision.again_at)
+        if idempotent is not None:
+            answer = idempotent.stored(decision.result, now, self._key_ring)
+            inserts.append(answer)
+            tx.insert(answer)
+        outcome.witness = inserts[-1] if inserts else None
+
+    def _happened(self, permit: Permit, outcome: _Outcome[T], claimed: Claimed | None) -> bool:
+        """Whether the transaction whose COMMIT went unanswered took place.
+
+        The witness is a row that only this transaction inserts. Without one, a finished job is
+        its own witness: its claim counter or its version moved on, and only its holder moves it.
+        """
+        witness = outcome.witness
+        if witness is not None:
+            found = self._storage.read(
+                permit.partition, lambda snapshot: snapshot.get(type(witness), witness.id)
+            )
+            if isinstance(witness, StoredAnswer) and isinstance(found, StoredAnswer):
+                return found.sealed_body == witness.sealed_body
+            return found is not None
+        if claimed is not None:
+            job = self._storage.read(
+                permit.partition, lambda snapshot: snapshot.get(Job, claimed.job.id)
+            )
+            return job is None or job.version != claimed.job.version
+        return False
+
+    def _settled(self, outcome: _Outcome[T]) -> T:
+        assert outcome.decision is not None
+        return outcome.decision.result
+
+    def _replay(self, permit: Permit, idempotent: Idempotent | None) -> None:
+        if idempotent is None:
+            return
+        stored = self._storage.read(
+            permit.partition, lambda snapshot: snapshot.get(StoredAnswer, idempotent.id)
+        )
+        if stored is not None and stored.expires_at > self._clock.now():
+            raise idempotent.replay(stored, self._key_ring)
+
+
+def _refusal(outcome: _Outcome[T], error: Exception) -> Exception | None:
+    """What to tell the caller; None where trying again may yet succeed."""
+    if not isinstance(error, UniqueConflict):
+        return error
+    decision = outcome.decision
+    return decision.refusals.get(error.unique) if decision else None
+
+
+def _leased(tx: Transaction, claimed: Claimed) -> Job:
+    job = tx.get(Job, claimed.job.id, for_update=True)
+    if job is None or job.claims != claimed.job.claims or job.version != claimed.job.version:
+        raise LeaseLost(claimed.job.id)
+    return job
+
+
+def _finish(tx: Transaction, job: Job, again_at: Instant | None) -> None:
+    if again_at is None:
+        tx.delete(job)
+    elif again_at == FOREVER:
+        tx.replace(attrs.evolve(job, lease_until=FOREVER))
+    else:
+        # The work got somewhere, so the count towards parking starts again.
+        tx.replace(attrs.evolve(job, due_at=again_at, lease_until=0, claims=0))
+
+
+def _forget_expired(tx: Transaction, idempotent: Idempotent | None, now: Instant) -> None:
+    if idempotent is None:
+        return
+    stored = tx.get(StoredAnswer, idempotent.id)
+    if stored is not None and stored.expires_at <= now:
+        tx.delete(stored)
+
+
+def _event(happening: Happening, id: str, now: Instant) -> Event:
+    return Event(
+        id=id,
+        name=happening.name,
+        api_version=happening.api_version,
+        created_at=now,
+        payload=happening.payload,
+        account_id=happening.account_id,
+        external_user_id=happening.external_user_id,
+    )
+
+
+def _fan_out(permit: Permit, event: Event, now: Instant) -> Follow:
+    return Follow("webhooks", FAN_OUT, f"events:{permit.partition}", now, event.id)
+
+
+def _job(permit: Permit, follow: Follow, id: str) -> Job:
+    return Job(
+        id=id,
+        queue=f"{permit.mode}.{follow.queue}",
+        lane=follow.lane,
+        kind=follow.kind,
+        due_at=follow.due_at,
+        subject=follow.subject,
+        arguments=follow.arguments,
+        ordinal=follow.ordinal,
+    )

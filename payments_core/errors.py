@@ -1,0 +1,464 @@
+"""What can go wrong, by whose fault it is (contract §3).
+
+The class says whose fault it is, `code` is the word on the wire, the fields hold the facts.
+`sentence` makes the message from them, and their camel-case names are the `details`.
+HTTP statuses live in `payments_core_http.errors` alone.
+No error carries a secret: its text may end up in a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from payments_core.clock import Instant, iso
+
+
+@attrs.frozen
+class FieldError:
+    """One fault of an input, by the path of the field, such as `wallets[0].address`."""
+
+    path: str
+    message: str
+
+
+@attrs.frozen
+class PaymentsError(Exception):
+    """The root of every error that a caller may meet."""
+
+    code: ClassVar[str]
+    sentence: ClassVar[str]
+
+    @property
+    def message(self) -> str:
+        """One sentence for the caller: what is wrong and, where it can be said, the remedy."""
+        return self.sentence.format_map(
+            {name: _text(name, value) for name, value in self._facts().items()}
+        )
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """The facts for programs, as JSON values."""
+        return {_camel(name): _json(name, value) for name, value in self._facts().items()}
+
+    def _facts(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def _json(name: str, value: Any) -> Any:
+    if name.endswith("_at"):
+        return iso(value)
+    if name.endswith("_atomic"):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _text(name: str, value: Any) -> str:
+    shown = _json(name, value)
+    return ", ".join(map(str, shown)) if isinstance(shown, list) else str(shown)
+
+
+class BadInput(PaymentsError):
+    """The request is not well formed; nothing was looked up."""
+
+
+class Unauthenticated(PaymentsError):
+    """No credential, or one that proves nothing."""
+
+
+class Forbidden(PaymentsError):
+    """A good credential that may not do this."""
+
+
+class Missing(PaymentsError):
+    """There is no such thing here, or it is not the caller's."""
+
+
+class Contradiction(PaymentsError):
+    """It contradicts what has already happened."""
+
+
+class Unprocessable(PaymentsError):
+    """Well formed and allowed, and still impossible."""
+
+
+class DependencyTrouble(PaymentsError):
+    """Something outside did not answer; nothing was changed."""
+
+
+class TooMany(PaymentsError):
+    """A limit was reached."""
+
+
+class Outage(PaymentsError):
+    """The service cannot answer now."""
+
+
+# Bad input
+
+
+@attrs.frozen
+class ValidationFailed(BadInput):
+    """One or more fields are wrong; all of them are named at once."""
+
+    code = "validation_error"
+    fields: tuple[FieldError, ...]
+
+    @classmethod
+    def at(cls, path: str, message: str) -> ValidationFailed:
+        """The error of a single field."""
+        return cls((FieldError(path, message),))
+
+    @property
+    def message(self) -> str:
+        first = self.fields[0]
+        more = f" (and {len(self.fields) - 1} more)" if len(self.fields) > 1 else ""
+        return f"{first.path or 'body'} {first.message}{more}."
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        return {"fields": [attrs.asdict(field) for field in self.fields]}
+
+
+@attrs.frozen
+class InvalidJson(BadInput):
+    """The body is not the JSON that we read (RFC 8259, duplicate keys refused)."""
+
+    code = "invalid_json"
+    sentence = "The body is not valid JSON: {reason}."
+    reason: str
+
+
+@attrs.frozen
+class IdempotencyKeyRequired(BadInput):
+    """This call moves money and cannot be retried safely without a key."""
+
+    code = "idempotency_key_required"
+    sentence = "This request needs an Idempotency-Key header of 1 to 256 printable characters."
+
+
+@attrs.frozen
+class UnsupportedVersion(BadInput):
+    """No such dated contract in this deployment."""
+
+    code = "unsupported_version"
+    sentence = "Service-Version must be one of {supported_api_versions}."
+    supported_api_versions: tuple[str, ...]
+
+
+@attrs.frozen
+class VersionMismatch(BadInput):
+    """A supported version, but not the one that this environment or token is bound to."""
+
+    code = "version_mismatch"
+    sentence = "This credential is bound to version {api_version}; send that, or no version."
+    api_version: str
+
+
+# Who asks
+
+
+@attrs.frozen
+class Unauthorized(Unauthenticated):
+    """Malformed, forged, revoked, replayed or consumed: the text does not say which."""
+
+    code = "unauthorized"
+    sentence = "The credential is missing or not valid here."
+
+
+@attrs.frozen
+class ClientTokenExpired(Unauthenticated):
+    """A correctly signed client token whose time is over."""
+
+    code = "client_token_expired"
+    sentence = "The client token has expired; ask your backend for a new client session."
+
+
+@attrs.frozen
+class InsufficientPermissions(Forbidden):
+    """The credential lacks a scope or a permission, or is of the wrong kind."""
+
+    code = "insufficient_permissions"
+    sentence = "This credential lacks {required}."
+    required: tuple[str, ...]
+
+
+@attrs.frozen
+class EntitlementRequired(Forbidden):
+    """The app's environment does not have this product."""
+
+    code = "entitlement_required"
+    sentence = "The product {product} is not enabled for this environment."
+    product: str
+
+
+@attrs.frozen
+class CredentialMismatch(Forbidden):
+    """Two good credentials, of two environments."""
+
+    code = "credential_mismatch"
+    sentence = "The two credentials belong to different environments."
+
+
+@attrs.frozen
+class AccountSuspended(Forbidden):
+    """The account may not act now."""
+
+    code = "account_suspended"
+    sentence = "The account is {status} and cannot do this."
+    account_id: str
+    status: str
+
+
+# What is asked for
+
+
+@attrs.frozen
+class NotFound(Missing):
+    """No such resource for this caller; another tenant's looks the same."""
+
+    code = "not_found"
+    sentence = "No such {resource}."
+    resource: str
+
+
+# What has already happened
+
+
+@attrs.frozen
+class Conflicting(Contradiction):
+    """It clashes with something that exists."""
+
+    code = "conflict"
+    sentence = "{reason}"
+    reason: str
+
+
+@attrs.frozen
+class IdempotencyConflict(Contradiction):
+    """The key was used for another request."""
+
+    code = "idempotency_conflict"
+    sentence = "This Idempotency-Key was used with a different request."
+
+
+@attrs.frozen
+class IdempotencyInProgress(Contradiction):
+    """The first request with this key is still under way."""
+
+    code = "idempotency_in_progress"
+    sentence = "A request with this Idempotency-Key is in progress; try again shortly."
+    retry_after_s: int = 1
+
+
+@attrs.frozen
+class InvalidState(Contradiction):
+    """No transition leads there from here."""
+
+    code = "invalid_state"
+    sentence = "The {resource} is {status}: {action} is not possible now."
+    resource: str
+    status: str
+    action: str
+
+
+@attrs.frozen
+class ActionAlreadyUsed(Contradiction):
+    """A one-time action was used before."""
+
+    code = "action_already_used"
+    sentence = "This actionId has been used."
+
+
+@attrs.frozen
+class OptionSuperseded(Contradiction):
+    """Another option has been selected since."""
+
+    code = "option_superseded"
+    sentence = "Another option of this Payment has been selected since."
+    option_id: str
+
+
+@attrs.frozen
+class OptionLocked(Contradiction):
+    """The selected option has funds on their way."""
+
+    code = "option_locked"
+    sentence = "The selected option has an authorization under way; wait for its end."
+    option_id: str
+
+
+@attrs.frozen
+class WebhookUrlInUse(Contradiction):
+    """Another active endpoint of the environment has this URL."""
+
+    code = "webhook_url_in_use"
+    sentence = "Another active webhook endpoint of this environment has this URL."
+
+
+@attrs.frozen
+class UsernameTaken(Contradiction):
+    """The name belongs to another account."""
+
+    code = "username_taken"
+    sentence = "This username is taken."
+
+
+# What cannot be done
+
+
+@attrs.frozen
+class InsufficientBalance(Unprocessable):
+    """The vault does not cover the amount, after what is already reserved."""
+
+    code = "insufficient_balance"
+    sentence = "The vault's available balance does not cover this amount."
+    available_atomic: int
+    required_atomic: int
+
+
+@attrs.frozen
+class PolicyDenied(Unprocessable):
+    """The vault's active policy does not allow this."""
+
+    code = "policy_denied"
+    sentence = "The vault's policy does not allow this: {rule}."
+    rule: str
+
+
+@attrs.frozen
+class PolicyInactive(Unprocessable):
+    """The vault's policy is paused."""
+
+    code = "policy_inactive"
+    sentence = "The vault's policy is paused."
+
+
+@attrs.frozen
+class PaymentExpired(Unprocessable):
+    """The Payment no longer takes new actions."""
+
+    code = "payment_expired"
+    sentence = "The Payment expired at {expired_at}."
+    expired_at: Instant
+
+
+@attrs.frozen
+class OptionExpired(Unprocessable):
+    """The option's terms are no longer offered."""
+
+    code = "option_expired"
+    sentence = "The option has expired; create another."
+
+
+@attrs.frozen
+class ActionExpired(Unprocessable):
+    """The one-time action was not used in time."""
+
+    code = "action_expired"
+    sentence = "The actionId expired at {expired_at}; refresh the option for another."
+    expired_at: Instant
+
+
+@attrs.frozen
+class ActionInvalid(Unprocessable):
+    """Not the action that this option waits for."""
+
+    code = "action_invalid"
+    sentence = "The actionId is not this option's current one; read the option again."
+
+
+@attrs.frozen
+class AmountOutOfRange(Unprocessable):
+    """Zero, or outside the limits."""
+
+    code = "amount_out_of_range"
+    sentence = "The amount is out of range: {reason}."
+    reason: str
+
+
+@attrs.frozen
+class UnsupportedChain(Unprocessable):
+    """The deployment does not serve this chain."""
+
+    code = "unsupported_chain"
+    sentence = "Chain {chain_id} is not supported."
+    chain_id: int
+
+
+@attrs.frozen
+class UnsupportedAsset(Unprocessable):
+    """The chain does not have this asset here."""
+
+    code = "unsupported_asset"
+    sentence = "{symbol} is not supported on chain {chain_id}."
+    chain_id: int
+    symbol: str
+
+
+@attrs.frozen
+class DestinationNotAllowed(Unprocessable):
+    """The recipient cannot be paid so."""
+
+    code = "destination_not_allowed"
+    sentence = "The destination cannot be used: {reason}."
+    reason: str
+
+
+@attrs.frozen
+class CapabilityNotActive(Unprocessable):
+    """A part of the service that is not active here, or not yet."""
+
+    code = "capability_not_active"
+    sentence = "{capability} is not active here."
+    capability: str
+
+
+@attrs.frozen
+class WebhookUrlNotAllowed(Unprocessable):
+    """The URL breaks a rule for webhook destinations."""
+
+    code = "webhook_url_not_allowed"
+    sentence = "The webhook URL is not allowed: {reason}."
+    reason: str
+
+
+# Elsewhere
+
+
+@attrs.frozen
+class DependencyFailed(DependencyTrouble):
+    """A chain or another service did not answer; nothing was changed."""
+
+    code = "dependency_failed"
+    sentence = "The {dependency} did not answer; nothing was changed."
+    dependency: str
+    retryable: bool = True
+
+
+@attrs.frozen
+class PaymentOptionLimitReached(TooMany):
+    """A Payment takes so many options and no more."""
+
+    code = "payment_option_limit_reached"
+    sentence = "A Payment takes at most {limit} options."
+    limit: int
+
+
+@attrs.frozen
+class Unavailable(Outage):
+    """Storage is out of reach, or too busy."""
+
+    code = "unavailable"
+    sentence = "The service is unavailable for the moment; try again."
+    retry_after_s: int = 1

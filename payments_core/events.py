@@ -1,0 +1,103 @@
+"""The event catalogue and the outbox row (interface "Events", contract §8).
+
+An event row commits with the change that caused it: no change without its event, and no event
+without its change. Names and payload fields are a table; the reference is printed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Index, Record
+
+
+@attrs.frozen
+class EventType:
+    """A kind of event: what it means, and the fields of its payload."""
+
+    name: str
+    meaning: str
+    fields: tuple[str, ...]
+
+
+_PAYMENT = (
+    "paymentId",
+    "accountId",
+    "status",
+    "statusVersion",
+    "labels",
+    "assetSymbol",
+    "chainId",
+    "amountAtomic",
+    "receivedAmountAtomic",
+    "excessAmountAtomic",
+    "settledAmountAtomic",
+    "refundedAmountAtomic",
+)
+_FUNDING = (
+    "paymentId",
+    "optionId",
+    "fundingOperationId",
+    "status",
+    "statusVersion",
+    "amountAtomic",
+)
+_ACCOUNT = ("accountId", "externalUserId", "status")
+
+CATALOGUE: tuple[EventType, ...] = (
+    EventType("payment.created", "A Payment was created and waits for funds.", _PAYMENT),
+    EventType("payment.processing", "Funds are on their way and not yet proven.", _PAYMENT),
+    EventType("payment.underpaid", "Proven funds are short of the amount.", _PAYMENT),
+    EventType("payment.accepted", "Proven funds cover the amount.", _PAYMENT),
+    EventType("payment.executing", "The release to the recipient was sent.", _PAYMENT),
+    EventType("payment.succeeded", "The recipient has the funds, finally.", _PAYMENT),
+    EventType("payment.action_required", "The Payment waits for a decision of yours.", _PAYMENT),
+    EventType("payment.expired", "The Payment expired with nothing received.", _PAYMENT),
+    EventType("payment.cancelled", "The Payment was cancelled before funds moved.", _PAYMENT),
+    EventType("vault_funding.authorized", "A payer's vault authorized the transfer.", _FUNDING),
+    EventType("vault_funding.broadcast", "The transfer was sent to the chain.", _FUNDING),
+    EventType("vault_funding.confirmed", "The transfer is proven and final.", _FUNDING),
+    EventType("vault_funding.failed", "The transfer will not happen.", _FUNDING),
+    EventType("account.created", "An account was created.", _ACCOUNT),
+    EventType("account.updated", "An account's data or status changed.", _ACCOUNT),
+)
+
+BY_NAME: Mapping[str, EventType] = {event.name: event for event in CATALOGUE}
+
+
+@attrs.frozen
+class Happening:
+    """An event as a decision states it; `commit` gives it an id and stores it."""
+
+    name: str
+    payload: Mapping[str, Any]
+    api_version: str
+    account_id: str | None = None
+    external_user_id: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        declared = BY_NAME[self.name].fields
+        if set(self.payload) != set(declared):
+            raise ValueError(f"{self.name}: the payload has {sorted(self.payload)}")
+
+
+@attrs.frozen(kw_only=True)
+class Event(Record):
+    """A row of the outbox. Its id is the `x-service-event-id` of every delivery."""
+
+    collection: ClassVar[Collection] = Collection(
+        "events",
+        columns={"name": str, "created_at": int},
+        indexes=(Index("by_created", order=("created_at",)),),
+    )
+
+    name: str
+    api_version: str
+    created_at: Instant
+    payload: Mapping[str, Any]
+    account_id: str | None = None
+    external_user_id: str | None = None

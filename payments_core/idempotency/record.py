@@ -1,0 +1,90 @@
+"""The stored answer of a request, and what a request brings along to be answered once."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import attrs
+
+from payments_core.clock import DAY, Instant
+from payments_core.credentials.keyring import KeyRing
+from payments_core.errors import IdempotencyConflict
+from payments_core.storage.records import Collection, Index, Record
+
+RETENTION_MS = 30 * DAY
+_PURPOSE = "idempotent answer"
+
+
+@attrs.frozen
+class Answer:
+    """A status and the exact bytes of a body."""
+
+    status: int
+    body: bytes
+    api_version: str
+
+
+class AlreadyAnswered(Exception):
+    """The request was answered before; here is the answer. Not an error, but a way out."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__("already answered")
+        self.answer = answer
+
+
+@attrs.frozen(kw_only=True)
+class StoredAnswer(Record):
+    """The answer under an id made from principal and key; the body is sealed to that id."""
+
+    collection: ClassVar[Collection] = Collection(
+        "idempotency",
+        columns={"expires_at": int},
+        indexes=(Index("by_expiry", order=("expires_at",)),),
+    )
+
+    fingerprint: str
+    status: int
+    sealed_body: str
+    api_version: str
+    created_at: Instant
+    expires_at: Instant
+
+
+@attrs.define
+class Idempotent:
+    """What makes one request safe to repeat.
+
+    `id` is made from the principal and the key, `fingerprint` from the request. `render` is pure:
+    it turns the operation's result into the answer, inside the transaction that stores both.
+    `answered` is the answer that was stored.
+    """
+
+    id: str
+    fingerprint: str
+    render: Callable[[Any], Answer]
+    retention_ms: int = RETENTION_MS
+    answered: Answer | None = None
+
+    def stored(self, result: Any, now: Instant, key_ring: KeyRing) -> StoredAnswer:
+        """The record of this request's answer."""
+        answer = self.render(result)
+        self.answered = answer
+        sealed = key_ring.seal(_PURPOSE, self.id, answer.body)
+        return StoredAnswer(
+            id=self.id,
+            fingerprint=self.fingerprint,
+            status=answer.status,
+            sealed_body=base64.b64encode(sealed).decode(),
+            api_version=answer.api_version,
+            created_at=now,
+            expires_at=now + self.retention_ms,
+        )
+
+    def replay(self, stored: StoredAnswer, key_ring: KeyRing) -> AlreadyAnswered:
+        """The way out with the stored answer. Raises IdempotencyConflict for another request."""
+        if stored.fingerprint != self.fingerprint:
+            raise IdempotencyConflict()
+        body = key_ring.open(_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
+        return AlreadyAnswered(Answer(stored.status, body, stored.api_version))

@@ -1,0 +1,48 @@
+"""A job: a row that commits with the change that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Index, Record
+
+FOREVER: Instant = 2**53 - 1
+"""A lease or a due time that never comes: how a job parks."""
+
+
+@attrs.frozen(kw_only=True)
+class Job(Record):
+    """Work to do at `due_at`.
+
+    `queue` begins with the mode, since a process claims only its own. `lane` is what must not
+    run twice at once or starve others: a webhook endpoint, a Payment, a sender. `ordinal`
+    orders jobs of a lane that fall due together. `claims` counts claims, and fences them.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "jobs",
+        columns={
+            "queue": str,
+            "lane": str,
+            "due_at": int,
+            "ordinal": int,
+            "lease_until": int,
+            "claims": int,
+        },
+        indexes=(Index("by_lane", key=("lane",), order=("due_at", "ordinal")),),
+    )
+
+    queue: str
+    lane: str
+    kind: str
+    due_at: Instant
+    subject: str
+    arguments: Mapping[str, str] = attrs.field(factory=dict)
+    ordinal: int = 0
+    lease_until: Instant = 0
+    claims: int = 0
+    failures: int = 0

@@ -1,0 +1,84 @@
+"""Money: integers of an asset's smallest unit, and their exact decimal texts.
+
+There is no floating point here, nor anywhere else (contract §1).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+
+MAX_DIGITS = 78
+"""An EVM token counts in 256 bits, which is 78 digits."""
+
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,77})(?:\.([0-9]{1,77}))?", re.ASCII)
+
+
+class MoneyError(ValueError):
+    """A text that is no amount of this asset, or a sum over two assets."""
+
+
+class Atomic(int):
+    """A count of an asset's smallest unit, stored as digits since JSON numbers lose them."""
+
+    __slots__ = ()
+
+
+def atomic_field(default: int | None = 0) -> Any:
+    """A record's field of that type; it accepts plain integers, the results of arithmetic."""
+    if default is None:
+        return attrs.field(converter=Atomic)
+    return attrs.field(default=Atomic(default), converter=Atomic)
+
+
+@attrs.frozen
+class Money:
+    """An amount that knows its asset (`chainId/symbol`), so that two assets never add up."""
+
+    amount_atomic: int
+    asset_id: str
+
+    def __add__(self, other: Money) -> Money:
+        return Money(self.amount_atomic + self._same(other), self.asset_id)
+
+    def __sub__(self, other: Money) -> Money:
+        return Money(self.amount_atomic - self._same(other), self.asset_id)
+
+    def __le__(self, other: Money) -> bool:
+        return self.amount_atomic <= self._same(other)
+
+    def __lt__(self, other: Money) -> bool:
+        return self.amount_atomic < self._same(other)
+
+    def _same(self, other: Money) -> int:
+        if other.asset_id != self.asset_id:
+            raise MoneyError(f"{self.asset_id} and {other.asset_id} do not add up")
+        return other.amount_atomic
+
+
+def parse_amount(text: str, decimals: int) -> int:
+    """The atomic amount of a decimal text: no sign, no exponent, at most `decimals` places.
+
+    Raises MoneyError with a sentence fit for the caller.
+    """
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
+        raise MoneyError("must be a decimal string such as 25.00, with no sign or exponent")
+    fraction = match[2] or ""
+    if len(fraction) > decimals:
+        raise MoneyError(f"must have at most {decimals} decimals")
+    digits = match[1] + fraction.ljust(decimals, "0")
+    if len(digits.lstrip("0")) > MAX_DIGITS:
+        raise MoneyError(f"must have at most {MAX_DIGITS} digits in the smallest unit")
+    return int(digits)
+
+
+def format_amount(amount_atomic: int, decimals: int) -> str:
+    """The decimal text of an atomic amount, with at least two places where the asset has them."""
+    digits = str(amount_atomic).rjust(decimals + 1, "0")
+    if decimals == 0:
+        return digits
+    whole, fraction = digits[:-decimals], digits[-decimals:]
+    return f"{whole}.{fraction.rstrip('0').ljust(min(2, decimals), '0')}"

@@ -1,0 +1,194 @@
+"""The storage port: what an adapter promises. `payments_core.conformance.storage` proves it.
+
+A partition is an environment's id, `directory`, or `simulated`. Writes never cross partitions.
+
+The promise in one paragraph: what `get(for_update=True)`, `hold` and unique keys decide is
+serializable, and durable before `transact` returns. A plain `get` or a `find` inside `transact`
+may be stale and decides nothing; hold what you rely on. `read` sees one consistent snapshot that
+is never older than a commit already answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Literal, Protocol, TypeVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.jobs.record import Job
+from payments_core.storage.records import R, Record, Value
+
+DIRECTORY = "directory"
+SIMULATED = "simulated"
+
+SCAN_LIMIT = 10_000
+"""`find` looks at no more rows than this for one page; the page then ends short."""
+
+T = TypeVar("T")
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
+class StorageError(Exception):
+    """Storage could not do as asked; the caller's data is not to blame."""
+
+
+class StorageUnavailable(StorageError):
+    """Out of reach or out of time, and nothing was written. Try again later."""
+
+
+class CommitUnknown(StorageError):
+    """The answer to COMMIT was lost: the transaction may or may not have happened.
+
+    `payments_core.decision.commit` resolves it by looking up a row that the transaction inserts.
+    """
+
+
+class Conflict(StorageError):
+    """Another transaction came first. Running the work again may succeed."""
+
+
+class VersionConflict(Conflict):
+    """The record changed, or is gone, since it was read."""
+
+
+class UniqueConflict(Conflict):
+    """An insert or replace would break a unique key. `unique` is `id` for the primary key."""
+
+    def __init__(self, collection: str, unique: str) -> None:
+        super().__init__(f"{collection}: {unique} is taken")
+        self.collection = collection
+        self.unique = unique
+
+
+@attrs.frozen
+class Where:
+    """A comparison of a declared column. As in SQL, a null compares with nothing."""
+
+    column: str
+    operator: Operator
+    value: str | int
+
+
+Position = tuple[Value, ...]
+"""Where a page ended: the order columns of its last row, then its id."""
+
+
+@attrs.frozen
+class Page(Generic[R]):
+    """Records in the index's order; `next` is where to go on, None at the end.
+
+    A page may be short, even empty, and still have a `next`: the scan limit was reached.
+    """
+
+    records: tuple[R, ...]
+    next: Position | None
+
+
+class Snapshot(Protocol):
+    """What a `read` may do."""
+
+    def get(self, kind: type[R], id: str) -> R | None:
+        """The record, or None."""
+
+    def find(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value] = (),
+        *,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[R]:
+        """A page of the records whose index key equals `key` and that satisfy every `where`."""
+
+
+class Transaction(Protocol):
+    """What the work of a `transact` may do. Take locks parent first: environment, then down.
+
+    A Conflict ends the work: nothing of it will be committed, even where the work swallows the
+    error, and any further call may raise it again. (A SQL transaction is over after an error.)
+    """
+
+    def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
+        """The record, or None. With `for_update`, locked until the end and certainly current.
+
+        What is absent cannot be locked: where absence decides something, insert a row under a
+        key that all who decide it share.
+        """
+
+    def find(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value] = (),
+        *,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[R]:
+        """As in a snapshot, but possibly stale."""
+
+    def hold(self, record: Record) -> None:
+        """Promise that `record` is unchanged until the commit. Raises VersionConflict.
+
+        The version is compared with what this transaction sees, its own writes included.
+        """
+
+    def insert(self, record: Record) -> None:
+        """Store a new record at version 1. Raises UniqueConflict."""
+
+    def replace(self, record: Record) -> None:
+        """Store `record` over its `version`, which rises by one.
+
+        Raises VersionConflict where the stored version is another, and UniqueConflict.
+        """
+
+    def delete(self, record: Record) -> None:
+        """Remove the record at its `version`. Raises VersionConflict."""
+
+
+@attrs.frozen
+class Claimed:
+    """A leased job; `job.claims` fences it: finish only while the stored counter is the same."""
+
+    partition: str
+    job: Job
+
+
+class Storage(Protocol):
+    """An adapter. It may be used from many threads, and by several processes at once."""
+
+    def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        """Run `work` and commit what it wrote, durably, before returning its result.
+
+        `work` does no I/O and may run more than once; whatever it raises undoes its writes and
+        comes out unchanged. Raises Conflict, StorageUnavailable, CommitUnknown.
+        """
+
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        """Run `work` on one snapshot, which stays open for about a second at the most."""
+
+    def claim(
+        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
+    ) -> Sequence[Claimed]:
+        """Lease up to `limit` due jobs of a queue, at most `slots` of each lane at a time.
+
+        A job is due when `due_at <= now` and its `lease_until <= now`. A claim sets `lease_until`
+        to `now + lease_ms` and raises `claims` by one. Within a lane jobs come in the order of
+        (due_at, ordinal, id); a lane with `slots` live leases gives none. Lanes take turns in a
+        ring, so that a full lane never starves another.
+        """
+
+    def next_due(self, queue: str) -> Instant | None:
+        """The earliest instant at which a job of the queue can be claimed, or None.
+
+        `max(due_at, lease_until)` of each job counts; lanes are not looked at, so it may be early.
+        """
+
+    def migrate(self) -> None:
+        """Bring the schema up to date. Safe to call at every start, from many processes."""
+
+    def close(self) -> None:
+        """Give back connections and files. Calls after it raise StorageUnavailable."""

@@ -1,0 +1,132 @@
+"""What is stored: records, and the collection that each kind of record declares.
+
+A record is a frozen attrs class. Its class attribute `collection` names the table, the columns
+that indexes need, the indexes and the unique keys. Adapters learn all they need from it, so a
+new resource touches no adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+import attrs
+
+Value = str | int | None
+Document = dict[str, Any]
+Upgrade = Callable[[Document], Document]
+
+RESERVED_COLUMNS = frozenset({"partition", "id", "version", "body"})
+"""Columns that every table has."""
+
+MAX_COLUMN_CHARACTERS = 500
+"""Longer texts do not fit into an index of every database."""
+
+_INTEGER = range(-(2**63), 2**63)
+
+
+@attrs.frozen
+class Index:
+    """Finds the records whose `key` columns equal given values, ordered by `order`, then by id.
+
+    The partition comes before the key in every index. Order columns are never null.
+    """
+
+    name: str
+    key: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    descending: bool = False
+
+
+@attrs.frozen
+class Unique:
+    """No two records of a partition share these columns; a null among them excuses a record."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+@attrs.frozen
+class Collection:
+    """One kind of stored record.
+
+    `columns` maps a column to `str` or `int`; its value is the record's attribute of that name.
+    `upgrades[n]` turns a document of schema n into one of schema n + 1.
+    """
+
+    name: str
+    columns: Mapping[str, type[str | int]] = attrs.field(factory=dict)
+    indexes: tuple[Index, ...] = ()
+    uniques: tuple[Unique, ...] = ()
+    schema: int = 1
+    upgrades: Mapping[int, Upgrade] = attrs.field(factory=dict)
+    _ordered: frozenset[str] = attrs.field(init=False, repr=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        ordered = frozenset(column for index in self.indexes for column in index.order)
+        object.__setattr__(self, "_ordered", ordered)
+        names = [item.name for item in self.indexes] + [item.name for item in self.uniques]
+        used = {c for i in self.indexes for c in (*i.key, *i.order)}
+        used |= {c for u in self.uniques for c in u.columns}
+        if missing := used - set(self.columns):
+            raise ValueError(f"{self.name}: no column {sorted(missing)}")
+        if taken := RESERVED_COLUMNS & set(self.columns):
+            raise ValueError(f"{self.name}: storage has its own column {sorted(taken)}")
+        if len(set(names)) != len(names):
+            raise ValueError(f"{self.name}: two indexes of one name")
+
+    def index(self, name: str) -> Index:
+        """The index of that name."""
+        return next(index for index in self.indexes if index.name == name)
+
+    def values(self, record: Record) -> tuple[Value, ...]:
+        """The record's column values, in the order of `columns`.
+
+        Raises ValueError for a value that some adapter could not keep exactly, so that all
+        refuse the same: the wrong type, a text that is long or holds U+0000, an integer beyond
+        64 bits, a null in an order column.
+        """
+        require_text(f"{self.name}: the id", record.id)
+        return tuple(
+            self._checked(column, kind, getattr(record, column))
+            for column, kind in self.columns.items()
+        )
+
+    def _checked(self, column: str, kind: type[str | int], value: Value) -> Value:
+        if value is None:
+            if column in self._ordered:
+                raise ValueError(f"{self.name}: {column} orders an index and cannot be null")
+            return None
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(f"{self.name}: {column} holds a {type(value).__name__}")
+        if isinstance(value, str):
+            require_text(f"{self.name}: {column}", value)
+            return str(value)
+        if value not in _INTEGER:
+            raise ValueError(f"{self.name}: {column} is beyond 64 bits")
+        return int(value)
+
+
+@attrs.frozen(kw_only=True)
+class Record:
+    """The fields that storage itself needs. A base of data, not of behaviour.
+
+    `version` is 0 until stored, 1 after `insert`, and rises by one with each `replace`.
+    `_unknown` carries fields that a newer release wrote, so that an older one keeps them.
+    """
+
+    collection: ClassVar[Collection]
+
+    id: str
+    version: int = 0
+    schema: int = 0
+    _unknown: Mapping[str, Any] = attrs.field(factory=dict, repr=False, alias="unknown")
+
+
+def require_text(name: str, text: str) -> None:
+    """Raise ValueError for a text that an indexed column cannot hold."""
+    if len(text) > MAX_COLUMN_CHARACTERS or "\0" in text:
+        raise ValueError(f"{name} is too long, or holds U+0000")
+
+
+R = TypeVar("R", bound=Record)

@@ -1,0 +1,1 @@
+"""Apps, their environments, and the keys of each."""

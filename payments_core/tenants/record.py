@@ -1,0 +1,125 @@
+"""Apps, environments and keys as they are stored.
+
+An environment is one record in its own partition, with its keys inside: whoever reads it knows
+all rights at one moment, and its version changes with every grant and revocation. Writing calls
+hold it, so that none commits on rights that were taken away meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.credentials.secrets import Mode, SecretKind
+from payments_core.storage.records import Collection, Record
+
+PRODUCTS = (
+    "accounts",
+    "payments",
+    "public_checkout",
+    "deposit_addresses",
+    "kyc",
+    "vaults",
+    "webhooks",
+    "bank_payouts",
+    "bank_funding",
+    "hosted_onramp",
+    "legacy_sdk",
+)
+
+SCOPE_PRODUCT: Mapping[str, str] = {
+    "v2:accounts": "accounts",
+    "v2:payments": "payments",
+    "v2:deposit_addresses": "deposit_addresses",
+    "v2:kyc": "kyc",
+    "v2:vaults": "vaults",
+    "v2:webhooks": "webhooks",
+    "v2:console": "webhooks",
+}
+
+PERMISSION_PRODUCTS: Mapping[str, tuple[str, ...]] = {
+    "account:read": ("accounts",),
+    "payments:read": ("payments",),
+    "payments:write": ("payments",),
+    "deposits:read": ("deposit_addresses",),
+    "deposits:write": ("deposit_addresses",),
+    "vault_payments:write": ("payments", "vaults"),
+}
+
+
+@attrs.frozen(kw_only=True)
+class Key:
+    """One secret of an environment, by its digest. A restricted key keeps its own scopes."""
+
+    id: str
+    kind: SecretKind
+    name: str
+    digest: str = attrs.field(repr=False)
+    scopes: tuple[str, ...] = ()
+    created_at: Instant
+    expires_at: Instant | None = None
+    revoked_at: Instant | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Environment(Record):
+    """One mode of an app: its rights, its version pin, its keys. The id is its partition."""
+
+    collection: ClassVar[Collection] = Collection("environments", columns={"app_id": str})
+
+    app_id: str
+    partner_id: str
+    app_name: str
+    mode: Mode
+    api_version: str
+    products: tuple[str, ...]
+    keys: tuple[Key, ...] = ()
+    created_at: Instant
+    updated_at: Instant
+
+    def key(self, key_id: str) -> Key | None:
+        """The key of that id, whatever its state."""
+        return next((key for key in self.keys if key.id == key_id), None)
+
+
+@attrs.frozen(kw_only=True)
+class App(Record):
+    """A directory row: which environments an app has, by mode."""
+
+    collection: ClassVar[Collection] = Collection("apps", columns={"created_at": int}, indexes=())
+
+    name: str
+    partner_id: str
+    environments: Mapping[str, str]
+    created_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class PartnerName(Record):
+    """A directory row, by the partner's slug: it belongs to one app."""
+
+    collection: ClassVar[Collection] = Collection("partner_names")
+
+    app_id: str
+
+
+@attrs.frozen(kw_only=True)
+class SecretAddress(Record):
+    """A directory row, by a secret's digest: in which environment, and which key it is."""
+
+    collection: ClassVar[Collection] = Collection("secret_addresses")
+
+    environment_id: str
+    key_id: str
+
+
+@attrs.frozen(kw_only=True)
+class KeyUse(Record):
+    """When a key was last used, to the minute; apart from the key, which every call holds."""
+
+    collection: ClassVar[Collection] = Collection("key_uses")
+
+    last_used_at: Instant

@@ -1,0 +1,86 @@
+"""State machines as tables, and the one engine that steps them.
+
+A row says what may happen. What no row allows is refused; a table never lists what is forbidden.
+The diagrams and tables of the reference are printed from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from payments_core.errors import InvalidState
+
+
+@attrs.frozen
+class Transition:
+    """In state `source`, `trigger` leads to `target`; a source of None is the creation.
+
+    `emits` names the event that commits with the change. `label` is added to the record's labels.
+    """
+
+    source: str | None
+    trigger: str
+    target: str
+    emits: str | None = None
+    label: str | None = None
+    why: str = ""
+
+
+class Machine:
+    """The transitions of one kind of record.
+
+    Raises ValueError when two rows share a source and a trigger: an outcome must be certain.
+    """
+
+    def __init__(self, name: str, transitions: Iterable[Transition], *, terminal: Iterable[str]):
+        self.name = name
+        self.transitions = tuple(transitions)
+        self.terminal = frozenset(terminal)
+        self._table = {(row.source, row.trigger): row for row in self.transitions}
+        if len(self._table) != len(self.transitions):
+            raise ValueError(f"{name}: two rows share a source and a trigger")
+        if unknown := self.terminal - self.states:
+            raise ValueError(f"{name}: no row leads to {sorted(unknown)}")
+
+    @property
+    def initial(self) -> frozenset[str]:
+        """The states that a record may be created in."""
+        return frozenset(row.target for row in self.transitions if row.source is None)
+
+    @property
+    def states(self) -> frozenset[str]:
+        """Every state that a row names."""
+        sources = {row.source for row in self.transitions if row.source is not None}
+        return frozenset(sources | {row.target for row in self.transitions})
+
+    @property
+    def triggers(self) -> frozenset[str]:
+        """Every trigger that a row names."""
+        return frozenset(row.trigger for row in self.transitions)
+
+    def step(self, state: str | None, trigger: str) -> Transition:
+        """The row for `trigger` in `state`. Raises InvalidState where there is none."""
+        row = self._table.get((state, trigger))
+        if row is None:
+            raise InvalidState(resource=self.name, status=state or "new", action=trigger)
+        return row
+
+    def allows(self, state: str | None, trigger: str) -> bool:
+        """Whether there is a row for `trigger` in `state`."""
+        return (state, trigger) in self._table
+
+
+def rows(
+    sources: Iterable[str],
+    trigger: str,
+    target: str | None,
+    emits: str | None = None,
+    label: str | None = None,
+    why: str = "",
+) -> tuple[Transition, ...]:
+    """The same row for several sources; a target of None leaves each where it is."""
+    return tuple(
+        Transition(source, trigger, target or source, emits, label, why) for source in sources
+    )

@@ -1,0 +1,377 @@
+"""Holds the shape of the code: who imports whom, names, what touches the world, sizes, words.
+
+The rules are the tables at the top. To change a rule, edit a row and say why.
+Paths are relative to the root of the repository; `**` crosses folders. The code is read
+with `ast`, so that nothing here needs it to be importable, except the test of import weight.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("payments_core", "payments_core_http")
+
+
+# --- (a) Imports ----------------------------------------------------------------------------
+
+
+class Never(NamedTuple):
+    """Files that match `files`, unless they match `unless`, never import `modules`."""
+
+    files: str
+    modules: tuple[str, ...]  # dotted; covers what is inside; `*` stands for one segment
+    why: str
+    unless: tuple[str, ...] = ()
+
+
+CONCRETE_ADAPTERS = (
+    "payments_core.storage.memory",
+    "payments_core.storage.sqlite",
+    "payments_core.storage.postgres",
+    "payments_core.limiters.memory",
+    "payments_core.limiters.redis",
+    "payments_core.*.simulated",
+    "payments_core.chains.evm",
+    "payments_core.chains.solana",
+    "payments_core.chains.aptos",
+)
+MAY_NAME_ADAPTERS = (
+    "payments_core/service.py",  # where the service is put together
+    "payments_core/storage/opening.py",  # opens by URL through entry points
+    "payments_core/conformance/**",
+    "payments_core/simulation/**",
+    "payments_core_http/cli/**",
+    "payments_core_http/cli.py",
+)
+
+IMPORTS = (
+    Never(
+        "payments_core/**",
+        ("payments_core_http",),
+        "The library knows nothing of HTTP.",
+    ),
+    Never(
+        "payments_core/**/lifecycle.py",
+        (
+            "time",
+            "os",
+            "payments_core.storage",
+            "payments_core.chains",
+            "payments_core.service",
+            "payments_core.entropy",
+            "payments_core.*.operations",
+            "payments_core.*.port",
+        ),
+        "A lifecycle decides from its arguments alone.",
+    ),
+    Never(
+        "payments_core/**/record.py",
+        ("payments_core.*.operations", "payments_core.*.lifecycle", "payments_core.service"),
+        "Records are values; what is done with them lies above.",
+    ),
+    Never(
+        "payments_core_http/v1/**",
+        ("payments_core_http.v2",),
+        "Two generations over one core, neither built on the other.",
+    ),
+    Never(
+        "payments_core_http/v2/**",
+        ("payments_core_http.v1",),
+        "Two generations over one core, neither built on the other.",
+    ),
+    Never(
+        "**",
+        CONCRETE_ADAPTERS,
+        "Concrete adapters are named only where the service is put together.",
+        unless=MAY_NAME_ADAPTERS,
+    ),
+)
+
+# What `import payments_core` must not load: they are slow, or belong to the server.
+HEAVY = ("eth_utils", "sqlite_utils", "nacl", "rfc8785", "pydantic", "falcon")
+
+
+# --- (b) Names ------------------------------------------------------------------------------
+
+FORBIDDEN_NAMES = frozenset({"utils", "helpers", "common", "manager", "base", "misc"})
+
+
+# --- (c) The world outside --------------------------------------------------------------------
+
+# Time, chance and threads enter through ports, or no run could be repeated from a seed.
+WORLD = frozenset({
+    "time", "random", "secrets", "threading", "uuid",
+    "os.urandom", "os.getrandom",
+    "datetime.now", "datetime.utcnow", "datetime.today", "date.today",
+})  # fmt: skip
+
+MAY_TOUCH_THE_WORLD = {
+    "payments_core/clock.py": {"time"},
+    "payments_core/entropy.py": {"os.urandom", "secrets"},
+    "payments_core/idempotency/flight.py": {"threading", "time"},
+    "payments_core/jobs/worker.py": {"threading", "time"},
+    "payments_core/limiters/*.py": {"threading"},
+    "payments_core/storage/*.py": {"threading", "time", "random"},
+    "payments_core/webhooks/transports/*.py": {"threading", "time"},
+    "payments_core/conformance/**": {"threading", "time", "random"},
+    "payments_core/simulation/**": {"threading", "random"},
+    "payments_core_http/server.py": {"threading", "time"},
+    "payments_core_http/cli/**": {"threading", "time", "secrets"},
+}
+
+# Money never becomes a binary fraction; these files do not even say the word.
+NO_FLOATS = (
+    "payments_core/money.py",
+    "payments_core/assets.py",
+    "payments_core/**/lifecycle.py",
+    "payments_core/**/record.py",
+)
+
+
+# --- (d) Sizes ------------------------------------------------------------------------------
+
+FILE_LINES = 400
+FUNCTION_LINES = 70
+LONGER: dict[str, str] = {
+    # "payments_core/x.py" or "payments_core/x.py: function": "why it is better whole",
+}
+
+
+# --- (e) Words --------------------------------------------------------------------------------
+
+# The project speaks of itself, not of the machines it was written on or fetched from.
+# (Brackets keep this file from tripping over its own patterns.)
+FORBIDDEN_WORDS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?<![\w.])/[w]ork/",
+        r"(?<![\w.])/[r]oot/",
+        r"(?<![\w.])/[h]ome/\w",
+        r"(?<![\w.])/[U]sers/\w",
+        r"\.\./[s]hared/",
+        r"\b[s]hared/(design|spec|hooks)\b",
+        r"\b[f]arm\b",
+        r"\b[D]EVELOPERS\.md\b",
+        r"\b[f]iles\.pythonhosted\.org",
+        r"\b[p]ypi\.org/simple",
+        r"\b[r]egistry\.npmjs\.org",
+    )
+)
+
+
+# --- The tests ----------------------------------------------------------------------------------
+
+
+def test_imports_point_one_way() -> None:
+    wrong = [
+        f"{path} imports {module}: {rule.why}"
+        for rule in IMPORTS
+        for path in python_files()
+        if matches(path, rule.files) and not any(matches(path, glob) for glob in rule.unless)
+        for module in sorted(imported(path))
+        for banned in rule.modules
+        if inside(module, banned) and not inside(module_name(path), banned)
+    ]
+    assert not wrong, listed(wrong)
+
+
+def test_importing_the_library_stays_light() -> None:
+    script = "import json, sys, payments_core; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert not set(HEAVY) & set(json.loads(done.stdout))
+
+
+def test_nothing_has_a_name_that_says_nothing() -> None:
+    wrong = [
+        path for path in python_files() if FORBIDDEN_NAMES & set(Path(path).with_suffix("").parts)
+    ]
+    wrong += [
+        f"{path}:{node.lineno} {node.name}"
+        for path in python_files()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.strip("_").lower() in FORBIDDEN_NAMES
+    ]
+    assert not wrong, listed(wrong)
+
+
+def test_time_chance_and_threads_enter_only_where_declared() -> None:
+    wrong = []
+    for path in python_files():
+        allowed = {
+            name
+            for glob, names in MAY_TOUCH_THE_WORLD.items()
+            if matches(path, glob)
+            for name in names
+        }
+        wrong += [f"{path} uses {name}" for name in sorted(touched(path) & WORLD - allowed)]
+    assert not wrong, listed(wrong)
+
+
+def test_money_is_never_a_float() -> None:
+    wrong = [
+        f"{path}:{node.lineno}"
+        for path in python_files()
+        if any(matches(path, glob) for glob in NO_FLOATS)
+        for node in ast.walk(tree(path))
+        if (isinstance(node, ast.Constant) and isinstance(node.value, float))
+        or (isinstance(node, ast.Name) and node.id == "float" and isinstance(node.ctx, ast.Load))
+        or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div))
+    ]
+    assert not wrong, listed(wrong)
+
+
+def test_files_and_functions_stay_short() -> None:
+    long = {}
+    for path in python_files():
+        long[path] = (len(text(path).splitlines()), FILE_LINES)
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                long[f"{path}: {node.name}"] = (lines, FUNCTION_LINES)
+    wrong = [
+        f"{where} has {lines} lines, more than {limit}"
+        for where, (lines, limit) in long.items()
+        if lines > limit and where not in LONGER
+    ]
+    wrong += [
+        f"{where} no longer needs its row in LONGER"
+        for where in LONGER
+        if long.get(where, (0, 1))[0] <= long.get(where, (0, 1))[1]
+    ]
+    assert not wrong, listed(wrong)
+
+
+def test_every_public_module_says_what_it_is() -> None:
+    wrong = [
+        path
+        for path in python_files()
+        if (Path(path).name == "__init__.py" or not Path(path).name.startswith("_"))
+        and not ast.get_docstring(tree(path))
+    ]
+    assert not wrong, listed(wrong)
+
+
+def test_no_file_speaks_of_the_machine_it_was_written_on() -> None:
+    wrong = [
+        f"{path}:{number}: {line.strip()}"
+        for path in tracked_files()
+        for number, line in enumerate(text(path).splitlines(), start=1)
+        if any(word.search(line) for word in FORBIDDEN_WORDS)
+    ]
+    assert not wrong, listed(wrong)
+
+
+def test_every_dependency_says_why_it_was_chosen() -> None:
+    page = text("docs/explanation/dependencies.md")
+    explained = re.findall(r"^- \*\*(.+?)\*\*: ", page, re.MULTILINE)
+    assert sorted(explained) == sorted(dependencies())
+
+
+# --- Reading the code -----------------------------------------------------------------------------
+
+
+@cache
+def python_files() -> tuple[str, ...]:
+    return tuple(
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+    )
+
+
+@cache
+def tracked_files() -> tuple[str, ...]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so which files are tracked is unknown")
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "-co", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    names = {name for name in listing.stdout.split("\0") if (ROOT / name).is_file()}
+    return tuple(sorted(name for name in names if b"\0" not in (ROOT / name).read_bytes()))
+
+
+@cache
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@cache
+def tree(path: str) -> ast.Module:
+    return ast.parse(text(path), filename=path)
+
+
+def module_name(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@cache
+def imported(path: str) -> frozenset[str]:
+    """Every dotted name the file imports, wherever the import stands."""
+    return frozenset(imports(path))
+
+
+def imports(path: str) -> Iterator[str]:
+    package = Path(path).parent.parts
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            origin = ".".join((*above, *filter(None, [node.module])))
+            yield origin
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def touched(path: str) -> frozenset[str]:
+    """What the file imports, and the last two names of every attribute it reads."""
+    attributes = (
+        (node.value, node.attr) for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)
+    )
+    return imported(path) | {
+        f"{value.attr if isinstance(value, ast.Attribute) else value.id}.{name}"
+        for value, name in attributes
+        if isinstance(value, ast.Attribute | ast.Name)
+    }
+
+
+def matches(path: str, glob: str) -> bool:
+    pattern = re.escape(glob).replace(r"/\*\*/", "/(.*/)?").replace(r"\*\*", ".*")
+    return re.fullmatch(pattern.replace(r"\*", "[^/]*"), path) is not None
+
+
+def inside(module: str, banned: str) -> bool:
+    pattern = re.escape(banned).replace(r"\*", r"[^.]+")
+    return re.match(rf"{pattern}(\.|$)", module) is not None
+
+
+def dependencies() -> set[str]:
+    """The names in pyproject, without versions, extras and ourselves."""
+    project = tomllib.loads(text("pyproject.toml"))
+    lists = [
+        project["build-system"]["requires"],
+        project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"].values(),
+        *project["dependency-groups"].values(),
+    ]
+    names = {re.split(r"[^\w.-]", line, maxsplit=1)[0].lower() for rows in lists for line in rows}
+    return names - {project["project"]["name"]}
+
+
+def listed(wrong: list[str]) -> str:
+    return "\n" + "\n".join(wrong)
