@@ -20,6 +20,7 @@ from payments_core.events import Event, Happening
 from payments_core.idempotency.record import Idempotent, StoredAnswer
 from payments_core.identifiers import Identifiers
 from payments_core.jobs.record import FOREVER, Job
+from payments_core.storage import documents
 from payments_core.storage.port import (
     Claimed,
     CommitUnknown,
@@ -60,6 +61,11 @@ class Scope:
 
     partition: str
     mode: str
+
+    @classmethod
+    def of(cls, claimed: Claimed) -> Scope:
+        """The environment and the mode that a claimed job belongs to."""
+        return cls(claimed.partition, claimed.job.queue.partition(".")[0])
 
     def confirm(self, tx: Transaction) -> None:
         """It rests on nothing that could be revoked."""
@@ -138,6 +144,10 @@ class Draw:
             self._drawn[prefix, count] = self._identifiers.new(prefix)
         return self._drawn[prefix, count]
 
+    def drew(self, id: str) -> bool:
+        """Whether this id was drawn here."""
+        return id in self._drawn.values()
+
 
 Decide = Callable[[Transaction, Draw], Decision[T]]
 
@@ -148,6 +158,7 @@ class _Outcome(Generic[T]):
 
     decision: Decision[T] | None = None
     witness: Record | None = None
+    drawn: bool = False
 
 
 class Ledger:
@@ -160,6 +171,11 @@ class Ledger:
         self._clock = clock
         self._identifiers = identifiers
         self._key_ring = key_ring
+        self._on_commit: list[Callable[[], None]] = []
+
+    def on_commit(self, wake: Callable[[], None]) -> None:
+        """Call `wake` after each commit that added work, so that a local worker need not poll."""
+        self._on_commit.append(wake)
 
     def commit(
         self,
@@ -168,6 +184,7 @@ class Ledger:
         *,
         idempotent: Idempotent | None = None,
         claimed: Claimed | None = None,
+        draw: Draw | None = None,
     ) -> T:
         """Run `decide` in a transaction and write what it decides; return its result.
 
@@ -175,8 +192,9 @@ class Ledger:
         (or is put off) in the same transaction, and LeaseLost is raised where it is no longer
         ours. With `idempotent`, the rendered answer is stored last, and AlreadyAnswered is raised
         where the request has been answered before. Raises what `decide` raises, and Unavailable.
+        `draw` is for those who need an id before the transaction.
         """
-        draw = Draw(self._identifiers)
+        draw = draw or self.draw()
         outcome: _Outcome[T] = _Outcome()
 
         def work(tx: Transaction) -> None:
@@ -185,7 +203,7 @@ class Ledger:
             job = _leased(tx, claimed) if claimed else None
             _forget_expired(tx, idempotent, self._clock.now())
             decision = decide(tx, draw)
-            outcome.decision, outcome.witness = decision, None
+            outcome.decision, outcome.witness, outcome.drawn = decision, None, False
             self._write(tx, permit, decision, draw, job, idempotent, outcome)
 
         doubtful = False
@@ -210,6 +228,10 @@ class Ledger:
                     raise refusal from error
         raise Unavailable()
 
+    def draw(self) -> Draw:
+        """The ids of one operation, for `commit`."""
+        return Draw(self._identifiers)
+
     def replay(self, permit: Permit, idempotent: Idempotent) -> None:
         """Raise AlreadyAnswered if the request was answered before, IdempotencyConflict if its
         key was used for another one; return if it is new."""
@@ -228,49 +250,51 @@ class Ledger:
         now = self._clock.now()
         for record in decision.holds:
             tx.hold(record)
-        inserts = [*decision.inserts]
-        for happening in decision.events:
-            event = _event(happening, draw.id("evt"), now)
-            inserts += [event, _job(permit, _fan_out(permit, event, now), draw.id("job"))]
-        inserts += [_job(permit, follow, draw.id("job")) for follow in decision.jobs]
+        events = [_event(happening, draw.id("evt"), now) for happening in decision.events]
+        follows = [_fan_out(permit, event, now) for event in events]
+        jobs = [_job(permit, follow, draw.id("job")) for follow in (*follows, *decision.jobs)]
         for record in decision.replaces:
             tx.replace(record)
         for record in decision.deletes:
             tx.delete(record)
-        for record in inserts:
+        for record in (*decision.inserts, *events, *jobs):
             tx.insert(record)
         if job is not None:
             _finish(tx, job, decision.again_at)
         if idempotent is not None:
             answer = idempotent.stored(decision.result, now, self._key_ring)
-            inserts.append(answer)
             tx.insert(answer)
-        outcome.witness = inserts[-1] if inserts else None
+            outcome.witness = answer
+        elif lasting := (*decision.inserts, *events):  # jobs come and go
+            outcome.witness, outcome.drawn = lasting[0], draw.drew(lasting[0].id)
 
     def _happened(self, permit: Permit, outcome: _Outcome[T], claimed: Claimed | None) -> bool:
         """Whether the transaction whose COMMIT went unanswered took place.
 
-        The witness is a row that only this transaction inserts. Without one, a finished job is
-        its own witness: its claim counter or its version moved on, and only its holder moves it.
+        A claimed job tells: only its holder moves it on. Otherwise a row tells that only this
+        transaction can have inserted: one with an id drawn for it, or with its exact content.
+        A decision that inserts nothing must bear being made twice.
         """
-        witness = outcome.witness
-        if witness is not None:
-            found = self._storage.read(
-                permit.partition, lambda snapshot: snapshot.get(type(witness), witness.id)
-            )
-            if isinstance(witness, StoredAnswer) and isinstance(found, StoredAnswer):
-                return found.sealed_body == witness.sealed_body
-            return found is not None
         if claimed is not None:
             job = self._storage.read(
                 permit.partition, lambda snapshot: snapshot.get(Job, claimed.job.id)
             )
             return job is None or job.version != claimed.job.version
-        return False
+        witness = outcome.witness
+        if witness is None:
+            return False
+        found = self._storage.read(
+            permit.partition, lambda snapshot: snapshot.get(type(witness), witness.id)
+        )
+        return found is not None and (outcome.drawn or found == documents.stamp(witness, 1))
 
     def _settled(self, outcome: _Outcome[T]) -> T:
-        assert outcome.decision is not None
-        return outcome.decision.result
+        decision = outcome.decision
+        assert decision is not None
+        if decision.events or decision.jobs:
+            for wake in self._on_commit:
+                wake()
+        return decision.result
 
     def _replay(self, permit: Permit, idempotent: Idempotent | None) -> None:
         if idempotent is None:

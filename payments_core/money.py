@@ -6,7 +6,6 @@ There is no floating point here, nor anywhere else (contract §1).
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import attrs
 
@@ -26,11 +25,12 @@ class Atomic(int):
     __slots__ = ()
 
 
-def atomic_field(default: int | None = 0) -> Any:
-    """A record's field of that type; it accepts plain integers, the results of arithmetic."""
-    if default is None:
-        return attrs.field(converter=Atomic)
-    return attrs.field(default=Atomic(default), converter=Atomic)
+ZERO = Atomic(0)
+
+
+def atomic(value: int) -> Atomic:
+    """The converter of a record's amount fields: results of arithmetic become `Atomic` again."""
+    return Atomic(value)
 
 
 @attrs.frozen

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 WHOLE = (
     "payments_core/**/lifecycle.py",
     "payments_core/transitions.py",
-    "payments_core/storage/memory.py",
-    "payments_core/storage/sqlite.py",
+    "payments_core/storage/memory*.py",
+    "payments_core/storage/sqlite*.py",
 )
 
 

@@ -31,15 +31,15 @@ class Never(NamedTuple):
     """Files that match `files`, unless they match `unless`, never import `modules`."""
 
     files: str
-    modules: tuple[str, ...]  # dotted; covers what is inside; `*` stands for one segment
+    modules: tuple[str, ...]  # dotted; covers what is inside; `*` stays within one segment
     why: str
     unless: tuple[str, ...] = ()
 
 
 CONCRETE_ADAPTERS = (
-    "payments_core.storage.memory",
-    "payments_core.storage.sqlite",
-    "payments_core.storage.postgres",
+    "payments_core.storage.memory*",
+    "payments_core.storage.sqlite*",
+    "payments_core.storage.postgres*",
     "payments_core.limiters.memory",
     "payments_core.limiters.redis",
     "payments_core.*.simulated",
@@ -356,7 +356,7 @@ def matches(path: str, glob: str) -> bool:
 
 
 def inside(module: str, banned: str) -> bool:
-    pattern = re.escape(banned).replace(r"\*", r"[^.]+")
+    pattern = re.escape(banned).replace(r"\*", r"[^.]*")
     return re.match(rf"{pattern}(\.|$)", module) is not None
 
 

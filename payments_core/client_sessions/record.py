@@ -23,5 +23,14 @@ class ClientSession(Record):
     created_at: Instant
     exchange_expires_at: Instant
     expires_at: Instant
-    exchanged_at: Instant | None = None
     revoked_at: Instant | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SessionExchange(Record):
+    """The one exchange of a session, under the session's id; `nonce` tells whose it was."""
+
+    collection: ClassVar[Collection] = Collection("session_exchanges")
+
+    nonce: str
+    exchanged_at: Instant

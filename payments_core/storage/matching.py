@@ -24,9 +24,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def require_askable(
-    index: Index, key: Sequence[Value], after: Position | None, limit: int
-) -> None:
+def require_askable(index: Index, key: Sequence[Value], after: Position | None, limit: int) -> None:
     """Raise ValueError for a question that does not fit the index."""
     if len(key) != len(index.key):
         raise ValueError(f"the index {index.name} takes {len(index.key)} key values")

@@ -26,6 +26,7 @@ SCAN_LIMIT = 10_000
 """`find` looks at no more rows than this for one page; the page then ends short."""
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
@@ -75,13 +76,13 @@ Position = tuple[Value, ...]
 
 
 @attrs.frozen
-class Page(Generic[R]):
+class Page(Generic[Item]):
     """Records in the index's order; `next` is where to go on, None at the end.
 
     A page may be short, even empty, and still have a `next`: the scan limit was reached.
     """
 
-    records: tuple[R, ...]
+    records: tuple[Item, ...]
     next: Position | None
 
 

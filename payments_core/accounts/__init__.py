@@ -1,0 +1,1 @@
+"""Accounts: a partner's users, with their wallets, vaults and settlement preference."""

@@ -1,0 +1,281 @@
+"""Accounts: create, read, list, change, balances (contract §5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.record import (
+    Account,
+    AccountStatus,
+    Settlement,
+    SubjectType,
+    Wallet,
+)
+from payments_core.addresses import AddressError, canonical
+from payments_core.assets import ChainType, asset_of
+from payments_core.chains.port import AddressSpec, Chain
+from payments_core.clock import Clock
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import Decision, Draw, Ledger
+from payments_core.errors import (
+    Conflicting,
+    FieldError,
+    InvalidState,
+    NotFound,
+    UsernameTaken,
+    ValidationFailed,
+)
+from payments_core.events import Happening
+from payments_core.idempotency.record import Idempotent
+from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
+from payments_core.vaults.record import Policy, Vault
+
+USERNAME = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
+MAX_WALLETS = 50
+UNSET: Any = object()
+
+
+@attrs.frozen(kw_only=True)
+class NewWallet:
+    """A wallet as the caller gives it."""
+
+    address: str
+    chain_type: ChainType
+    label: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class NewAccount:
+    """What an account is made from."""
+
+    external_user_id: str
+    subject_type: SubjectType
+    username: str | None = None
+    email: str | None = None
+    wallets: Sequence[NewWallet] = ()
+    settlement: Settlement | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@attrs.frozen
+class AccountDetails:
+    """An account with what belongs to it."""
+
+    account: Account
+    vaults: tuple[Vault, ...]
+    wallets: tuple[Wallet, ...]
+
+
+class Accounts:
+    """Creates and reads accounts; every account gets a vault on every registered chain."""
+
+    def __init__(
+        self, storage: Storage, ledger: Ledger, clock: Clock, chains: Mapping[int, Chain]
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._chains = chains
+
+    def create(
+        self, authority: Authority, new: NewAccount, *, idempotent: Idempotent | None = None
+    ) -> AccountDetails:
+        """A new account. Raises ValidationFailed, Conflicting, UsernameTaken, UnsupportedChain."""
+        wallets = _checked(new)
+        if new.settlement is not None:
+            asset_of(new.settlement.chain_id, new.settlement.asset_symbol)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[AccountDetails]:
+            account = Account(
+                id=draw.id("acct"),
+                external_user_id=new.external_user_id,
+                subject_type=new.subject_type,
+                username=new.username,
+                username_key=new.username.lower() if new.username else None,
+                partner_id=authority.environment.partner_id,
+                email=new.email,
+                settlement=new.settlement,
+                metadata=new.metadata,
+                created_at=now,
+                updated_at=now,
+            )
+            vaults, policies = self._provision(account, authority, draw)
+            linked = tuple(
+                Wallet(
+                    id=draw.id("wallet"),
+                    account_id=account.id,
+                    chain_type=wallet.chain_type,
+                    address=wallet.address,
+                    label=wallet.label,
+                    ordinal=ordinal,
+                    created_at=now,
+                )
+                for ordinal, wallet in enumerate(wallets)
+            )
+            return Decision(
+                AccountDetails(account, vaults, linked),
+                inserts=(account, *vaults, *policies, *linked),
+                events=(_happened("account.created", account, authority),),
+                refusals={
+                    "external_user": Conflicting("An account has this externalUserId."),
+                    "username": UsernameTaken(),
+                },
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def get(self, authority: Authority, account_id: str) -> AccountDetails:
+        """The account with its vaults and wallets. Raises NotFound."""
+
+        def look(snapshot: Snapshot) -> AccountDetails:
+            account = snapshot.get(Account, account_id)
+            if account is None:
+                raise NotFound("account")
+            return _details(snapshot, account)
+
+        return self._storage.read(authority.partition, look)
+
+    def list(
+        self,
+        authority: Authority,
+        *,
+        external_user_id: str | None = None,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[AccountDetails]:
+        """Accounts, newest first."""
+        index = "by_created" if external_user_id is None else "by_external_user"
+        key = () if external_user_id is None else (external_user_id,)
+
+        def look(snapshot: Snapshot) -> Page[AccountDetails]:
+            page = snapshot.find(Account, index, key, after=after, limit=limit)
+            details = tuple(_details(snapshot, account) for account in page.records)
+            return Page(details, page.next)
+
+        return self._storage.read(authority.partition, look)
+
+    def look_up(
+        self, authority: Authority, account_id: str | None, external_user_id: str | None
+    ) -> Account:
+        """The account by exactly one of its two names. Raises ValidationFailed, NotFound."""
+        if (account_id is None) == (external_user_id is None):
+            raise ValidationFailed.at("accountId", "give exactly one of accountId, externalUserId")
+
+        def look(snapshot: Snapshot) -> Account:
+            if account_id is not None:
+                account = snapshot.get(Account, account_id)
+            else:
+                page = snapshot.find(Account, "by_external_user", (external_user_id,), limit=1)
+                account = page.records[0] if page.records else None
+            if account is None:
+                raise NotFound("account")
+            return account
+
+        return self._storage.read(authority.partition, look)
+
+    def update(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        email: str | None = UNSET,
+        metadata: Mapping[str, Any] | None = UNSET,
+        status: AccountStatus = UNSET,
+        idempotent: Idempotent | None = None,
+    ) -> AccountDetails:
+        """Change what is given. A closed account stays closed. Raises NotFound, InvalidState."""
+        now = self._clock.now()
+        given = {"email": email, "metadata": metadata, "status": status}
+        changes: dict[str, Any] = {n: value for n, value in given.items() if value is not UNSET}
+        details = self.get(authority, account_id)
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[AccountDetails]:
+            account = tx.get(Account, account_id, for_update=True)
+            if account is None:
+                raise NotFound("account")
+            if account.status == "closed" and changes.get("status", "closed") != "closed":
+                raise InvalidState("account", account.status, str(changes["status"]))
+            changed = attrs.evolve(account, **changes, updated_at=now)
+            return Decision(
+                attrs.evolve(details, account=changed),
+                replaces=(changed,),
+                events=(_happened("account.updated", changed, authority),),
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _provision(
+        self, account: Account, authority: Authority, draw: Draw
+    ) -> tuple[tuple[Vault, ...], tuple[Policy, ...]]:
+        vaults: list[Vault] = []
+        policies: list[Policy] = []
+        for chain_id, chain in self._chains.items():
+            policy_id = draw.id("policy")
+            vault = Vault(
+                id=draw.id("vault"),
+                account_id=account.id,
+                chain_id=chain_id,
+                address=chain.derive(AddressSpec(authority.partition, "vault", account.id)),
+                policy_id=policy_id,
+                created_at=account.created_at,
+            )
+            policy = Policy(
+                id=policy_id,
+                vault_id=vault.id,
+                created_at=account.created_at,
+                updated_at=account.created_at,
+            )
+            vaults.append(vault)
+            policies.append(policy)
+        return tuple(vaults), tuple(policies)
+
+
+def _details(snapshot: Snapshot, account: Account) -> AccountDetails:
+    vaults = snapshot.find(Vault, "by_account", (account.id,), limit=100)
+    wallets = snapshot.find(Wallet, "by_account", (account.id,), limit=MAX_WALLETS)
+    return AccountDetails(account, vaults.records, wallets.records)
+
+
+def _checked(new: NewAccount) -> list[NewWallet]:
+    """The wallets in canonical form; every fault of the input at once."""
+    faults: list[FieldError] = []
+    if not 1 <= len(new.external_user_id) <= 128:
+        faults.append(FieldError("externalUserId", "must have 1 to 128 characters"))
+    if new.username is not None and not USERNAME.fullmatch(new.username):
+        faults.append(FieldError("username", "must be 3 to 20 letters, digits or underscores"))
+    if len(new.wallets) > MAX_WALLETS:
+        faults.append(FieldError("wallets", f"must have at most {MAX_WALLETS} items"))
+    wallets: list[NewWallet] = []
+    seen: set[tuple[str, str]] = set()
+    for place, wallet in enumerate(new.wallets):
+        try:
+            address = canonical(wallet.chain_type, wallet.address)
+        except AddressError as error:
+            faults.append(FieldError(f"wallets[{place}].address", str(error)))
+            continue
+        if (wallet.chain_type, address) in seen:
+            faults.append(FieldError(f"wallets[{place}].address", "is given twice"))
+        seen.add((wallet.chain_type, address))
+        wallets.append(attrs.evolve(wallet, address=address))
+    if faults:
+        raise ValidationFailed(tuple(faults))
+    return wallets
+
+
+def _happened(name: str, account: Account, authority: Authority) -> Happening:
+    return Happening(
+        name,
+        {
+            "accountId": account.id,
+            "externalUserId": account.external_user_id,
+            "status": account.status,
+        },
+        authority.api_version,
+        account.id,
+        account.external_user_id,
+    )

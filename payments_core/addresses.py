@@ -1,0 +1,67 @@
+"""Addresses of the three chain types, in one canonical text each.
+
+EVM: EIP-55 checksummed. Solana: base58 of 32 bytes. Aptos: `0x` and 64 lower-case hex digits
+(the long form of AIP-40).
+"""
+
+from __future__ import annotations
+
+import re
+
+from payments_core.assets import ChainType
+
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_EVM = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
+_APTOS = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
+
+
+class AddressError(ValueError):
+    """A text that is no address of its chain type; the message completes "must be …"."""
+
+
+def canonical(chain_type: ChainType, text: str) -> str:
+    """The canonical form of an address. Raises AddressError, also for the zero address."""
+    return {"evm": _evm, "solana": _solana, "aptos": _aptos}[chain_type](text)
+
+
+def checksummed(raw: bytes) -> str:
+    """The EIP-55 text of 20 bytes."""
+    # eth-utils takes a quarter of a second to import: only those who need it wait for it.
+    from eth_utils.address import to_checksum_address
+
+    return str(to_checksum_address(raw))
+
+
+def _evm(text: str) -> str:
+    if not _EVM.fullmatch(text):
+        raise AddressError("must be 0x and 40 hex digits")
+    address = checksummed(bytes.fromhex(text[2:]))
+    letters = text[2:]
+    if letters not in (letters.lower(), letters.upper()) and text != address:
+        raise AddressError("must have a correct checksum (EIP-55)")
+    if int(letters, 16) == 0:
+        raise AddressError("must not be the zero address")
+    return address
+
+
+def _solana(text: str) -> str:
+    number = 0
+    if not 32 <= len(text) <= 44:
+        raise AddressError("must be base58 of 32 bytes")
+    for character in text:
+        digit = _BASE58.find(character)
+        if digit < 0:
+            raise AddressError("must be base58 of 32 bytes")
+        number = number * 58 + digit
+    zeros = len(text) - len(text.lstrip("1"))
+    if zeros + (number.bit_length() + 7) // 8 != 32:
+        raise AddressError("must be base58 of 32 bytes")
+    return text
+
+
+def _aptos(text: str) -> str:
+    if not _APTOS.fullmatch(text):
+        raise AddressError("must be 0x and up to 64 hex digits")
+    if int(text, 16) == 0:
+        raise AddressError("must not be the zero address")
+    return "0x" + text[2:].lower().rjust(64, "0")

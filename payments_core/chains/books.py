@@ -1,0 +1,83 @@
+"""The books of the simulated chains, as rows of the `simulated` partition (contract §11).
+
+They are stored where everything else is, so that a restart, or a second process, sees the same
+chain. To the rest of the service they are the outside world: no transaction spans both.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.money import ZERO, Atomic, atomic
+from payments_core.storage.records import Collection, Record
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedTime(Record):
+    """How far the sandbox's clock runs ahead of the real one; it only grows."""
+
+    collection: ClassVar[Collection] = Collection("simulated_time")
+
+    ahead_ms: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedChainState(Record):
+    """A chain's beginning, and the blocks that were added besides one for every second."""
+
+    collection: ClassVar[Collection] = Collection("simulated_chains")
+
+    began_at: Instant
+    extra_blocks: int = 0
+    highest: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedLog:
+    """A transfer of a simulated transaction."""
+
+    token_address: str
+    sender: str
+    recipient: str
+    amount: Atomic = attrs.field(converter=atomic)
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedTransaction(Record):
+    """A transaction in its block; the id is `chainId:hash`."""
+
+    collection: ClassVar[Collection] = Collection(
+        "simulated_transactions", columns={"chain_id": int, "block_number": int}
+    )
+
+    chain_id: int
+    hash: str
+    block_number: int
+    succeeded: bool
+    logs: tuple[SimulatedLog, ...]
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedSender(Record):
+    """The next slot (nonce) of a sender; the id is `chainId:address`."""
+
+    collection: ClassVar[Collection] = Collection("simulated_senders")
+
+    next_slot: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedBalance(Record):
+    """A holder's tokens at the newest block; the id is `chainId:token:holder`.
+
+    `recent` lists (block, change) for the blocks that may not be final, so that the balance at
+    the final block can be told.
+    """
+
+    collection: ClassVar[Collection] = Collection("simulated_balances")
+
+    total: Atomic = attrs.field(default=ZERO, converter=atomic)
+    recent: tuple[tuple[int, Atomic], ...] = ()

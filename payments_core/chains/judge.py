@@ -1,0 +1,85 @@
+"""The judge: what a transaction proves of an expected transfer. Pure.
+
+The order of the checks is the order of the reasons in contract §6: the first that fails is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Literal
+
+import attrs
+
+from payments_core.chains.port import Heads, TransactionView, TransferLog
+
+Reason = Literal[
+    "wrong_chain",
+    "wrong_token",
+    "wrong_recipient",
+    "wrong_amount",
+    "transaction_failed",
+    "not_final",
+    "already_used",
+]
+
+
+@attrs.frozen
+class Expectation:
+    """The transfer that would count: a token's pinned address, to one recipient, on one chain."""
+
+    chain_id: int
+    token_address: str
+    recipient: str
+
+
+@attrs.frozen
+class Verdict:
+    """What one transfer log, or the lack of any, proves. No reason: it is proven and final."""
+
+    log: TransferLog | None
+    reason: Reason | None
+
+    @property
+    def is_pending(self) -> bool:
+        """Right in all but finality: it may still become proof."""
+        return self.reason == "not_final"
+
+
+def judge(
+    expectation: Expectation,
+    chain_id: int,
+    view: TransactionView,
+    heads: Heads,
+    consumed: Set[int],
+) -> tuple[Verdict, ...]:
+    """A verdict for every transfer that could have been meant, and at least one.
+
+    `consumed` holds the positions of this transaction's logs that other receipts already count.
+    """
+    if chain_id != expectation.chain_id:
+        return (Verdict(None, "wrong_chain"),)
+    if view.block is not None and not view.succeeded:
+        final = view.block.number <= heads.final.number
+        return (Verdict(None, "transaction_failed" if final else "not_final"),)
+    fitting = tuple(log for log in view.logs if log.recipient == expectation.recipient)
+    if not fitting:
+        return (Verdict(None, "wrong_recipient"),)
+    return tuple(_judge_log(expectation, log, view, heads, consumed) for log in fitting)
+
+
+def _judge_log(
+    expectation: Expectation,
+    log: TransferLog,
+    view: TransactionView,
+    heads: Heads,
+    consumed: Set[int],
+) -> Verdict:
+    if log.token_address != expectation.token_address:
+        return Verdict(log, "wrong_token")
+    if log.amount_atomic == 0:
+        return Verdict(log, "wrong_amount")
+    if log.position in consumed:
+        return Verdict(log, "already_used")
+    if view.block is None or view.block.number > heads.final.number:
+        return Verdict(log, "not_final")
+    return Verdict(log, None)

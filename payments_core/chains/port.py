@@ -1,0 +1,145 @@
+"""The chain port: what the service asks of a chain, and what it never assumes.
+
+Logs are the evidence: a transaction that succeeded without the expected log proves nothing.
+Unknown is not failed: what a chain does not answer stays open until it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+import attrs
+
+from payments_core.assets import ChainType
+
+AddressKind = Literal["vault", "escrow", "operator"]
+
+
+class ChainError(Exception):
+    """A chain adapter could not do as asked."""
+
+
+class ChainUnavailable(ChainError):
+    """No answer, or one that cannot be right yet. Try again."""
+
+
+class ChainMismatch(ChainError):
+    """The node serves another chain than configured. Fatal."""
+
+
+class Unsupported(ChainError):
+    """This chain cannot do that."""
+
+
+class SignerRefused(ChainError):
+    """The signer will not sign this."""
+
+
+@attrs.frozen
+class AddressSpec:
+    """What an address is for. Different specs never share an address."""
+
+    environment_id: str
+    kind: AddressKind
+    owner_id: str
+
+
+@attrs.frozen
+class Block:
+    """A block by height and hash."""
+
+    number: int
+    hash: str
+
+
+@attrs.frozen
+class Heads:
+    """The newest block, and the newest that is final under the chain's policy."""
+
+    latest: Block
+    final: Block
+
+
+@attrs.frozen
+class TransferLog:
+    """A token transfer as the chain recorded it.
+
+    `position` is the log's place within its transaction, which survives a reorg; `log_index` is
+    its place within the block, which does not.
+    """
+
+    position: int
+    log_index: int
+    token_address: str
+    sender: str
+    recipient: str
+    amount_atomic: int
+
+
+@attrs.frozen
+class TransactionView:
+    """A transaction as the chain knows it now; one that is not in a block has no `block`."""
+
+    hash: str
+    block: Block | None
+    succeeded: bool
+    logs: tuple[TransferLog, ...]
+
+
+@attrs.frozen
+class TransferIntent:
+    """What a transaction of ours shall do: move a token from one of our contracts."""
+
+    id: str
+    environment_id: str
+    token_address: str
+    source: str
+    recipient: str
+    amount_atomic: int
+
+
+@attrs.frozen
+class Signed:
+    """A signed transaction: its hash is known before it is sent."""
+
+    hash: str
+    raw: bytes
+
+
+@attrs.frozen
+class BalancesAt:
+    """Token balances by holder, all of them at one final height."""
+
+    height: int
+    amounts: Mapping[str, int]
+
+
+class Chain(Protocol):
+    """A chain adapter. Every method may raise ChainUnavailable."""
+
+    @property
+    def chain_id(self) -> int:
+        """The chain's number."""
+
+    @property
+    def chain_type(self) -> ChainType:
+        """The family, which decides the form of addresses and signatures."""
+
+    def derive(self, spec: AddressSpec) -> str:
+        """The address for a purpose. Pure: no I/O, the same answer for ever."""
+
+    def heads(self) -> Heads:
+        """The newest and the newest final block."""
+
+    def transaction(self, hash: str) -> TransactionView | None:
+        """The transaction, or None where the node does not know it."""
+
+    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+        """Balances at the newest final height."""
+
+    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+        """Sign, and never send. The same intent and slot give the same transaction."""
+
+    def broadcast(self, signed: Signed) -> None:
+        """Send signed bytes; sending them again is harmless. The answer proves nothing."""

@@ -1,0 +1,45 @@
+"""The storage suite: what an adapter must pass to be trusted with money.
+
+With pytest, a few lines make it run::
+
+    class TestMyStorage(StorageConformance):
+        persistent = True
+        multi_process = True
+
+        @pytest.fixture(autouse=True)
+        def _place(self, tmp_path):
+            self.url = f"mine:///{tmp_path}/data"
+
+        def open(self, kinds):
+            return my_package.open_url(self.url, kinds)
+
+        def address(self):
+            return Address("my_package:open_url", self.url)
+
+Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
+a check of what the adapter does not declare raises `unittest.SkipTest`.
+"""
+
+from payments_core.conformance.storage.crashes import CrashChecks, MigrationChecks
+from payments_core.conformance.storage.documents import DocumentChecks
+from payments_core.conformance.storage.jobs import JobChecks
+from payments_core.conformance.storage.pages import PageChecks
+from payments_core.conformance.storage.setting import Address, Setting
+from payments_core.conformance.storage.snapshots import SnapshotChecks
+from payments_core.conformance.storage.transactions import TransactionChecks
+from payments_core.conformance.storage.uniqueness import UniquenessChecks
+
+__all__ = ["StorageConformance", "Address", "Setting"]
+
+
+class StorageConformance(
+    TransactionChecks,
+    UniquenessChecks,
+    SnapshotChecks,
+    PageChecks,
+    DocumentChecks,
+    JobChecks,
+    CrashChecks,
+    MigrationChecks,
+):
+    """Every check of the storage port; override `open` and declare what the adapter can do."""

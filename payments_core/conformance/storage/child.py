@@ -1,0 +1,106 @@
+"""What another process does to the same data; started by the suite, and often killed by it.
+
+`python -m payments_core.conformance.storage.child OPENER URL MODE [ARGUMENT ...]`
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from payments_core.conformance.storage.records import (
+    AFTER,
+    KINDS,
+    Counter,
+    IndexedParcel,
+    Mark,
+    Note,
+)
+from payments_core.conformance.storage.setting import HERE, locked
+from payments_core.storage.port import Storage, Transaction
+from payments_core.storage.records import Record
+
+
+def stream(storage: Storage) -> None:
+    """Transact for ever; a number is printed once its transaction was answered."""
+    number = 0
+    while True:
+        number += 1
+
+        def work(tx: Transaction, number: int = number) -> None:
+            tx.insert(Mark(id=f"mark {number}"))
+            counter = locked(tx, Counter, "c")
+            tx.insert(Note(id=f"note {number}", code=f"code {number}", text="x" * 2_000))
+            tx.replace(attrs.evolve(counter, total=counter.total + 1))
+
+        storage.transact(HERE, work)
+        _say(str(number))
+
+
+def die_inside(storage: Storage) -> None:
+    """Write, and be killed before the commit."""
+
+    def work(tx: Transaction) -> None:
+        tx.insert(Mark(id="uncommitted"))
+        tx.insert(Note(id="uncommitted", code="the code"))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    storage.transact(HERE, work)
+
+
+def add(storage: Storage, times: str) -> None:
+    """Raise the counter, so many times."""
+
+    def work(tx: Transaction) -> None:
+        counter = locked(tx, Counter, "c")
+        tx.replace(attrs.evolve(counter, total=counter.total + 1))
+
+    for _ in range(int(times)):
+        storage.transact(HERE, work)
+
+
+def claim(storage: Storage, queue: str, now: str, lease_ms: str) -> None:
+    """Claim until there is nothing left, and print what was got."""
+    while batch := storage.claim(queue, int(now), lease_ms=int(lease_ms), limit=2, slots=1):
+        for claimed in batch:
+            _say(claimed.job.id)
+
+
+def migrate(storage: Storage, id: str) -> None:
+    """Migrate when told to, then write a row of the new kind."""
+    _say("ready")
+    sys.stdin.readline()
+    storage.migrate()
+    storage.transact(HERE, lambda tx: tx.insert(IndexedParcel(id=id, label=id)))
+
+
+MODES: dict[str, tuple[Callable[..., None], Sequence[type[Record]]]] = {
+    "stream": (stream, KINDS),
+    "die_inside": (die_inside, KINDS),
+    "add": (add, KINDS),
+    "claim": (claim, KINDS),
+    "migrate": (migrate, AFTER),
+}
+
+
+def main(opener: str, url: str, mode: str, *arguments: str) -> None:
+    """Open the storage and do as the mode says."""
+    module, _, function = opener.partition(":")
+    run, kinds = MODES[mode]
+    storage: Storage = getattr(importlib.import_module(module), function)(url, kinds)
+    run(storage, *arguments)
+    storage.close()
+
+
+def _say(line: str) -> None:
+    """One line, handed to the system at once, so that it outlives this process."""
+    os.write(sys.stdout.fileno(), f"{line}\n".encode())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,191 @@
+"""Crash and reopen, several processes at once, and migrations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from subprocess import Popen
+
+from payments_core.conformance.storage.records import (
+    AFTER,
+    BEFORE,
+    Counter,
+    IndexedParcel,
+    Mark,
+    Note,
+    Parcel,
+)
+from payments_core.conformance.storage.setting import (
+    HANG_S,
+    HERE,
+    Setting,
+    all_pages,
+    fetch,
+    fetch_known,
+    require_no_errors,
+    together,
+)
+from payments_core.storage.port import Storage, StorageError, Transaction, UniqueConflict
+
+ACKNOWLEDGED = 40
+
+
+class CrashChecks(Setting):
+    """What is left after an end that nobody announced."""
+
+    def test_what_was_committed_is_there_after_closing(self) -> None:
+        self.require("persistent")
+        storage = self.start()
+        self.insert(storage, Note(id="n", code="c"))
+        storage.close()
+        storage = self.start()
+        assert fetch_known(storage, Note, "n").code == "c"
+        self.refused(storage, UniqueConflict, lambda tx: tx.insert(Note(id="m", code="c")))
+
+    def test_what_was_not_committed_is_gone_after_a_crash(self) -> None:
+        self.require("persistent")
+        storage = self.start()
+        self.insert(storage, Note(id="n"))
+        with _ended(self.run_child("die_inside")) as child:
+            assert child.wait(HANG_S) != 0
+        for handle in (storage, self.start()):
+            assert fetch(handle, Mark, "uncommitted") is None
+            assert fetch(handle, Note, "uncommitted") is None
+            assert fetch(handle, Note, "n") is not None
+        self.insert(storage, Note(id="m", code="the code"))
+
+    def test_a_killed_process_loses_nothing_that_was_answered(self) -> None:
+        """kill -9 amid transactions: what was answered is there, and each work is whole."""
+        self.require("persistent")
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        with _ended(self.run_child("stream")) as child:
+            assert child.stdout is not None
+            answered = [child.stdout.readline() for _ in range(ACKNOWLEDGED)]
+            child.kill()
+            answered += child.stdout.readlines()
+            child.wait(HANG_S)
+        numbers = [int(line) for line in answered]
+        assert numbers == list(range(1, len(numbers) + 1))
+        for handle in (storage, self.start()):
+            self._require_whole(handle, numbers)
+        self.insert(storage, Mark(id="life goes on"))
+
+    def _require_whole(self, storage: Storage, answered: list[int]) -> None:
+        notes = {note.id for note in all_pages(storage, Note, "all")}
+        total = fetch_known(storage, Counter, "c").total
+        assert notes == {f"note {number}" for number in range(1, total + 1)}
+        for number in range(1, total + 1):
+            assert fetch(storage, Mark, f"mark {number}") is not None
+        assert fetch(storage, Mark, f"mark {total + 1}") is None
+        assert len(answered) <= total <= len(answered) + 1
+
+    def test_two_processes_lose_no_update(self) -> None:
+        self.require("multi_process")
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        with _ended(self.run_child("add", "40")) as one, _ended(self.run_child("add", "40")) as two:
+            assert one.wait(HANG_S) == 0
+            assert two.wait(HANG_S) == 0
+        counter = fetch_known(storage, Counter, "c")
+        assert (counter.total, counter.version) == (80, 81)
+
+
+class MigrationChecks(Setting):
+    """`migrate` brings any schema up to date, whoever else is doing it."""
+
+    def test_migrating_again_changes_nothing(self) -> None:
+        storage = self.start()
+        self.insert(storage, Note(id="n", code="c"))
+        storage.migrate()
+        assert fetch_known(storage, Note, "n").code == "c"
+
+    def test_columns_indexes_and_unique_keys_can_come_later(self) -> None:
+        self.require("persistent")
+        before = self._with_parcels()
+        before.close()
+        storage = self.start(AFTER)
+        parcels = all_pages(storage, IndexedParcel, "by_state", ("packed",), limit=1)
+        assert [parcel.weight for parcel in parcels] == [1, 2, 3]
+        taken = IndexedParcel(id="new", label="label 2")
+        error = self.refused(storage, UniqueConflict, lambda tx: tx.insert(taken))
+        assert error.unique == "label"
+        self.insert(storage, IndexedParcel(id="new", label="label 4", weight=4))
+
+    def test_the_release_before_still_reads_after_a_migration(self) -> None:
+        self.require("multi_process")
+        before = self._with_parcels()
+        after = self.start(AFTER)
+        assert fetch_known(before, Parcel, "p1").weight == 1
+        self.insert(before, Parcel(id="p9", weight=9))
+        assert fetch_known(after, IndexedParcel, "p9").weight == 9
+
+    def test_a_unique_key_that_the_rows_already_break_is_refused_whole(self) -> None:
+        self.require("persistent")
+        before = self.start(BEFORE)
+        self.insert(before, Parcel(id="a", label="same"), Parcel(id="b", label="same"))
+        after = self.open(AFTER)
+        try:
+            after.migrate()
+        except StorageError:
+            assert fetch_known(before, Parcel, "a").label == "same"
+            self.insert(before, Parcel(id="c", label="same"))
+            return
+        finally:
+            after.close()
+        raise AssertionError("a broken unique key was accepted")
+
+    def test_two_handles_migrate_at_once(self) -> None:
+        self.require("multi_process")
+        handles = [self.open(AFTER) for _ in range(4)]
+        self._opened.extend(handles)
+        require_no_errors(together(*(handle.migrate for handle in handles)))
+        self.insert(handles[0], IndexedParcel(id="p", label="l"))
+        assert fetch_known(handles[3], IndexedParcel, "p").label == "l"
+
+    def test_processes_migrate_at_once(self) -> None:
+        self.require("multi_process")
+        before = self._with_parcels()
+        children = [self.run_child("migrate", f"child {number}") for number in range(3)]
+        try:
+            for child in children:
+                assert child.stdout is not None
+                assert child.stdout.readline() == "ready\n"
+            for child in children:
+                assert child.stdin is not None
+                child.stdin.write("go\n")
+                child.stdin.flush()
+            assert [child.wait(HANG_S) for child in children] == [0, 0, 0]
+        finally:
+            for child in children:
+                _end(child)
+        before.close()
+        storage = self.start(AFTER)
+        parcels = all_pages(storage, IndexedParcel, "by_state", ("packed",))
+        assert [parcel.weight for parcel in parcels] == [0, 0, 0, 1, 2, 3]
+
+    def _with_parcels(self) -> Storage:
+        before = self.start(BEFORE)
+
+        def work(tx: Transaction) -> None:
+            for weight in (3, 1, 2):
+                tx.insert(Parcel(id=f"p{weight}", weight=weight, label=f"label {weight}"))
+
+        self.write(before, work, HERE)
+        return before
+
+
+@contextmanager
+def _ended(child: Popen[str]) -> Iterator[Popen[str]]:
+    try:
+        yield child
+    finally:
+        _end(child)
+
+
+def _end(child: Popen[str]) -> None:
+    child.kill()
+    child.wait()
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            pipe.close()

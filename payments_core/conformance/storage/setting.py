@@ -1,0 +1,247 @@
+"""What an adapter's suite class overrides, and what the checks share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import unittest
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import attrs
+
+from payments_core.conformance.storage.records import KINDS, Mark
+from payments_core.storage.port import (
+    CommitUnknown,
+    Page,
+    Position,
+    Snapshot,
+    Storage,
+    Transaction,
+    Where,
+)
+from payments_core.storage.records import R, Record, Value
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Exception)
+
+HERE = "env_here"
+THERE = "env_there"
+HANG_S = 30.0
+
+
+@attrs.frozen
+class Address:
+    """Where another process finds the same data: `module:function`, called with URL and kinds."""
+
+    opener: str
+    url: str
+
+
+class Setting:
+    """Override `open`, declare what the adapter can do, and override the hooks that it needs.
+
+    A check of something undeclared is skipped, and the skip is reported.
+    """
+
+    persistent: bool = False
+    """Data outlives `close` and the process."""
+
+    multi_process: bool = False
+    """Several handles, in several processes, use the same data at once. Needs `address`."""
+
+    can_lose_commits: bool = False
+    """`lose_next_commit` works."""
+
+    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+        """A handle to this test's data: nothing at the first call, later what was left there."""
+        raise NotImplementedError
+
+    def address(self) -> Address:
+        """How another process opens the same data."""
+        raise NotImplementedError
+
+    def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
+        """Let the next COMMIT of this handle go unanswered, after it happened or before."""
+        raise NotImplementedError
+
+    # What a test runner calls around each check.
+
+    def setup_method(self) -> None:
+        """Before each check."""
+        self._opened: list[Storage] = []
+        self._marks = 0
+
+    def teardown_method(self) -> None:
+        """After each check."""
+        for storage in self._opened:
+            storage.close()
+
+    # What the checks share.
+
+    def start(self, kinds: Sequence[type[Record]] = KINDS) -> Storage:
+        """A handle with its schema up to date, closed after the check."""
+        storage = self.open(kinds)
+        self._opened.append(storage)
+        storage.migrate()
+        return storage
+
+    def require(self, capability: str) -> None:
+        """Skip the check unless the adapter declares the capability."""
+        if not getattr(self, capability):
+            raise unittest.SkipTest(f"the adapter does not declare `{capability}`")
+
+    def write(self, storage: Storage, work: Callable[[Transaction], T], partition: str = HERE) -> T:
+        """Transact, and resolve a lost COMMIT by a mark that the transaction inserts."""
+        self._marks += 1
+        mark = Mark(id=f"mark_{threading.get_ident()}_{self._marks}_{id(work)}")
+        results: list[T] = []
+
+        def marked(tx: Transaction) -> None:
+            tx.insert(mark)
+            results.append(work(tx))
+
+        while True:
+            try:
+                storage.transact(partition, marked)
+            except CommitUnknown:
+                if storage.read(partition, lambda snapshot: snapshot.get(Mark, mark.id)) is None:
+                    continue
+            return results[-1]
+
+    def insert(self, storage: Storage, *records: Record, partition: str = HERE) -> None:
+        """Insert records in one transaction."""
+
+        def work(tx: Transaction) -> None:
+            for record in records:
+                tx.insert(record)
+
+        self.write(storage, work, partition)
+
+    def refused(
+        self,
+        storage: Storage,
+        error: type[E],
+        work: Callable[[Transaction], object],
+        partition: str = HERE,
+    ) -> E:
+        """The error that the work must end with."""
+        try:
+            storage.transact(partition, work)
+        except error as raised:
+            return raised
+        raise AssertionError(f"{error.__name__} was not raised")
+
+    def run_child(self, mode: str, *arguments: str) -> subprocess.Popen[str]:
+        """Another process on the same data; see `child.py` for the modes."""
+        address = self.address()
+        module = "payments_core.conformance.storage.child"
+        return subprocess.Popen(
+            [sys.executable, "-m", module, address.opener, address.url, mode, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+
+
+def fetch(storage: Storage, kind: type[R], id: str, partition: str = HERE) -> R | None:
+    """The record in a snapshot of its own."""
+    return storage.read(partition, lambda snapshot: snapshot.get(kind, id))
+
+
+def fetch_known(storage: Storage, kind: type[R], id: str, partition: str = HERE) -> R:
+    """The record, which must be there."""
+    record = fetch(storage, kind, id, partition)
+    assert record is not None, f"{id} is gone"
+    return record
+
+
+def locked(tx: Transaction, kind: type[R], id: str) -> R:
+    """The record, locked, which must be there."""
+    record = tx.get(kind, id, for_update=True)
+    assert record is not None, f"{id} is gone"
+    return record
+
+
+def all_pages(
+    storage: Storage,
+    kind: type[R],
+    index: str,
+    key: Sequence[Value] = (),
+    *,
+    where: Sequence[Where] = (),
+    limit: int = 50,
+    partition: str = HERE,
+) -> list[R]:
+    """The records of every page in turn, each read in a snapshot of its own."""
+    found: list[R] = []
+    after: Position | None = None
+    while True:
+
+        def look(snapshot: Snapshot, after: Position | None = after) -> Page[R]:
+            return snapshot.find(kind, index, key, where=where, after=after, limit=limit)
+
+        page = storage.read(partition, look)
+        assert len(page.records) <= limit, "a page is longer than its limit"
+        found.extend(page.records)
+        if page.next is None:
+            return found
+        assert page.next != after, "a page leads to itself"
+        after = page.next
+
+
+class Meeting:
+    """Where threads wait for each other inside their works, but not for long.
+
+    An adapter that keeps them apart lets one wait in vain; one that does not lets all go on at
+    the same moment, and so shows its fault each time and not by luck.
+    """
+
+    def __init__(self, threads: int = 2, patience_s: float = 0.05) -> None:
+        self._barrier = threading.Barrier(threads)
+        self._patience_s = patience_s
+
+    def wait(self) -> bool:
+        """Whether all came."""
+        try:
+            self._barrier.wait(self._patience_s)
+        except threading.BrokenBarrierError:
+            return False
+        return True
+
+
+def together(*calls: Callable[[], T]) -> list[T | Exception]:
+    """What each call returned or raised, all begun at once in threads of their own."""
+    outcomes: list[T | Exception] = [TimeoutError("it hangs")] * len(calls)
+    start = threading.Barrier(len(calls))
+
+    def run(place: int, call: Callable[[], T]) -> None:
+        start.wait(HANG_S)
+        try:
+            outcomes[place] = call()
+        except Exception as error:
+            outcomes[place] = error
+
+    threads = [
+        threading.Thread(target=run, args=(place, call), daemon=True)
+        for place, call in enumerate(calls)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANG_S)
+    return outcomes
+
+
+def errors_among(outcomes: Sequence[T | Exception]) -> list[Exception]:
+    """The errors of `together`."""
+    return [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+
+
+def require_no_errors(outcomes: Sequence[T | Exception]) -> None:
+    """Raise the first error of `together`, if there is one."""
+    for error in errors_among(outcomes):
+        raise AssertionError(f"a thread failed: {error!r}") from error

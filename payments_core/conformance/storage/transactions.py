@@ -1,0 +1,412 @@
+"""What a transaction promises: versions, locks, isolation, and all or nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import attrs
+
+from payments_core.conformance.storage.records import Counter, Mark, Note
+from payments_core.conformance.storage.setting import (
+    HERE,
+    THERE,
+    Meeting,
+    Setting,
+    all_pages,
+    errors_among,
+    fetch,
+    fetch_known,
+    locked,
+    require_no_errors,
+    together,
+)
+from payments_core.storage.port import (
+    CommitUnknown,
+    Conflict,
+    StorageUnavailable,
+    Transaction,
+    VersionConflict,
+)
+
+Work = Callable[[Transaction], None]
+
+
+class TransactionChecks(Setting):
+    """Versions, holds, locks, reruns, lost commits."""
+
+    def test_a_record_comes_back_as_it_was_inserted_at_version_1(self) -> None:
+        storage = self.start()
+        note = Note(id="n", rank=-3, name="Zoë", tag="t", code="c", text="x")
+        self.insert(storage, note)
+        assert fetch(storage, Note, "n") == attrs.evolve(note, version=1, schema=1)
+
+    def test_an_absent_record_is_none(self) -> None:
+        storage = self.start()
+        assert fetch(storage, Note, "n") is None
+        assert fetch(storage, Note, "n\0") is None
+        assert self.write(storage, lambda tx: tx.get(Note, "n")) is None
+        assert self.write(storage, lambda tx: tx.get(Note, "n", for_update=True)) is None
+
+    def test_the_result_of_the_work_comes_back(self) -> None:
+        storage = self.start()
+        self.insert(storage, Note(id="n"))
+        result = object()
+        assert self.write(storage, lambda tx: result) is result
+        assert storage.read(HERE, lambda snapshot: result) is result
+
+    def test_a_version_rises_by_one_with_each_replace(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        for total in range(1, 4):
+
+            def work(tx: Transaction, total: int = total) -> None:
+                tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=total))
+
+            self.write(storage, work)
+            counter = fetch_known(storage, Counter, "c")
+            assert (counter.version, counter.total) == (total + 1, total)
+
+    def test_one_work_may_write_a_record_more_than_once(self) -> None:
+        storage = self.start()
+
+        def work(tx: Transaction) -> None:
+            tx.insert(Counter(id="c", total=1))
+            tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=2))
+            tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=3))
+            tx.insert(Note(id="gone", code="code"))
+            tx.delete(locked(tx, Note, "gone"))
+
+        self.write(storage, work)
+        assert fetch_known(storage, Counter, "c") == Counter(id="c", total=3, version=3, schema=1)
+        assert fetch(storage, Note, "gone") is None
+
+    def test_a_stale_version_is_refused(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        stale = fetch_known(storage, Counter, "c")
+        self.write(
+            storage,
+            lambda tx: tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=5)),
+        )
+        self.refused(storage, VersionConflict, lambda tx: tx.replace(stale))
+        self.refused(storage, VersionConflict, lambda tx: tx.delete(stale))
+        self.refused(storage, VersionConflict, lambda tx: tx.hold(stale))
+        assert fetch_known(storage, Counter, "c").total == 5
+
+    def test_what_is_gone_or_never_was_is_refused(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        gone = fetch_known(storage, Counter, "c")
+        self.write(storage, lambda tx: tx.delete(locked(tx, Counter, "c")))
+        for record in (gone, Counter(id="c"), Counter(id="never"), Counter(id="c", version=2)):
+            for work in _each_use_of(record):
+                self.refused(storage, VersionConflict, work)
+        assert fetch(storage, Counter, "c") is None
+
+    def test_hold_sees_the_writes_of_its_own_work(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        before = fetch_known(storage, Counter, "c")
+
+        def hold_the_new(tx: Transaction) -> None:
+            tx.replace(locked(tx, Counter, "c"))
+            tx.hold(locked(tx, Counter, "c"))
+
+        def hold_the_old(tx: Transaction) -> None:
+            tx.replace(locked(tx, Counter, "c"))
+            tx.hold(before)
+
+        self.refused(storage, VersionConflict, hold_the_old)
+        self.write(storage, hold_the_new)
+        assert fetch_known(storage, Counter, "c").version == 2
+
+    def test_hold_prevents_write_skew(self) -> None:
+        """Each of two works relies on the record that the other changes."""
+        storage = self.start()
+        self.insert(storage, Counter(id="a", total=1), Counter(id="b", total=1))
+        seen = [fetch_known(storage, Counter, id) for id in ("a", "b")]
+        meeting = Meeting()
+
+        def leave(mine: Counter, other: Counter) -> bool:
+            def work(tx: Transaction) -> None:
+                tx.hold(other)
+                meeting.wait()
+                tx.replace(attrs.evolve(mine, total=0))
+
+            self.write(storage, work)
+            return True
+
+        outcomes = together(lambda: leave(seen[0], seen[1]), lambda: leave(seen[1], seen[0]))
+        left = sum(fetch_known(storage, Counter, id).total for id in ("a", "b"))
+        assert left >= 1, "both works relied on what the other changed"
+        assert all(isinstance(error, Conflict) for error in errors_among(outcomes)), outcomes
+
+    def test_a_held_record_does_not_change_before_the_commit(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="right"), Counter(id="c"))
+        right = fetch_known(storage, Counter, "right")
+        meeting = Meeting()
+        order: list[str] = []
+
+        def rely() -> None:
+            def work(tx: Transaction) -> None:
+                tx.hold(right)
+                meeting.wait()  # the other may now try to change what is held
+                meeting.wait()
+                tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=1))
+
+            self.write(storage, work)
+            order.append("relied")
+
+        def revoke() -> None:
+            def work(tx: Transaction) -> bool:
+                meeting.wait()
+                tx.replace(attrs.evolve(locked(tx, Counter, "right"), total=1))
+                return locked(tx, Counter, "c").total == 1
+
+            # Whoever changed the right after it was relied on must see what rested on it.
+            if not self.write(storage, work):
+                order.append("revoked first")
+
+        outcomes = together(rely, revoke)
+        for error in errors_among(outcomes):
+            assert isinstance(error, VersionConflict), outcomes
+        assert order in (["relied"], ["revoked first"]), order
+
+    def test_many_may_hold_the_same_record(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="shared"))
+        shared = fetch_known(storage, Counter, "shared")
+
+        def call(number: int) -> None:
+            def work(tx: Transaction) -> None:
+                tx.hold(shared)
+                tx.insert(Note(id=f"n{number}"))
+
+            self.write(storage, work)
+
+        require_no_errors(together(*(lambda n=n: call(n) for n in range(6))))
+        assert len(all_pages(storage, Note, "all")) == 6
+
+    def test_get_for_update_loses_no_update(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        meeting = Meeting(patience_s=0.02)
+
+        def add() -> None:
+            def work(tx: Transaction) -> None:
+                counter = locked(tx, Counter, "c")
+                meeting.wait()
+                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+
+            for _ in range(8):
+                self.write(storage, work)
+
+        require_no_errors(together(add, add, add, add))
+        counter = fetch_known(storage, Counter, "c")
+        assert (counter.total, counter.version) == (32, 33)
+
+    def test_get_for_update_is_current_also_after_a_plain_get(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+
+        def add() -> None:
+            def work(tx: Transaction) -> None:
+                tx.get(Counter, "c")
+                counter = locked(tx, Counter, "c")
+                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+
+            for _ in range(10):
+                self.write(storage, work)
+
+        require_no_errors(together(add, add, add))
+        assert fetch_known(storage, Counter, "c").total == 30
+
+    def test_a_work_sees_its_own_writes(self) -> None:
+        storage = self.start()
+        self.insert(storage, Note(id="a", rank=1), Note(id="b", rank=2), Note(id="z", rank=9))
+
+        def work(tx: Transaction) -> list[tuple[str, int]]:
+            tx.insert(Note(id="c", rank=3))
+            tx.replace(attrs.evolve(locked(tx, Note, "a"), rank=4))
+            tx.delete(locked(tx, Note, "b"))
+            for id, rank in (("c", 3), ("a", 4)):
+                note = tx.get(Note, id)
+                assert note is not None
+                assert note.rank == rank
+            assert tx.get(Note, "b") is None
+            page = tx.find(Note, "by_rank", ("one",), limit=10)
+            return [(note.id, note.rank) for note in page.records]
+
+        found = self.write(storage, work)
+        own = [item for item in found if item[0] != "z"]  # `find` may be stale about others
+        assert own == [("c", 3), ("a", 4)]
+
+    def test_an_error_undoes_everything_and_comes_out_unchanged(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"), Note(id="old", code="old"))
+        refusal = ArithmeticError("no")
+
+        def work(tx: Transaction) -> None:
+            tx.insert(Note(id="n", code="new"))
+            tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=9))
+            tx.delete(locked(tx, Note, "old"))
+            raise refusal
+
+        assert self.refused(storage, ArithmeticError, work) is refusal
+        assert fetch(storage, Note, "n") is None
+        assert fetch_known(storage, Counter, "c").total == 0
+        self.insert(storage, Note(id="other", code="new"))
+        assert fetch_known(storage, Note, "old").code == "old"
+
+    def test_a_conflict_that_the_work_swallows_commits_nothing(self) -> None:
+        storage = self.start()
+        self.insert(storage, Note(id="n", code="c"))
+        stale = attrs.evolve(fetch_known(storage, Note, "n"), version=7)
+        conflicts: list[Work] = [
+            lambda tx: tx.insert(Note(id="n")),
+            lambda tx: tx.insert(Note(id="m", code="c")),
+            lambda tx: tx.replace(stale),
+            lambda tx: tx.delete(stale),
+            lambda tx: tx.hold(stale),
+        ]
+        for conflict in conflicts:
+
+            def work(tx: Transaction, conflict: Work = conflict) -> None:
+                tx.insert(Mark(id="first"))
+                for _ in range(2):
+                    try:
+                        conflict(tx)
+                    except Conflict:
+                        continue
+
+            self.refused(storage, Conflict, work)
+            assert fetch(storage, Mark, "first") is None
+
+    def test_a_work_has_one_effect_however_often_it_runs(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        runs = 0
+
+        def work(tx: Transaction) -> None:
+            nonlocal runs
+            runs += 1
+            counter = locked(tx, Counter, "c")
+            tx.replace(attrs.evolve(counter, total=counter.total + 1))
+            tx.insert(Note(id=f"run {runs}"))
+
+        for _ in range(20):
+            self.write(storage, work)
+        assert fetch_known(storage, Counter, "c").total == 20
+        assert len(all_pages(storage, Note, "all")) == 20
+
+    def test_locks_taken_in_opposite_orders_end(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="a"), Counter(id="b"))
+        meeting = Meeting()
+
+        def move(first: str, second: str) -> None:
+            def work(tx: Transaction) -> None:
+                one = locked(tx, Counter, first)
+                meeting.wait()
+                two = locked(tx, Counter, second)
+                tx.replace(attrs.evolve(one, total=one.total + 1))
+                tx.replace(attrs.evolve(two, total=two.total + 1))
+
+            self.write(storage, work)
+
+        outcomes = together(lambda: move("a", "b"), lambda: move("b", "a"))
+        errors = errors_among(outcomes)
+        assert all(isinstance(e, Conflict | StorageUnavailable) for e in errors), outcomes
+        totals = {fetch_known(storage, Counter, id).total for id in ("a", "b")}
+        assert totals == {2 - len(errors)}
+
+    def test_partitions_are_apart(self) -> None:
+        storage = self.start()
+        self.insert(storage, Note(id="n", code="c", text="here"), partition=HERE)
+        self.insert(storage, Note(id="n", code="c", text="there"), partition=THERE)
+        self.insert(storage, Note(id="m", code="d", tag="t"), partition=THERE)
+        assert fetch(storage, Note, "m", HERE) is None
+        assert [n.text for n in all_pages(storage, Note, "by_rank", ("one",))] == ["here"]
+        assert all_pages(storage, Note, "by_tag", ("t",)) == []
+        there = fetch_known(storage, Note, "m", THERE)
+        self.refused(storage, VersionConflict, lambda tx: tx.replace(there), HERE)
+        self.refused(storage, VersionConflict, lambda tx: tx.delete(there), HERE)
+        self.refused(storage, VersionConflict, lambda tx: tx.hold(there), HERE)
+        self.write(storage, lambda tx: tx.delete(locked(tx, Note, "n")), HERE)
+        assert fetch_known(storage, Note, "n", THERE).text == "there"
+
+    def test_many_threads_write_side_by_side(self) -> None:
+        storage = self.start()
+
+        def call(thread: int) -> None:
+            for number in range(10):
+                self.insert(storage, Note(id=f"n{thread}_{number}"))
+
+        require_no_errors(together(*(lambda t=t: call(t) for t in range(8))))
+        assert len(all_pages(storage, Note, "all")) == 80
+
+    def test_a_lost_commit_that_happened_is_told_and_can_be_looked_up(self) -> None:
+        self._lose(applied=True)
+
+    def test_a_lost_commit_that_did_not_happen_leaves_nothing(self) -> None:
+        self._lose(applied=False)
+
+    def _lose(self, *, applied: bool) -> None:
+        self.require("can_lose_commits")
+        storage = self.start()
+        self.lose_next_commit(storage, applied=applied)
+
+        def work(tx: Transaction) -> None:
+            tx.insert(Mark(id="m"))
+            tx.insert(Note(id="n", code="c"))
+
+        self.refused(storage, CommitUnknown, work)
+        for kind, id in ((Mark, "m"), (Note, "n")):
+            assert (fetch(storage, kind, id) is not None) == applied
+        if not applied:
+            self.insert(storage, Mark(id="m"), Note(id="n", code="c"))
+        assert fetch_known(storage, Note, "n").version == 1
+
+    def test_a_closed_storage_is_unavailable(self) -> None:
+        storage = self.start()
+        storage.close()
+        storage.close()
+        self.refused(storage, StorageUnavailable, lambda tx: tx.insert(Mark(id="m")))
+        calls = (
+            lambda: storage.read(HERE, lambda snapshot: snapshot.get(Mark, "m")),
+            lambda: storage.claim("q", 0, lease_ms=1, limit=1, slots=1),
+            lambda: storage.next_due("q"),
+            storage.migrate,
+        )
+        for call in calls:
+            try:
+                call()
+            except StorageUnavailable:
+                continue
+            raise AssertionError("a closed storage still answers")
+
+    def test_closing_waits_for_no_one_for_ever(self) -> None:
+        storage = self.start()
+        self.insert(storage, Counter(id="c"))
+        stop = threading.Event()
+
+        def keep_reading() -> None:
+            while not stop.is_set():
+                fetch(storage, Counter, "c")
+
+        def close() -> None:
+            storage.close()
+            stop.set()
+
+        for outcome in together(keep_reading, close):
+            assert outcome is None or isinstance(outcome, StorageUnavailable), outcome
+
+
+def _each_use_of(record: Counter) -> list[Work]:
+    return [
+        lambda tx: tx.replace(record),
+        lambda tx: tx.delete(record),
+        lambda tx: tx.hold(record),
+    ]

@@ -1,0 +1,47 @@
+"""A funding operation as it is stored (interface "Vault funding operation")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.money import Atomic, atomic
+from payments_core.storage.records import Collection, Index, Record
+
+
+@attrs.frozen(kw_only=True)
+class FundingOperation(Record):
+    """The transfer that an option's authorization allows, exactly once.
+
+    `policy_version` is the version of the vault's policy that the authorization passed.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "funding_operations",
+        columns={"payment_id": str, "created_at": int},
+        indexes=(Index("by_payment", key=("payment_id",), order=("created_at",)),),
+    )
+
+    payment_id: str
+    option_id: str
+    vault_id: str
+    status: str
+    status_version: int
+    amount: Atomic = attrs.field(converter=atomic)
+    chain_id: int
+    asset_symbol: str
+    outgoing_id: str | None = None
+    transaction_hash: str | None = None
+    receipt_ids: tuple[str, ...] = ()
+    policy_version: int | None = None
+    metadata: Mapping[str, Any] | None = None
+    failure: str | None = None
+    authorized_at: Instant | None = None
+    broadcast_at: Instant | None = None
+    confirmed_at: Instant | None = None
+    expires_at: Instant | None = None
+    created_at: Instant
+    updated_at: Instant

@@ -1,0 +1,65 @@
+"""Requests under way in this process, so that two with one key do not both do the work.
+
+Correctness does not rest on it: the stored answer's unique id does that, across processes too.
+It spares the second caller the work, and lets it wait for the first one's answer (contract §4).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from payments_core.errors import IdempotencyInProgress
+
+WAIT_S = 2.0
+
+
+class Flights:
+    """At most one caller per key at a time; a few wait for it, the rest are sent away at once.
+
+    The table holds only keys whose request is under way, so it never outgrows the threads.
+    """
+
+    def __init__(self, threads: int, wait_s: float = WAIT_S) -> None:
+        """`threads` is how many serve requests: a quarter of them may wait, so that a storm of
+        retries of one slow request never takes all of them."""
+        self._changed = threading.Condition()
+        self._under_way: set[str] = set()
+        self._free_seats = threads // 4
+        self._wait_s = wait_s
+
+    @contextmanager
+    def alone(self, key: str) -> Iterator[None]:
+        """Be the only one inside with this key, waiting for another if need be.
+
+        Whoever comes in must look the answer up first: the one before may have stored it, or may
+        have failed and stored nothing. Raises IdempotencyInProgress when no seat to wait is free,
+        or the wait was in vain.
+        """
+        with self._changed:
+            if key in self._under_way:
+                self._wait_for(key)
+            self._under_way.add(key)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way.discard(key)
+                self._changed.notify_all()
+
+    def _wait_for(self, key: str) -> None:
+        if self._free_seats == 0:
+            raise IdempotencyInProgress()
+        deadline = time.monotonic() + self._wait_s
+        self._free_seats -= 1
+        try:
+            while key in self._under_way:
+                # Others' notifications wake us too, so what is left is computed each time.
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    raise IdempotencyInProgress()
+                self._changed.wait(left_s)
+        finally:
+            self._free_seats += 1

@@ -1,0 +1,1 @@
+"""Options: the ways in which one Payment can be funded."""

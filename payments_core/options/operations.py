@@ -1,0 +1,216 @@
+"""Vault options of a payer: create, read, list, refresh (contract §5 "Client", §6 "Option")."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.assets import Asset
+from payments_core.clock import Clock
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import Decision, Draw, Ledger
+from payments_core.errors import (
+    AccountSuspended,
+    CapabilityNotActive,
+    InvalidState,
+    NotFound,
+    OptionLocked,
+    PaymentOptionLimitReached,
+    UnsupportedAsset,
+    UnsupportedChain,
+)
+from payments_core.funding import lifecycle as funding
+from payments_core.funding.record import FundingOperation
+from payments_core.idempotency.record import Idempotent
+from payments_core.options import lifecycle
+from payments_core.options.record import Option
+from payments_core.payments.details import (
+    OptionDetails,
+    details_of,
+    locked_option,
+    locked_payment,
+)
+from payments_core.payments.lifecycle import check_payable
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.vaults.record import Vault
+
+OPTION_LIMIT = 10
+
+
+class Options:
+    """Offers a payer's vault as a way to fund a Payment."""
+
+    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+
+    def create(
+        self,
+        authority: Authority,
+        payment_id: str,
+        *,
+        chain_id: int | None = None,
+        asset_symbol: str | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> OptionDetails:
+        """A Vault option of the token's account, selected at once; the one before is superseded.
+
+        Raises NotFound, PaymentExpired, InvalidState, OptionLocked, PaymentOptionLimitReached,
+        CapabilityNotActive, UnsupportedChain, UnsupportedAsset, AccountSuspended.
+        """
+        vaults = self._vaults(authority)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[OptionDetails]:
+            payment = locked_payment(tx, payment_id)
+            check_payable(payment, now=now)
+            if "vault" not in payment.allowed_methods:
+                raise CapabilityNotActive("vault")
+            asset = _same_asset(payment, chain_id, asset_symbol)
+            if payment.live_attempts:
+                raise OptionLocked(payment.selected_option_id or "")
+            if payment.status != "awaiting_payment":
+                raise InvalidState("payment", payment.status, "create option")
+            if len(payment.option_ids) >= OPTION_LIMIT:
+                raise PaymentOptionLimitReached(OPTION_LIMIT)
+            payer = active_account(tx, authority.account_id)
+            option, operation = _offer(payment, vaults[asset.chain_id], draw, now)
+            before = _superseded(tx, payment, now)
+            selecting = attrs.evolve(
+                payment,
+                option_ids=(*payment.option_ids, option.id),
+                selected_option_id=option.id,
+                updated_at=now,
+            )
+            return Decision(
+                OptionDetails(selecting, option, operation),
+                holds=(payer,),
+                inserts=(option, operation),
+                replaces=(selecting,),
+            ).joined(before)
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def get(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
+        """The payer's option of a Payment. Raises NotFound."""
+        return self._own(authority, payment_id, option_id)
+
+    def list(self, authority: Authority, payment_id: str) -> tuple[OptionDetails, ...]:
+        """The payer's options of a Payment, oldest first. Raises NotFound."""
+
+        def look(snapshot: Snapshot) -> tuple[OptionDetails, ...]:
+            payment = snapshot.get(Payment, payment_id)
+            if payment is None:
+                raise NotFound("payment")
+            options = details_of(snapshot, payment).options
+            return tuple(
+                item for item in options if item.option.payer_account_id == authority.account_id
+            )
+
+        return self._storage.read(authority.partition, look)
+
+    def refresh(
+        self,
+        authority: Authority,
+        payment_id: str,
+        option_id: str,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> OptionDetails:
+        """The option with a new one-time action; the old one is void.
+
+        Raises NotFound, PaymentExpired, InvalidState, OptionSuperseded, OptionExpired.
+        """
+        self._own(authority, payment_id, option_id)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[OptionDetails]:
+            payment = locked_payment(tx, payment_id)
+            check_payable(payment, now=now)
+            option, operation = locked_option(tx, option_id)
+            refreshed = lifecycle.refresh(option, draw.id("action"), now=now)
+            return Decision(OptionDetails(payment, refreshed, operation), replaces=(refreshed,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
+        for item in self.list(authority, payment_id):
+            if item.option.id == option_id:
+                return item
+        raise NotFound("payment option")
+
+    def _vaults(self, authority: Authority) -> dict[int, Vault]:
+        page = self._storage.read(
+            authority.partition,
+            lambda snapshot: snapshot.find(Vault, "by_account", (authority.account_id,), limit=100),
+        )
+        return {vault.chain_id: vault for vault in page.records}
+
+
+def active_account(tx: Transaction, account_id: str) -> Account:
+    """The payer's account, to be held by the decision. Raises AccountSuspended."""
+    account = tx.get(Account, account_id)
+    if account is None:
+        raise NotFound("account")
+    if account.status != "active":
+        raise AccountSuspended(account.id, account.status)
+    return account
+
+
+def _same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:
+    """The Payment's asset: a vault pays in no other. Raises UnsupportedChain, UnsupportedAsset."""
+    if chain_id not in (None, payment.chain_id):
+        raise UnsupportedChain(chain_id or 0)
+    if asset_symbol not in (None, payment.asset_symbol):
+        raise UnsupportedAsset(payment.chain_id, asset_symbol or "")
+    return payment.asset
+
+
+def _offer(payment: Payment, vault: Vault, draw: Draw, now: int) -> tuple[Option, FundingOperation]:
+    option_id, operation_id = draw.id("pay_option"), draw.id("pay_funding")
+    option = Option(
+        id=option_id,
+        payment_id=payment.id,
+        status=lifecycle.OPTION.step(None, "offer").target,
+        selection_status=lifecycle.SELECTION.step(None, "select").target,
+        payer_account_id=vault.account_id,
+        vault_id=vault.id,
+        vault_address=vault.address,
+        funding_operation_id=operation_id,
+        chain_id=payment.chain_id,
+        asset_symbol=payment.asset_symbol,
+        required=payment.remaining.amount_atomic,
+        action_id=draw.id("action"),
+        action_expires_at=min(now + lifecycle.ACTION_LIVES_MS, payment.expires_at),
+        expires_at=payment.expires_at,
+        created_at=now,
+        updated_at=now,
+    )
+    operation = FundingOperation(
+        id=operation_id,
+        payment_id=payment.id,
+        option_id=option_id,
+        vault_id=vault.id,
+        status=funding.FUNDING_OPERATION.step(None, "create").target,
+        status_version=1,
+        amount=option.required,
+        chain_id=payment.chain_id,
+        asset_symbol=payment.asset_symbol,
+        expires_at=payment.expires_at,
+        created_at=now,
+        updated_at=now,
+    )
+    return option, operation
+
+
+def _superseded(tx: Transaction, payment: Payment, now: int) -> Decision[None]:
+    """The option selected until now gives way; its unused operation is cancelled."""
+    if payment.selected_option_id is None:
+        return Decision(None)
+    option, operation = locked_option(tx, payment.selected_option_id)
+    given_way = lifecycle.supersede(option, now=now)
+    ended, events = funding.end(operation, "cancel", payment, now=now)
+    changed = (given_way,) if ended == operation else (given_way, ended)
+    return Decision(None, replaces=changed, events=events)

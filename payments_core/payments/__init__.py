@@ -1,0 +1,1 @@
+"""Payments: escrow-first, proven on chain, from creation to the release."""

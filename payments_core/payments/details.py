@@ -1,0 +1,70 @@
+"""A Payment with what belongs to it, as callers see it."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.errors import NotFound
+from payments_core.funding.record import FundingOperation
+from payments_core.options.record import Option
+from payments_core.payments.record import Payment
+from payments_core.receipts.record import Receipt
+from payments_core.storage.port import Snapshot, Transaction
+
+
+@attrs.frozen
+class OptionDetails:
+    """An option, its funding operation, and the receipts that count towards it."""
+
+    payment: Payment
+    option: Option
+    operation: FundingOperation
+    receipts: tuple[Receipt, ...] = ()
+
+
+@attrs.frozen
+class PaymentDetails:
+    """A Payment with its options and receipts; `client_secret` at its creation only."""
+
+    payment: Payment
+    options: tuple[OptionDetails, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    client_secret: str | None = attrs.field(default=None, repr=False)
+
+
+def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
+    """Everything of a Payment, from one snapshot."""
+    receipts = snapshot.find(Receipt, "by_payment", (payment.id,), limit=100).records
+    options = tuple(
+        option_details(snapshot, payment, option_id, receipts) for option_id in payment.option_ids
+    )
+    return PaymentDetails(payment, options, receipts)
+
+
+def option_details(
+    snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
+) -> OptionDetails:
+    """An option of a Payment, with the receipts among `receipts` that are its own."""
+    option = snapshot.get(Option, option_id)
+    assert option is not None
+    operation = snapshot.get(FundingOperation, option.funding_operation_id)
+    assert operation is not None
+    own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
+    return OptionDetails(payment, option, operation, own)
+
+
+def locked_payment(tx: Transaction, payment_id: str) -> Payment:
+    """The Payment, locked. Raises NotFound."""
+    payment = tx.get(Payment, payment_id, for_update=True)
+    if payment is None:
+        raise NotFound("payment")
+    return payment
+
+
+def locked_option(tx: Transaction, option_id: str) -> tuple[Option, FundingOperation]:
+    """An option that is known to exist and its operation, locked in that order."""
+    option = tx.get(Option, option_id, for_update=True)
+    assert option is not None
+    operation = tx.get(FundingOperation, option.funding_operation_id, for_update=True)
+    assert operation is not None
+    return option, operation

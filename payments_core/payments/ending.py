@@ -1,0 +1,63 @@
+"""What ends with a Payment: its options, their operations, and reservations not yet used."""
+
+from __future__ import annotations
+
+from payments_core.chains.outbox import Outgoing, withdraw
+from payments_core.clock import Instant
+from payments_core.decision import Decision
+from payments_core.errors import InvalidState
+from payments_core.funding import lifecycle as funding
+from payments_core.funding.record import FundingOperation
+from payments_core.money import Money
+from payments_core.options import lifecycle as options
+from payments_core.options.record import Option
+from payments_core.payments.details import OptionDetails, locked_option
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Transaction
+from payments_core.storage.records import Record
+from payments_core.vaults.lifecycle import give_back
+from payments_core.vaults.record import VaultBalance, balance_id
+
+
+def end_options(
+    tx: Transaction, payment: Payment, trigger: str, *, now: Instant
+) -> Decision[tuple[OptionDetails, ...]]:
+    """Expire or cancel whatever of the Payment's options is open.
+
+    An authorization that has not been handed to the chain is withdrawn and its reservation given
+    back. Raises InvalidState where one can no longer be stopped.
+    """
+    details: list[OptionDetails] = []
+    decision: Decision[tuple[OptionDetails, ...]] = Decision(())
+    for option_id in payment.option_ids:
+        option, operation = locked_option(tx, option_id)
+        if operation.status in funding.LIVE:
+            decision = decision.joined(_withdrawn(tx, operation))
+        ended = _ended(option, trigger, now=now)
+        stopped, events = funding.end(operation, trigger, payment, now=now)
+        changed: tuple[Record, ...] = tuple(
+            after for before, after in ((option, ended), (operation, stopped)) if after != before
+        )
+        decision = decision.joined(Decision(None, replaces=changed, events=events))
+        details.append(OptionDetails(payment, ended, stopped))
+    return Decision(tuple(details)).joined(decision)
+
+
+def _ended(option: Option, trigger: str, *, now: Instant) -> Option:
+    if option.status == "processing":  # its authorization was withdrawn: the funds will not come
+        trigger = "fail"
+    return options.end(option, trigger, now=now)
+
+
+def _withdrawn(tx: Transaction, operation: FundingOperation) -> Decision[None]:
+    assert operation.outgoing_id is not None
+    outgoing = tx.get(Outgoing, operation.outgoing_id, for_update=True)
+    stopped = withdraw(outgoing) if outgoing else None
+    if stopped is None:
+        raise InvalidState("payment", "processing", "cancel")
+    balance = tx.get(
+        VaultBalance, balance_id(operation.vault_id, operation.asset_symbol), for_update=True
+    )
+    assert balance is not None
+    freed = give_back(balance, Money(operation.amount, balance.asset_id))
+    return Decision(None, replaces=(stopped, freed))

@@ -1,0 +1,49 @@
+"""Checkout links: `{public_url}/pay/{code}`.
+
+A code names its environment in clear and then holds 144 random bits. It is stored as a keyed
+digest, by which it is looked up, and sealed to its Payment, so that the Payment can show it again.
+"""
+
+from __future__ import annotations
+
+import base64
+
+import attrs
+
+from payments_core.credentials.keyring import KeyRing
+from payments_core.entropy import Entropy
+from payments_core.payments.record import Payment, PaymentLink
+
+_DIGEST = "payment link"
+_SEAL = "payment link"
+
+
+@attrs.frozen
+class NewLink:
+    """A code with what is stored of it."""
+
+    record: PaymentLink
+    sealed_code: str
+
+
+class Links:
+    """Mints checkout links and shows them."""
+
+    def __init__(self, key_ring: KeyRing, entropy: Entropy, public_url: str) -> None:
+        self._key_ring = key_ring
+        self._entropy = entropy
+        self._public_url = public_url.rstrip("/")
+
+    def mint(self, environment_id: str, payment_id: str) -> NewLink:
+        """A new link for a Payment."""
+        random = base64.urlsafe_b64encode(self._entropy(18)).decode()
+        code = environment_id.removeprefix("env_") + random
+        sealed = self._key_ring.seal(_SEAL, payment_id, code.encode())
+        record = PaymentLink(id=self._key_ring.digest(_DIGEST, code), payment_id=payment_id)
+        return NewLink(record, base64.b64encode(sealed).decode())
+
+    def url(self, payment: Payment) -> str:
+        """The Payment's checkout link."""
+        sealed = base64.b64decode(payment.link_code)
+        code = self._key_ring.open(_SEAL, payment.id, sealed).decode()
+        return f"{self._public_url}/pay/{code}"

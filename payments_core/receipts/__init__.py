@@ -1,0 +1,1 @@
+"""Receipts: transfers to an escrow, and what they prove."""

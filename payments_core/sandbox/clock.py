@@ -1,0 +1,60 @@
+"""The sandbox's clock: real time plus an offset that only grows and is stored with all the rest."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.chains.books import SimulatedTime
+from payments_core.clock import Clock, Instant, SystemClock
+from payments_core.storage.port import (
+    SIMULATED,
+    CommitUnknown,
+    Conflict,
+    Storage,
+    Transaction,
+)
+
+_ID = "time"
+
+
+class SandboxClock:
+    """A clock that every process on the same storage shares.
+
+    `refresh` reads the offset; a sandbox process does so first in every request and claim.
+    """
+
+    def __init__(self, storage: Storage, system: Clock | None = None) -> None:
+        self._storage = storage
+        self._system = system or SystemClock()
+        self._ahead_ms = 0
+
+    def now(self) -> Instant:
+        return self._system.now() + self._ahead_ms
+
+    def real(self) -> Instant:
+        return self._system.real()
+
+    def refresh(self) -> None:
+        """Take over an offset that another process may have moved."""
+        row = self._storage.read(SIMULATED, lambda snapshot: snapshot.get(SimulatedTime, _ID))
+        if row is not None:
+            self._ahead_ms = max(self._ahead_ms, row.ahead_ms)
+
+    def advance_to(self, instant: Instant) -> None:
+        """Move the clock forward to `instant`; it never moves back."""
+        ahead_ms = instant - self._system.now()
+
+        def work(tx: Transaction) -> int:
+            row = tx.get(SimulatedTime, _ID, for_update=True)
+            if row is None:
+                tx.insert(SimulatedTime(id=_ID, ahead_ms=max(0, ahead_ms)))
+            elif ahead_ms > row.ahead_ms:
+                tx.replace(attrs.evolve(row, ahead_ms=ahead_ms))
+            return max(0, ahead_ms, row.ahead_ms if row else 0)
+
+        while True:
+            try:
+                self._ahead_ms = self._storage.transact(SIMULATED, work)
+                return
+            except (Conflict, CommitUnknown):
+                continue  # setting the same offset again changes nothing

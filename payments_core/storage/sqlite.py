@@ -1,0 +1,217 @@
+"""Storage in one SQLite file, for one machine: many threads, and several processes.
+
+WAL with `synchronous=FULL`. One writer at a time; readers never wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from payments_core.clock import Instant
+from payments_core.jobs.record import Job
+from payments_core.storage import sqlite_schema
+from payments_core.storage.port import (
+    Claimed,
+    CommitUnknown,
+    Snapshot,
+    StorageError,
+    StorageUnavailable,
+    Transaction,
+)
+from payments_core.storage.records import Record
+from payments_core.storage.sqlite_claims import Lease, lanes_with_work, lease_jobs, next_due
+from payments_core.storage.sqlite_rows import Rows, WritingRows, storage_error
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_S = 5.0
+CHECKPOINT_PAGES = 4_000
+"""With SQLite's own 1,000 the commit that checkpoints is felt five times as often."""
+
+
+class SqliteStorage:
+    """The storage port over an SQLite file. The file is made at the first `migrate`."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        kinds: Sequence[type[Record]],
+        *,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+    ) -> None:
+        self._path = Path(path)
+        self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
+        self._busy_timeout_s = busy_timeout_s
+        self._write_lock = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._writing_thread: int | None = None
+        self._idle_readers: list[sqlite3.Connection] = []
+        self._rings: dict[str, str] = {}
+        self._process = os.getpid()
+        self._closed = False
+
+    # The port.
+
+    def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        with self._writing() as connection:
+            rows = WritingRows(connection, partition)
+            result = work(rows)
+            rows.finish()
+            return result
+
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        with self._reading() as connection:
+            return work(Rows(connection, partition))
+
+    def claim(
+        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
+    ) -> Sequence[Claimed]:
+        lease = Lease(queue, now, lease_ms, limit, slots)
+        while True:
+            with self._reading() as connection:
+                lanes = lanes_with_work(connection, lease, self._rings.get(queue, ""))
+            if not lanes:
+                return []
+            with self._writing() as connection:
+                claimed = lease_jobs(connection, lease, lanes)
+            if claimed:
+                self._rings[queue] = claimed[-1].job.lane
+                return claimed
+
+    def next_due(self, queue: str) -> Instant | None:
+        with self._reading() as connection:
+            return next_due(connection, queue)
+
+    def migrate(self) -> None:
+        with self._reading() as connection:
+            if sqlite_schema.is_current(connection, self._kinds):
+                return
+        with self._writing() as connection:
+            # Another process may have done it while this one waited for the lock.
+            if not sqlite_schema.is_current(connection, self._kinds):
+                sqlite_schema.bring_up_to_date(connection, self._kinds)
+
+    def close(self) -> None:
+        self._closed = True
+        with self._write_lock:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+        while self._idle_readers:
+            self._idle_readers.pop().close()
+
+    # Under the port.
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is alone with the file, committed at the end or undone."""
+        if self._writing_thread == threading.get_ident():
+            raise RuntimeError("a work may not start another transaction")
+        with self._write_lock:
+            self._require_open()
+            if self._writer is None:
+                self._writer = self._connect()
+            self._writing_thread = threading.get_ident()
+            try:
+                with _translated():
+                    self._writer.execute("BEGIN IMMEDIATE")
+                    yield self._writer
+                _commit(self._writer)
+            finally:
+                self._writing_thread = None
+                _undo(self._writer)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A snapshot on a connection of its own, which another thread may use afterwards."""
+        self._require_open()
+        try:
+            connection = self._idle_readers.pop()
+        except IndexError:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+        try:
+            with _translated():
+                connection.execute("BEGIN")
+                yield connection
+        finally:
+            _undo(connection)
+            self._idle_readers.append(connection)
+            if self._closed:
+                self.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StorageUnavailable("the storage is closed")
+        if self._process != os.getpid():
+            raise StorageUnavailable("SQLite connections do not survive a fork; open it again")
+
+    def _connect(self) -> sqlite3.Connection:
+        with _translated():
+            self._make_private()
+            connection = sqlite3.connect(
+                self._path,
+                timeout=self._busy_timeout_s,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=512,
+            )
+            try:
+                # Setting the mode takes a lock, without waiting for it; asking takes none.
+                if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+                connection.execute("PRAGMA cache_size = -16000")
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    def _make_private(self) -> None:
+        """Make a new file that only its owner can read; its companions take after it."""
+        try:
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            raise StorageUnavailable(f"{self._path}: {error.strerror}") from error
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise storage_error(error) from error
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    """Commit; raises StorageUnavailable where nothing was written, CommitUnknown where it may be.
+
+    After an I/O error the whole transaction can lie in the log, and a crash would bring it back.
+    """
+    try:
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+            raise CommitUnknown(f"SQLite: {error}") from error
+        raise storage_error(error) from error
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    """Roll back what was not committed. SQLite may already have done so after an error."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def open_url(url: str, kinds: Sequence[type[Record]]) -> SqliteStorage:
+    """`sqlite:///relative.db`, or `sqlite:////absolute.db`."""
+    path = url.removeprefix("sqlite:///")
+    if path == url or not path or any(sign in path for sign in "?#"):
+        raise StorageError("expected sqlite:///relative.db or sqlite:////absolute.db")
+    return SqliteStorage(path, kinds)

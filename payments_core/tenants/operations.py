@@ -1,0 +1,278 @@
+"""Apps, environments and keys: made by an operator, never over HTTP (contract §2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+
+import attrs
+
+from payments_core.clock import MINUTE, Clock, Instant
+from payments_core.credentials.authorization import (
+    TRUSTED,
+    Authority,
+    key_is_live,
+)
+from payments_core.credentials.keyring import KeyRing
+from payments_core.credentials.secrets import (
+    DIGEST_PURPOSE,
+    Mode,
+    SecretKind,
+    looks_like_secret,
+    new_secret,
+)
+from payments_core.decision import Decision, Draw, Ledger, Scope
+from payments_core.entropy import Entropy
+from payments_core.errors import Conflicting, NotFound, Unauthorized, Unavailable, ValidationFailed
+from payments_core.identifiers import Identifiers
+from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
+from payments_core.tenants.record import (
+    PRODUCTS,
+    SCOPE_PRODUCT,
+    App,
+    Environment,
+    Key,
+    KeyUse,
+    PartnerName,
+    SecretAddress,
+)
+from payments_core.versions import CURRENT
+
+_PARTNER_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,38}[a-z0-9]")
+_CACHED_ADDRESSES = 10_000
+
+
+class Tenants:
+    """Creates tenants, and tells who a server credential belongs to."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        identifiers: Identifiers,
+        key_ring: KeyRing,
+        entropy: Entropy,
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._identifiers = identifiers
+        self._key_ring = key_ring
+        self._entropy = entropy
+        self._addresses: dict[str, SecretAddress] = {}
+        self._uses: dict[str, Instant] = {}
+
+    def create_app(
+        self,
+        name: str,
+        partner_id: str,
+        *,
+        products: Sequence[str] = PRODUCTS,
+        modes: Sequence[Mode] = ("sandbox", "production"),
+    ) -> App:
+        """An app with one environment per mode, pinned to the current version.
+
+        `partner_id` is a slug; it is also the resolver of the app's payment addresses. Raises
+        ValidationFailed, and Conflicting where the partner id is taken.
+        """
+        if not _PARTNER_ID.fullmatch(partner_id):
+            raise ValidationFailed.at("partnerId", "must be 3 to 40 of a-z, 0-9 and -")
+        _check_names("products", products, PRODUCTS)
+        now = self._clock.now()
+        app_id = self._identifiers.new("app")
+        environments = tuple(
+            Environment(
+                id=self._identifiers.new("env"),
+                app_id=app_id,
+                partner_id=partner_id,
+                app_name=name,
+                mode=mode,
+                api_version=CURRENT,
+                products=tuple(sorted(products)),
+                created_at=now,
+                updated_at=now,
+            )
+            for mode in modes
+        )
+        app = App(
+            id=app_id,
+            name=name,
+            partner_id=partner_id,
+            environments={e.mode: e.id for e in environments},
+            created_at=now,
+        )
+        # The environments first: until the directory names them, nobody can reach them.
+        for environment in environments:
+            self._insert(environment.id, environment)
+        self._ledger.commit(
+            Scope(DIRECTORY, "directory"),
+            lambda tx, draw: Decision(
+                app,
+                inserts=(PartnerName(id=partner_id, app_id=app_id), app),
+                refusals={"id": Conflicting(f"The partner id {partner_id} is taken.")},
+            ),
+        )
+        return app
+
+    def create_key(
+        self,
+        environment_id: str,
+        kind: SecretKind,
+        name: str,
+        *,
+        scopes: Sequence[str] = (),
+        expires_at: Instant | None = None,
+    ) -> tuple[Key, str]:
+        """A new key and its secret, which is told only here. Raises NotFound, ValidationFailed."""
+        _check_names("scopes", scopes, tuple(SCOPE_PRODUCT))
+        if scopes and kind != "restricted":
+            raise ValidationFailed.at("scopes", "only a restricted key has scopes of its own")
+        secret = new_secret(kind, self.environment(environment_id).mode, self._entropy)
+        digest = self._key_ring.digest(DIGEST_PURPOSE, secret)
+        now = self._clock.now()
+        key = Key(
+            id=self._identifiers.new("key"),
+            kind=kind,
+            name=name,
+            digest=digest,
+            scopes=tuple(sorted(scopes)),
+            created_at=now,
+            expires_at=expires_at,
+        )
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
+            environment = _locked(tx, environment_id)
+            if environment.key(key.id) is not None:
+                return Decision(environment)
+            return _replaced(environment, now, keys=(*environment.keys, key))
+
+        environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
+        address = SecretAddress(id=digest, environment_id=environment.id, key_id=key.id)
+        self._insert(DIRECTORY, address)
+        return key, secret
+
+    def revoke_key(self, environment_id: str, key_id: str) -> Environment:
+        """End a key, and the client sessions that it made, at once. Raises NotFound."""
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
+            environment = _locked(tx, environment_id)
+            key = environment.key(key_id)
+            if key is None:
+                raise NotFound("key")
+            if key.revoked_at is not None:
+                return Decision(environment)
+            revoked = attrs.evolve(key, revoked_at=now)
+            keys = tuple(revoked if item.id == key_id else item for item in environment.keys)
+            return _replaced(environment, now, keys=keys)
+
+        return self._ledger.commit(Scope(environment_id, "admin"), decide)
+
+    def set_products(self, environment_id: str, products: Sequence[str]) -> Environment:
+        """Replace the environment's entitlements. Raises NotFound, ValidationFailed."""
+        _check_names("products", products, PRODUCTS)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
+            environment = _locked(tx, environment_id)
+            return _replaced(environment, now, products=tuple(sorted(products)))
+
+        return self._ledger.commit(Scope(environment_id, "admin"), decide)
+
+    def app(self, app_id: str) -> App:
+        """The app of that id. Raises NotFound."""
+        app = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, app_id))
+        if app is None:
+            raise NotFound("app")
+        return app
+
+    def environment(self, environment_id: str) -> Environment:
+        """The environment of that id. Raises NotFound."""
+        environment = self._storage.read(
+            environment_id, lambda snapshot: snapshot.get(Environment, environment_id)
+        )
+        if environment is None:
+            raise NotFound("environment")
+        return environment
+
+    def trusted(self, environment_id: str) -> Authority:
+        """The authority of those who embed the library: everything, in one environment."""
+        environment = self.environment(environment_id)
+        return Authority(
+            requirement=TRUSTED, environment=environment, api_version=environment.api_version
+        )
+
+    def authenticate(self, app_id: str, secret: str, *, mode: str) -> tuple[Environment, Key]:
+        """The environment and the live key of a server credential. Raises Unauthorized."""
+        address = self._address(secret) if looks_like_secret(secret) else None
+        if address is None:
+            raise Unauthorized()
+        environment = self._storage.read(
+            address.environment_id,
+            lambda snapshot: snapshot.get(Environment, address.environment_id),
+        )
+        if environment is None or environment.app_id != app_id or environment.mode != mode:
+            raise Unauthorized()
+        key = environment.key(address.key_id)
+        now = self._clock.now()
+        if key is None or key.digest != address.id or not key_is_live(key, now):
+            raise Unauthorized()
+        self._note_use(environment.id, key.id, now)
+        return environment, key
+
+    def _address(self, secret: str) -> SecretAddress | None:
+        """Where a secret belongs. That never changes, so it is remembered; rights are not."""
+        for digest in self._key_ring.digests(DIGEST_PURPOSE, secret):
+            look = partial(_secret_address, digest)
+            found = self._addresses.get(digest) or self._storage.read(DIRECTORY, look)
+            if found is not None:
+                if len(self._addresses) >= _CACHED_ADDRESSES:
+                    self._addresses.clear()
+                self._addresses[digest] = found
+                return found
+        return None
+
+    def _note_use(self, environment_id: str, key_id: str, now: Instant) -> None:
+        """Write down a key's use, at most once a minute and process."""
+        if now - self._uses.get(key_id, 0) < MINUTE:
+            return
+        self._uses[key_id] = now
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            known = tx.get(KeyUse, key_id, for_update=True)
+            if known is None:
+                return Decision(None, inserts=(KeyUse(id=key_id, last_used_at=now),))
+            return Decision(None, replaces=(attrs.evolve(known, last_used_at=now),))
+
+        try:
+            self._ledger.commit(Scope(environment_id, "admin"), decide)
+        except Unavailable:
+            self._uses.pop(key_id, None)  # the call itself goes on; the next one notes it
+
+    def _insert(self, partition: str, record: Environment | SecretAddress) -> None:
+        self._ledger.commit(
+            Scope(partition, "admin"), lambda tx, draw: Decision(None, inserts=(record,))
+        )
+
+
+def _secret_address(digest: str, snapshot: Snapshot) -> SecretAddress | None:
+    return snapshot.get(SecretAddress, digest)
+
+
+def _locked(tx: Transaction, environment_id: str) -> Environment:
+    environment = tx.get(Environment, environment_id, for_update=True)
+    if environment is None:
+        raise NotFound("environment")
+    return environment
+
+
+def _replaced(environment: Environment, now: Instant, **changes: object) -> Decision[Environment]:
+    changed = attrs.evolve(environment, updated_at=now, **changes)  # type: ignore[arg-type]
+    return Decision(changed, replaces=(changed,))
+
+
+def _check_names(path: str, names: Sequence[str], known: Sequence[str]) -> None:
+    if unknown := sorted(set(names) - set(known)):
+        raise ValidationFailed.at(path, f"has unknown names: {', '.join(unknown)}")

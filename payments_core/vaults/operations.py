@@ -1,0 +1,73 @@
+"""What an account's vaults hold (contract §5 "Balances")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.assets import Asset, chain_entry
+from payments_core.chains.port import BalancesAt, Chain, ChainUnavailable
+from payments_core.credentials.authorization import Authority
+from payments_core.errors import DependencyFailed, NotFound
+from payments_core.storage.port import Snapshot, Storage
+from payments_core.vaults.record import Vault, VaultBalance, balance_id
+
+
+@attrs.frozen
+class Holding:
+    """What a vault holds of one asset: on chain at the newest final block, and reserved."""
+
+    asset: Asset
+    total_atomic: int
+    reserved_atomic: int
+
+    @property
+    def available_atomic(self) -> int:
+        """What can still be authorized."""
+        return max(0, self.total_atomic - self.reserved_atomic)
+
+
+class Vaults:
+    """Reads vaults' balances."""
+
+    def __init__(self, storage: Storage, chains: Mapping[int, Chain]) -> None:
+        self._storage = storage
+        self._chains = chains
+
+    def balances(self, authority: Authority, account_id: str) -> tuple[Holding, ...]:
+        """Every asset of every vault. Raises NotFound, DependencyFailed.
+
+        The chain is asked first: a transfer that becomes final in between is then still counted
+        as reserved, so that the available amount is never too high.
+        """
+        vaults = self._storage.read(authority.partition, lambda s: _vaults_of(s, account_id))
+        pairs = [(v, asset) for v in vaults for asset in chain_entry(v.chain_id).assets]
+        totals = [self.at_final(vault, asset) for vault, asset in pairs]
+
+        def look(snapshot: Snapshot) -> tuple[Holding, ...]:
+            holdings = []
+            for (vault, asset), at in zip(pairs, totals, strict=True):
+                row = snapshot.get(VaultBalance, balance_id(vault.id, asset.symbol))
+                reserved = row.reserved if row else 0
+                # What was read of the chain may be older than what an authorization has read.
+                newer = row is not None and row.height > at.height
+                total = row.total if row is not None and newer else at.amounts[vault.address]
+                holdings.append(Holding(asset, total, reserved))
+            return tuple(holdings)
+
+        return self._storage.read(authority.partition, look)
+
+    def at_final(self, vault: Vault, asset: Asset) -> BalancesAt:
+        """The chain's own figure for a vault. Raises DependencyFailed."""
+        try:
+            return self._chains[vault.chain_id].balances(asset.address, [vault.address])
+        except ChainUnavailable as error:
+            raise DependencyFailed("chain") from error
+
+
+def _vaults_of(snapshot: Snapshot, account_id: str) -> tuple[Vault, ...]:
+    if snapshot.get(Account, account_id) is None:
+        raise NotFound("account")
+    return snapshot.find(Vault, "by_account", (account_id,), limit=100).records

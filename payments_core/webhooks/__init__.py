@@ -1,0 +1,27 @@
+"""Webhooks: endpoints, signed deliveries, the address rules, and the receiver's side.
+
+`verify` and `process_once` are what a receiver imports. They are loaded when first used, so that
+the service does not pay for them, nor a receiver for the service.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from payments_core.webhooks.receiver import (
+        ReceivedEvent,
+        WebhookRefused,
+        process_once,
+        verify,
+    )
+
+__all__ = ["ReceivedEvent", "WebhookRefused", "process_once", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from payments_core.webhooks import receiver
+
+    return getattr(receiver, name)

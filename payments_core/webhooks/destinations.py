@@ -1,0 +1,270 @@
+"""Where webhooks may go: the rules for URLs and for addresses (contract §8, architecture
+"Transport").
+
+The address rules are a table of prefixes of our own, since `ipaddress.is_global` lets multicast,
+wrapped metadata addresses and others through. They apply at creation and before every attempt;
+the connection then goes to an address that was judged here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Protocol
+from urllib.parse import SplitResult, urlsplit
+
+import attrs
+
+from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
+
+LIMIT_CHARACTERS = 2_048
+DEFAULT_PORTS = {"https": 443, "http": 80}
+
+Address = IPv4Address | IPv6Address
+
+
+@attrs.frozen
+class RefusedPrefix:
+    """Addresses that webhooks never go to, and why."""
+
+    network: IPv4Network | IPv6Network
+    reason: str
+
+    @classmethod
+    def of(cls, prefix: str, reason: str) -> RefusedPrefix:
+        """From text such as `10.0.0.0/8`. Raises ValueError for a text that is no prefix."""
+        return cls(ip_network(prefix), reason)
+
+
+def _table(*entries: tuple[str, str]) -> tuple[RefusedPrefix, ...]:
+    return tuple(RefusedPrefix.of(prefix, reason) for prefix, reason in entries)
+
+
+METADATA = _table(
+    ("169.254.169.254/32", "cloud metadata"),
+    ("169.254.170.2/32", "container credentials"),
+    ("168.63.129.16/32", "Azure's host"),
+    ("100.100.100.200/32", "Alibaba Cloud metadata"),
+    ("192.0.0.192/32", "Oracle Cloud metadata"),
+    ("fd00:ec2::254/128", "cloud metadata"),
+)
+LOOPBACK = _table(("127.0.0.0/8", "loopback"), ("::1/128", "loopback"))
+
+REFUSED = (
+    *METADATA,
+    *LOOPBACK,
+    *_table(
+        ("0.0.0.0/8", "this network"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "carrier-grade NAT"),
+        ("169.254.0.0/16", "link-local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "protocol assignments"),
+        ("192.0.2.0/24", "documentation"),
+        ("192.88.99.0/24", "6to4 relay"),
+        ("192.168.0.0/16", "private"),
+        ("198.18.0.0/15", "benchmarking"),
+        ("198.51.100.0/24", "documentation"),
+        ("203.0.113.0/24", "documentation"),
+        ("224.0.0.0/4", "multicast"),
+        ("240.0.0.0/4", "reserved or broadcast"),
+        ("fc00::/7", "private"),
+        ("fe80::/10", "link-local"),
+        ("fec0::/10", "site-local"),
+        ("ff00::/8", "multicast"),
+        ("2001::/23", "protocol assignments, Teredo among them"),
+        ("2001:db8::/32", "documentation"),
+        ("2002::/16", "6to4"),
+        ("3fff::/20", "documentation"),
+    ),
+)
+"""The first row that fits gives the reason."""
+
+GLOBAL_UNICAST = IPv6Network("2000::/3")
+"""All other IPv6 is refused, whether or not a row names it."""
+
+NAT64 = IPv6Network("64:ff9b::/96")
+
+
+@attrs.frozen
+class Target:
+    """A webhook URL that follows the URL rules, in the parts that a connection needs."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def authority(self) -> str:
+        """Host and port as a `Host` header has them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def normal_url(self) -> str:
+        """The form in which two URLs of one destination are equal."""
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+class ResolutionFailed(Exception):
+    """A name could not be resolved: for an attempt, a network failure like any other."""
+
+
+class DestinationForbidden(Exception):
+    """A name leads, among others perhaps, to an address that webhooks may not go to."""
+
+
+class Resolver(Protocol):
+    """Turns names into addresses."""
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
+        """Every address of a name, as texts, in the order to try. Raises ResolutionFailed, also
+        when the answer takes longer than `timeout_s`."""
+
+
+# The URL.
+
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def parse_url(url: str, *, local_allowed: bool = False) -> Target:
+    """The destination that a URL names.
+
+    Raises ValidationFailed for what is no URL of at most 2,048 characters, and
+    WebhookUrlNotAllowed for one that breaks a rule: https only, and no credentials.
+    """
+    if len(url) > LIMIT_CHARACTERS:
+        raise ValidationFailed.at("url", f"must have at most {LIMIT_CHARACTERS} characters")
+    if _UNSAFE.search(url):
+        raise ValidationFailed.at("url", "must not contain spaces or control characters")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValidationFailed.at("url", "is not a valid URL") from None
+    if not parts.scheme or not parts.hostname:
+        raise ValidationFailed.at("url", "must be an absolute URL with a host")
+    if parts.scheme != "https" and not (local_allowed and parts.scheme == "http"):
+        raise WebhookUrlNotAllowed("it must begin with https://")
+    if "@" in parts.netloc:
+        raise WebhookUrlNotAllowed("it must not contain credentials")
+    if port == 0:
+        raise ValidationFailed.at("url", "must not name port 0")
+    return Target(
+        parts.scheme,
+        _normal_host(parts.hostname),
+        DEFAULT_PORTS[parts.scheme] if port is None else port,
+        _normal_path(parts),
+    )
+
+
+def _normal_host(host: str) -> str:
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        pass
+    wrong = ValidationFailed.at("url", "has an invalid host name")
+    if "%" in host or ":" in host:  # an IPv6 zone, or an escape that hides what the name is
+        raise wrong
+    try:
+        name = host.removesuffix(".").encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        raise wrong from None
+    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        raise wrong
+    return name
+
+
+def _normal_path(parts: SplitResult) -> str:
+    query = f"?{_escaped(parts.query)}" if parts.query else ""
+    return _escaped(_without_dots(parts.path)) + query
+
+
+def _without_dots(path: str) -> str:
+    """`.` and `..` resolved (RFC 3986 5.2.4); never empty."""
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments and segments[-1] in {".", ".."}:
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
+def _escaped(text: str) -> str:
+    """Escapes in upper case, and none where none is needed (RFC 3986 6.2.2)."""
+
+    def unescape(match: re.Match[str]) -> str:
+        character = chr(int(match[1], 16))
+        return character if character in _UNRESERVED else match[0].upper()
+
+    plain = re.sub(r"%([0-9A-Fa-f]{2})", unescape, text)
+    return "".join(
+        c if c.isascii() else "".join(f"%{byte:02X}" for byte in c.encode()) for c in plain
+    )
+
+
+# The addresses.
+
+
+def judge(
+    address: Address, *, local_allowed: bool = False, extra: Iterable[RefusedPrefix] = ()
+) -> str | None:
+    """Why webhooks may not go to an address; None if they may. Unwrap it first."""
+    if local_allowed and _inside(address, LOOPBACK) is not None:
+        return None
+    reason = _inside(address, (*extra, *REFUSED))
+    if reason is None and isinstance(address, IPv6Address) and address not in GLOBAL_UNICAST:
+        return "outside of global unicast"
+    return reason
+
+
+def _inside(address: Address, table: Iterable[RefusedPrefix]) -> str | None:
+    # `in` is False, and not an error, between the two versions.
+    return next((row.reason for row in table if address in row.network), None)
+
+
+def unwrapped(address: Address) -> Address:
+    """The IPv4 address inside a mapped or NAT64 address; others as they are."""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in NAT64:
+            return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address
+
+
+def vet(
+    addresses: Sequence[str],
+    *,
+    local_allowed: bool = False,
+    extra: Iterable[RefusedPrefix] = (),
+) -> tuple[str, ...]:
+    """The addresses of a name, fit to connect to, in the same order.
+
+    Raises DestinationForbidden if any of them is refused: a name with one public and one private
+    address is an attack or a mistake, and not ours to choose from. Raises ResolutionFailed if
+    there is none.
+    """
+    vetted: dict[str, None] = {}
+    for text in addresses:
+        try:
+            address = unwrapped(ip_address(text))
+        except ValueError:  # a zone, for instance, which belongs to link-local addresses
+            raise DestinationForbidden(f"{text} is no plain address") from None
+        if getattr(address, "scope_id", None):
+            raise DestinationForbidden(f"{text} has a zone")
+        reason = judge(address, local_allowed=local_allowed, extra=extra)
+        if reason is not None:
+            raise DestinationForbidden(f"{text} is refused ({reason})")
+        vetted[str(address)] = None
+    if not vetted:
+        raise ResolutionFailed("the name has no address")
+    return tuple(vetted)

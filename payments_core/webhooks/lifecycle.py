@@ -1,0 +1,294 @@
+"""What may become of an endpoint and of a delivery (interface "States and transitions")."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.decision import Decision, Follow
+from payments_core.errors import Conflicting, WebhookUrlInUse
+from payments_core.events import Event
+from payments_core.jobs.record import Job
+from payments_core.transitions import Machine, Transition, rows
+from payments_core.webhooks.record import (
+    ACTIVE_URL,
+    Delivery,
+    DeliveryStatus,
+    Endpoint,
+    EndpointStatus,
+    delivery_id,
+)
+from payments_core.webhooks.schedule import wait_ms
+
+QUEUE = "webhooks"
+DELIVER = "webhooks.deliver"
+ABANDON = "webhooks.abandon"
+
+OPEN: tuple[DeliveryStatus, ...] = ("pending", "failed")
+"""The states in which a delivery still has attempts to come."""
+
+_USABLE = ("active", "disabled")
+
+ENDPOINT = Machine(
+    "webhook endpoint",
+    (
+        Transition(None, "create", "active", why="It has passed the URL and address rules."),
+        *rows(_USABLE, "activate", "active", why="Refused while another active one has its URL."),
+        *rows(_USABLE, "disable", "disabled", why="What was on its way is abandoned."),
+        *rows(_USABLE, "archive", "archived", why="For good; what was on its way is abandoned."),
+        *rows(_USABLE, "edit", None, why="Its description or its subscriptions change."),
+        *rows(_USABLE, "rotate", None, why="The secret before is invalid at once."),
+    ),
+    terminal=("archived",),
+)
+
+STATUS_TRIGGERS: dict[EndpointStatus, str] = {
+    "active": "activate",
+    "disabled": "disable",
+    "archived": "archive",
+}
+
+DELIVERY = Machine(
+    "webhook delivery",
+    (
+        Transition(None, "create", "pending", why="The event is one that the endpoint wants."),
+        *rows(OPEN, "deliver", "delivered", why="The endpoint answered 2xx: never sent again."),
+        *rows(
+            OPEN,
+            "fail",
+            "failed",
+            why="408, 425, 429, 5xx, a network failure or no timely answer: it is tried again.",
+        ),
+        *rows(OPEN, "refuse", "abandoned", why="Any other status, redirects included."),
+        *rows(OPEN, "forbid", "abandoned", why="The URL leads where webhooks may not go."),
+        *rows(OPEN, "exhaust", "abandoned", why="The last attempt failed."),
+        *rows(OPEN, "close", "abandoned", why="The endpoint was disabled or archived."),
+        *rows(OPEN, "unsubscribe", "abandoned", why="The endpoint no longer wants such events."),
+        *rows(
+            ("failed", "abandoned"),
+            "retry",
+            "pending",
+            why="Asked for by the partner; the count of attempts starts again.",
+        ),
+    ),
+    terminal=("delivered",),
+)
+
+_STATUSES: dict[str, DeliveryStatus] = {
+    "pending": "pending",
+    "failed": "failed",
+    "delivered": "delivered",
+    "abandoned": "abandoned",
+}
+_RETRYABLE = frozenset({408, 425, 429})
+
+
+@attrs.frozen
+class Attempt:
+    """What came of an attempt: no `status` where no answer came. `forbidden`: nothing was sent."""
+
+    status: int | None = None
+    body: str | None = None
+    retry_after: str | None = None
+    forbidden: bool = False
+
+
+@attrs.frozen
+class Changes:
+    """What a PATCH changes; None leaves a field as it is, no events means every event."""
+
+    description: str | None = None
+    subscribed_events: tuple[str, ...] | None = None
+    status: EndpointStatus | None = None
+
+
+def decide_create(endpoint: Endpoint) -> Decision[Endpoint]:
+    """A new endpoint."""
+    return Decision(endpoint, inserts=(endpoint,), refusals={ACTIVE_URL: WebhookUrlInUse()})
+
+
+def decide_update(endpoint: Endpoint, changes: Changes, *, now: Instant) -> Decision[Endpoint]:
+    """Change an endpoint. Raises InvalidState for an archived one."""
+    ENDPOINT.step(endpoint.status, "edit")
+    changed = endpoint
+    if changes.description is not None:
+        changed = attrs.evolve(changed, description=changes.description)
+    if changes.subscribed_events is not None:
+        changed = attrs.evolve(changed, subscribed_events=changes.subscribed_events)
+    if changes.status is not None:
+        ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
+        changed = attrs.evolve(changed, status=changes.status)
+    if changed == endpoint:
+        return Decision(endpoint, holds=(endpoint,))
+    changed = attrs.evolve(changed, updated_at=now)
+    jobs: tuple[Follow, ...] = ()
+    if _gave_up_something(endpoint, changed):
+        changed = attrs.evolve(changed, revision=endpoint.revision + 1)
+        jobs = (_abandoning(changed, now),)
+    return Decision(
+        changed, replaces=(changed,), jobs=jobs, refusals={ACTIVE_URL: WebhookUrlInUse()}
+    )
+
+
+def _gave_up_something(before: Endpoint, after: Endpoint) -> bool:
+    """Whether deliveries on their way may be unwanted now."""
+    closed = before.status == "active" and after.status != "active"
+    if before.subscribed_events == after.subscribed_events or not after.subscribed_events:
+        return closed
+    narrowed = not before.subscribed_events or not set(before.subscribed_events) <= set(
+        after.subscribed_events
+    )
+    return closed or narrowed
+
+
+def _abandoning(endpoint: Endpoint, now: Instant) -> Follow:
+    """The job that abandons what was on its way: too much, perhaps, for one transaction.
+
+    It carries what was true at the change, which may have been taken back when it runs.
+    """
+    kept = ",".join(endpoint.subscribed_events) if endpoint.status == "active" else ""
+    return Follow(
+        QUEUE,
+        ABANDON,
+        f"abandon:{endpoint.id}",
+        now,
+        endpoint.id,
+        {"revision": str(endpoint.revision), "status": endpoint.status, "kept": kept},
+    )
+
+
+def decide_rotate(endpoint: Endpoint, sealed_secret: str, *, now: Instant) -> Decision[Endpoint]:
+    """Replace the signing secret. Raises InvalidState for an archived endpoint."""
+    ENDPOINT.step(endpoint.status, "rotate")
+    changed = attrs.evolve(endpoint, sealed_secret=sealed_secret, updated_at=now)
+    return Decision(changed, replaces=(changed,))
+
+
+def new_delivery(event: Event, endpoint: Endpoint, body: str, *, now: Instant) -> Delivery:
+    """The delivery of an event to an endpoint, under the id that is fixed for the two."""
+    DELIVERY.step(None, "create")
+    return Delivery(
+        id=delivery_id(event.id, endpoint.id),
+        endpoint_id=endpoint.id,
+        endpoint_revision=endpoint.revision,
+        event_id=event.id,
+        event_name=event.name,
+        account_id=event.account_id,
+        external_user_id=event.external_user_id,
+        request_body=body,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def attempt_job(delivery: Delivery, mode: str, *, now: Instant) -> Job:
+    """The job that attempts a delivery."""
+    return Job(
+        id=delivery.job_id,
+        queue=f"{mode}.{QUEUE}",
+        lane=f"endpoint:{delivery.endpoint_id}",
+        kind=DELIVER,
+        due_at=now,
+        subject=delivery.id,
+    )
+
+
+def unwanted(delivery: Delivery, endpoint: Endpoint) -> Literal["close", "unsubscribe"] | None:
+    """Why an open delivery is to be abandoned as its endpoint is now, or None."""
+    if endpoint.status != "active":
+        return "close"
+    if not endpoint.subscribes(delivery.event_name):
+        return "unsubscribe"
+    return None
+
+
+def as_seen(delivery: Delivery, endpoint: Endpoint) -> Delivery:
+    """The delivery as readers see it: abandoned with its endpoint, before its row says so."""
+    why = unwanted(delivery, endpoint)
+    if why is None or delivery.status not in OPEN:
+        return delivery
+    return _stepped(delivery, why, now=delivery.updated_at)
+
+
+def decide_abandon(
+    delivery: Delivery, trigger: Literal["close", "unsubscribe"], *, now: Instant
+) -> Decision[Delivery]:
+    """Give up a delivery that its endpoint no longer wants; no attempt was made."""
+    changed = _stepped(delivery, trigger, now=now)
+    return Decision(changed, replaces=(changed,))
+
+
+def decide_attempt(
+    delivery: Delivery,
+    endpoint: Endpoint,
+    attempt: Attempt,
+    *,
+    now: Instant,
+    real_now: Instant,
+    max_attempts: int,
+) -> Decision[Delivery]:
+    """What an attempt leads to. A failed delivery keeps its job for the next attempt."""
+    trigger = _trigger(delivery, endpoint, attempt, max_attempts)
+    changed = attrs.evolve(
+        _stepped(delivery, trigger, now=now),
+        attempts=delivery.attempts + 1,
+        response_status=attempt.status,
+        response_body=attempt.body,
+    )
+    if trigger == "deliver":
+        changed = attrs.evolve(changed, delivered_at=now)
+    if trigger == "fail":
+        next_at = now + wait_ms(changed.attempts, attempt.retry_after, real_now)
+        changed = attrs.evolve(changed, next_attempt_at=next_at)
+    return Decision(changed, replaces=(changed,), again_at=changed.next_attempt_at)
+
+
+def _trigger(delivery: Delivery, endpoint: Endpoint, attempt: Attempt, max_attempts: int) -> str:
+    status = attempt.status
+    if attempt.forbidden:
+        return "forbid"
+    if status is not None and 200 <= status <= 299:
+        return "deliver"
+    if status is not None and status not in _RETRYABLE and not 500 <= status <= 599:
+        return "refuse"
+    # What is left would be tried again, if there is a next time.
+    if (why := unwanted(delivery, endpoint)) is not None:
+        return why
+    return "exhaust" if delivery.attempts + 1 >= max_attempts else "fail"
+
+
+def decide_retry(
+    delivery: Delivery, endpoint: Endpoint, job: Job | None, mode: str, *, now: Instant
+) -> Decision[Delivery]:
+    """Put a delivery back with its full budget of attempts (interface "Errors", `conflict`).
+
+    `job` is the delivery's own, where it still has one. Raises Conflicting.
+    """
+    if endpoint.status != "active":
+        raise Conflicting(f"The webhook endpoint is {endpoint.status}; activate it first.")
+    if not endpoint.subscribes(delivery.event_name):
+        raise Conflicting(f"The webhook endpoint is not subscribed to {delivery.event_name}.")
+    if not DELIVERY.allows(delivery.status, "retry"):
+        raise Conflicting(f"The delivery is {delivery.status}; only failed or abandoned retry.")
+    if job is not None and job.lease_until > now:
+        raise Conflicting("The delivery is being attempted at this moment.")
+    changed = attrs.evolve(
+        _stepped(delivery, "retry", now=now),
+        endpoint_revision=endpoint.revision,
+        attempts=0,
+    )
+    if job is not None:
+        due = attrs.evolve(job, due_at=now, lease_until=0, claims=0, failures=0)
+        return Decision(changed, holds=(endpoint,), replaces=(changed, due))
+    changed = attrs.evolve(changed, round=delivery.round + 1)
+    fresh = attempt_job(changed, mode, now=now)
+    return Decision(changed, holds=(endpoint,), replaces=(changed,), inserts=(fresh,))
+
+
+def _stepped(delivery: Delivery, trigger: str, *, now: Instant) -> Delivery:
+    row = DELIVERY.step(delivery.status, trigger)
+    return attrs.evolve(
+        delivery, status=_STATUSES[row.target], next_attempt_at=None, updated_at=now
+    )

@@ -1,0 +1,264 @@
+"""What partners do with their webhook endpoints (interface "Webhook console")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from payments_core.clock import Clock
+from payments_core.credentials.authorization import Authority
+from payments_core.credentials.keyring import KeyRing
+from payments_core.decision import Decision, Draw, Ledger
+from payments_core.entropy import Entropy, system_entropy
+from payments_core.errors import FieldError, NotFound, ValidationFailed, WebhookUrlNotAllowed
+from payments_core.events import BY_NAME
+from payments_core.idempotency.record import Idempotent
+from payments_core.jobs.record import Job
+from payments_core.storage.port import (
+    Page,
+    Position,
+    Snapshot,
+    Storage,
+    Transaction,
+    VersionConflict,
+)
+from payments_core.webhooks.delivery import seal_secret
+from payments_core.webhooks.destinations import (
+    DestinationForbidden,
+    ResolutionFailed,
+    Resolver,
+    Target,
+    parse_url,
+    vet,
+)
+from payments_core.webhooks.lifecycle import (
+    Changes,
+    as_seen,
+    decide_create,
+    decide_retry,
+    decide_rotate,
+    decide_update,
+)
+from payments_core.webhooks.record import Delivery, Endpoint, url_digest
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core.webhooks.signing import new_secret
+
+DESCRIPTION_CHARACTERS = 512
+EVENT_NAMES = 100
+RESOLVE_S = 5.0
+
+
+class WebhookEndpoints:
+    """Endpoints and their deliveries, in the environment of the authority that asks."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        storage: Storage,
+        clock: Clock,
+        key_ring: KeyRing,
+        resolver: Resolver,
+        settings: WebhookSettings,
+        entropy: Entropy = system_entropy,
+    ) -> None:
+        self._ledger = ledger
+        self._storage = storage
+        self._clock = clock
+        self._key_ring = key_ring
+        self._resolver = resolver
+        self._settings = settings
+        self._entropy = entropy
+
+    def create(
+        self,
+        authority: Authority,
+        *,
+        url: str,
+        description: str | None = None,
+        subscribed_events: Sequence[str] = (),
+        idempotent: Idempotent | None = None,
+    ) -> tuple[Endpoint, str]:
+        """A new active endpoint, and its signing secret, which is shown this once.
+
+        Raises ValidationFailed, WebhookUrlNotAllowed, WebhookUrlInUse. A name that does not
+        resolve passes: every attempt looks again.
+        """
+        if idempotent is not None:  # before the world is asked, which may answer otherwise now
+            self._ledger.replay(authority, idempotent)
+        events = _valid(description, subscribed_events)
+        target = parse_url(url, local_allowed=self._settings.local_allowed)
+        self._require_allowed(target)
+        secret = new_secret(self._entropy)
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[tuple[Endpoint, str]]:
+            id, now = draw.id("webhook"), self._clock.now()
+            endpoint = Endpoint(
+                id=id,
+                url=url,
+                url_digest=url_digest(target.normal_url),
+                description=description,
+                subscribed_events=events,
+                sealed_secret=seal_secret(self._key_ring, id, secret),
+                created_at=now,
+                updated_at=now,
+            )
+            return _with_secret(decide_create(endpoint), secret)
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def get(self, authority: Authority, endpoint_id: str) -> Endpoint:
+        """An endpoint. Raises NotFound."""
+        return self._storage.read(
+            authority.partition, lambda snapshot: _endpoint(snapshot, endpoint_id)
+        )
+
+    def list(
+        self, authority: Authority, *, limit: int = 50, after: Position | None = None
+    ) -> Page[Endpoint]:
+        """The environment's endpoints, oldest first, archived ones too."""
+        return self._storage.read(
+            authority.partition,
+            lambda snapshot: snapshot.find(Endpoint, "by_created", after=after, limit=limit),
+        )
+
+    def update(
+        self,
+        authority: Authority,
+        endpoint_id: str,
+        changes: Changes,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> Endpoint:
+        """Change description, subscriptions or status.
+
+        Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse.
+        """
+        events = _valid(changes.description, changes.subscribed_events or ())
+        if changes.subscribed_events is not None:
+            changes = Changes(changes.description, events, changes.status)
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Endpoint]:
+            endpoint = _endpoint_for_update(tx, endpoint_id)
+            return decide_update(endpoint, changes, now=self._clock.now())
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def rotate_secret(
+        self, authority: Authority, endpoint_id: str, *, idempotent: Idempotent | None = None
+    ) -> tuple[Endpoint, str]:
+        """A new signing secret, shown this once; the one before is invalid at once.
+
+        Raises NotFound, InvalidState for an archived endpoint.
+        """
+        secret = new_secret(self._entropy)
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[tuple[Endpoint, str]]:
+            endpoint = _endpoint_for_update(tx, endpoint_id)
+            sealed = seal_secret(self._key_ring, endpoint.id, secret)
+            return _with_secret(decide_rotate(endpoint, sealed, now=self._clock.now()), secret)
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def deliveries(
+        self,
+        authority: Authority,
+        endpoint_id: str,
+        *,
+        limit: int = 50,
+        after: Position | None = None,
+    ) -> tuple[Endpoint, Page[Delivery]]:
+        """The endpoint and a page of its deliveries, most recently updated first.
+
+        Raises NotFound.
+        """
+
+        def look(snapshot: Snapshot) -> tuple[Endpoint, Page[Delivery]]:
+            endpoint = _endpoint(snapshot, endpoint_id)
+            page = snapshot.find(Delivery, "by_endpoint", (endpoint_id,), after=after, limit=limit)
+            seen = tuple(as_seen(delivery, endpoint) for delivery in page.records)
+            return endpoint, Page(seen, page.next)
+
+        return self._storage.read(authority.partition, look)
+
+    def retry(
+        self,
+        authority: Authority,
+        endpoint_id: str,
+        delivery_id: str,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> Delivery:
+        """Put a failed or abandoned delivery back, with all its attempts before it.
+
+        Raises NotFound, and Conflicting where the endpoint is not active or not subscribed, or
+        the delivery is in another state or being attempted.
+        """
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Delivery]:
+            endpoint = _endpoint(tx, endpoint_id)
+            seen = _delivery(tx.get(Delivery, delivery_id), endpoint)
+            job = tx.get(Job, seen.job_id, for_update=True)  # job first, as its worker locks it
+            delivery = _delivery(tx.get(Delivery, delivery_id, for_update=True), endpoint)
+            if delivery.job_id != seen.job_id:
+                raise VersionConflict("the delivery was put back meanwhile")
+            return decide_retry(delivery, endpoint, job, authority.mode, now=self._clock.now())
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _require_allowed(self, target: Target) -> None:
+        settings = self._settings
+        try:
+            addresses = self._resolver.resolve(target.host, target.port, RESOLVE_S)
+            vet(addresses, local_allowed=settings.local_allowed, extra=settings.refused_prefixes)
+        except ResolutionFailed:
+            return
+        except DestinationForbidden as error:
+            # Which of our own networks a name leads into is nothing to tell: no address here.
+            raise WebhookUrlNotAllowed("it leads to an address that is not public") from error
+
+
+def _valid(description: str | None, subscribed_events: Sequence[str]) -> tuple[str, ...]:
+    """The event names, each once. Raises ValidationFailed with every fault."""
+    faults = []
+    if description is not None and len(description) > DESCRIPTION_CHARACTERS:
+        faults.append(
+            FieldError("description", f"must have at most {DESCRIPTION_CHARACTERS} characters")
+        )
+    if len(subscribed_events) > EVENT_NAMES:
+        faults.append(FieldError("subscribedEvents", f"must have at most {EVENT_NAMES} items"))
+    faults += [
+        FieldError(f"subscribedEvents[{at}]", "is not the name of an event")
+        for at, name in enumerate(subscribed_events)
+        if name not in BY_NAME
+    ]
+    if faults:
+        raise ValidationFailed(tuple(faults))
+    return tuple(dict.fromkeys(subscribed_events))
+
+
+def _endpoint(snapshot: Snapshot | Transaction, endpoint_id: str) -> Endpoint:
+    return _present(snapshot.get(Endpoint, endpoint_id))
+
+
+def _endpoint_for_update(tx: Transaction, endpoint_id: str) -> Endpoint:
+    return _present(tx.get(Endpoint, endpoint_id, for_update=True))
+
+
+def _present(endpoint: Endpoint | None) -> Endpoint:
+    if endpoint is None:
+        raise NotFound("webhook endpoint")
+    return endpoint
+
+
+def _delivery(delivery: Delivery | None, endpoint: Endpoint) -> Delivery:
+    if delivery is None or delivery.endpoint_id != endpoint.id:
+        raise NotFound("webhook delivery")
+    return delivery
+
+
+def _with_secret(decision: Decision[Endpoint], secret: str) -> Decision[tuple[Endpoint, str]]:
+    return Decision(
+        (decision.result, secret),
+        inserts=decision.inserts,
+        replaces=decision.replaces,
+        refusals=decision.refusals,
+    )

@@ -1,0 +1,125 @@
+"""Webhook endpoints and deliveries as they are stored (interface "Resources")."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64encode
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Index, Record, Unique
+
+EndpointStatus = Literal["active", "disabled", "archived"]
+DeliveryStatus = Literal["pending", "failed", "delivered", "abandoned"]
+
+ACTIVE_URL = "active_url"
+_TIME_CHARACTERS = 8
+
+
+@attrs.frozen(kw_only=True)
+class Endpoint(Record):
+    """A partner's address for webhooks.
+
+    `url_digest` stands for the normalised URL, which may be too long for an index. No events in
+    `subscribed_events` means every one. `revision` rises when the endpoint stops wanting
+    something, so that what was made before can be told from what was asked for since. The secret
+    is sealed to the id.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "webhook_endpoints",
+        columns={"status": str, "created_at": int, "active_url": str},
+        indexes=(
+            Index("by_created", order=("created_at",)),
+            Index("by_status", key=("status",), order=("created_at",)),
+        ),
+        uniques=(Unique(ACTIVE_URL, ("active_url",)),),
+    )
+
+    url: str
+    url_digest: str
+    description: str | None = None
+    subscribed_events: tuple[str, ...] = ()
+    status: EndpointStatus = "active"
+    sealed_secret: str = attrs.field(repr=False)
+    revision: int = 1
+    created_at: Instant
+    updated_at: Instant
+
+    @property
+    def active_url(self) -> str | None:
+        """What no other active endpoint of the environment may have."""
+        return self.url_digest if self.status == "active" else None
+
+    def subscribes(self, event_name: str) -> bool:
+        """Whether it asked for events of that name."""
+        return not self.subscribed_events or event_name in self.subscribed_events
+
+
+@attrs.frozen(kw_only=True)
+class Delivery(Record):
+    """One event on its way to one endpoint. `request_body` is the exact text of every attempt.
+
+    `round` counts the jobs that the delivery has had: each has an id of its own, or a worker that
+    comes back late could take a new job for the one it had claimed.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "webhook_deliveries",
+        columns={
+            "endpoint_id": str,
+            "event_id": str,
+            "status": str,
+            "created_at": int,
+            "updated_at": int,
+        },
+        indexes=(
+            Index("by_endpoint", key=("endpoint_id",), order=("updated_at",), descending=True),
+            Index("by_status", key=("endpoint_id", "status"), order=("created_at",)),
+        ),
+        uniques=(Unique("event_endpoint", ("event_id", "endpoint_id")),),
+    )
+
+    endpoint_id: str
+    endpoint_revision: int
+    event_id: str
+    event_name: str
+    account_id: str | None = None
+    external_user_id: str | None = None
+    status: DeliveryStatus = "pending"
+    round: int = 1
+    attempts: int = 0
+    response_status: int | None = None
+    request_body: str
+    response_body: str | None = None
+    next_attempt_at: Instant | None = None
+    delivered_at: Instant | None = None
+    created_at: Instant
+    updated_at: Instant
+
+    @property
+    def job_id(self) -> str:
+        """The id of the job that attempts it."""
+        return _derived("job", self.event_id, f"{self.endpoint_id}/{self.round}")
+
+
+def delivery_id(event_id: str, endpoint_id: str) -> str:
+    """The id of the one delivery of an event to an endpoint."""
+    return _derived("delivery", event_id, endpoint_id)
+
+
+def _derived(prefix: str, event_id: str, rest: str) -> str:
+    """An id that is fixed beforehand: making it again after a crash repeats nothing.
+
+    It begins with the event's time, as ids do, and goes on with 96 bits of a digest.
+    """
+    moment = event_id.removeprefix("evt_")[:_TIME_CHARACTERS]
+    digest = hashlib.sha256(f"{prefix}/{event_id}/{rest}".encode()).digest()
+    return f"{prefix}_{moment}{urlsafe_b64encode(digest[:12]).decode()}"
+
+
+def url_digest(normal_url: str) -> str:
+    """What stands for a normalised URL in the index."""
+    return hashlib.sha256(normal_url.encode()).hexdigest()

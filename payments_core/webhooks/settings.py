@@ -1,0 +1,34 @@
+"""What a deployment decides about webhooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from payments_core.webhooks.destinations import RefusedPrefix
+
+
+@attrs.frozen
+class WebhookSettings:
+    """`local_allowed` is for a sandbox bound to loopback alone: http:// and loopback then pass.
+
+    `refused_prefixes` are an operator's own, on top of the built-in table.
+    """
+
+    max_attempts: int = 10
+    attempt_s: int = 10
+    local_allowed: bool = False
+    refused_prefixes: tuple[RefusedPrefix, ...] = ()
+
+    def delivery_policy(self) -> dict[str, Any]:
+        """`deliveryPolicy` as the config route and the console show it."""
+        return {
+            "guarantee": "at_least_once",
+            "maxAttempts": self.max_attempts,
+            "localPrivateDestinationsAllowed": self.local_allowed,
+            "dedupe": {
+                "deliveryRetryHeader": "x-service-delivery",
+                "eventHeader": "x-service-event-id",
+            },
+        }

@@ -1,0 +1,1 @@
+"""How a delivery reaches its endpoint: the port and its adapters."""

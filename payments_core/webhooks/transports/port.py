@@ -1,0 +1,66 @@
+"""The transport port: one signed POST to an address that was vetted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import attrs
+
+from payments_core.webhooks.destinations import Target
+
+KEPT_BYTES = 4_096
+"""How much of a response's body is kept."""
+
+
+@attrs.frozen
+class Deadline:
+    """An end that an attempt as a whole has, name resolution included."""
+
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """The end so many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    def remaining_s(self) -> float:
+        """The seconds that are left; 0 when it has passed."""
+        return max(0.0, self.at - time.monotonic())
+
+
+@attrs.frozen
+class Request:
+    """A POST. `headers` come without Host, Content-Length and Connection."""
+
+    target: Target
+    headers: Mapping[str, str]
+    body: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Outcome:
+    """What came back. Without an answer `status` is None and `failure` says why, in our words."""
+
+    status: int | None = None
+    body: bytes = b""
+    retry_after: str | None = None
+    failure: str | None = None
+
+
+class Transport(Protocol):
+    """Sends requests. It may be used from many threads at once."""
+
+    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+        """POST to the first of the vetted addresses that accepts a connection.
+
+        It connects to nothing else: it resolves no name, follows no redirect, reads no proxy
+        variable. TLS is verified against the target's name. All of it ends with the deadline,
+        however slowly the other side drips. Once a status has come, the answer stands even if
+        the rest does not come; at most KEPT_BYTES of the body are read. Never raises for what
+        the network or the other side does.
+        """
+
+    def close(self) -> None:
+        """Give back what is open."""

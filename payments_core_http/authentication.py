@@ -1,0 +1,149 @@
+"""Who calls: credentials out of headers, and what they prove (interface "Authentication").
+
+A credential counts only in its own header and its own scheme; everything else is refused alike.
+What the caller may do is `payments_core.credentials.authorization`, asked one step later.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from payments_core.client_sessions.record import ClientSession
+from payments_core.credentials.authorization import Authority
+from payments_core.credentials.tokens import CLIENT_SESSION, Claims, TokenInvalid
+from payments_core.errors import CredentialMismatch, Unauthorized
+from payments_core.tenants.record import Environment, Key
+from payments_core.versions import CURRENT
+from payments_core_http.routing import Credential, Route
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+_MAX_CHARACTERS = 2_000
+_BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.ASCII | re.IGNORECASE)
+_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.ASCII | re.IGNORECASE)
+_PAIR = re.compile(r"([!-9;-~]+):([!-~]+)", re.ASCII)
+
+CHALLENGES: Mapping[Credential, str] = {
+    "server_key": 'Basic realm="payments", charset="UTF-8"',
+    "client_token": "Bearer",
+    "session_token": "Bearer",
+    "none": "Bearer",
+}
+"""`WWW-Authenticate` of a 401: never Basic to a browser, which would ask its user."""
+
+
+@attrs.frozen(kw_only=True)
+class Caller:
+    """What a request's credentials proved. Without any, it is bound to the current version."""
+
+    environment: Environment | None = None
+    key: Key | None = None
+    session: ClientSession | None = None
+    session_token: str | None = attrs.field(default=None, repr=False)
+    payment_secret: Claims | None = None
+    api_version: str = CURRENT
+    bound_versions: tuple[str, ...] = ()
+
+    def authority(self, route: Route) -> Authority | None:
+        """The authority that operations ask for; None on routes that need none."""
+        if route.needs is None or self.environment is None:
+            return None
+        return Authority(
+            requirement=route.needs,
+            environment=self.environment,
+            key=self.key,
+            session=self.session,
+            api_version=self.api_version,
+        )
+
+
+def authenticate(
+    service: PaymentsService,
+    mode: Any,
+    route: Route,
+    environ: Mapping[str, Any],
+    path_ids: Mapping[str, str],
+) -> Caller:
+    """Who calls this route. Raises Unauthorized, ClientTokenExpired, CredentialMismatch."""
+    if route.credential == "none":
+        return Caller()
+    header = environ.get("HTTP_AUTHORIZATION", "")
+    if len(header) > _MAX_CHARACTERS:
+        raise Unauthorized()
+    if route.credential == "server_key":
+        app_id, secret = _basic(header)
+        environment, key = service.tenants.authenticate(app_id, secret, mode=mode)
+        caller = _bound(environment.api_version, environment=environment, key=key)
+    elif route.credential == "session_token":
+        token = _bearer(header)
+        claims = _claims(service, token)
+        return _bound(claims.api_version, session_token=token)
+    else:
+        environment, session = service.client_sessions.authenticate(_bearer(header), mode=mode)
+        caller = _bound(session.api_version, environment=environment, session=session)
+    if route.with_payment_secret:
+        return _with_payment_secret(service, caller, environment, environ, path_ids)
+    return caller
+
+
+def _bound(api_version: str, **facts: Any) -> Caller:
+    return Caller(api_version=api_version, bound_versions=(api_version,), **facts)
+
+
+def _basic(header: str) -> tuple[str, str]:
+    """The user and password of a Basic header, which must be the one text that encodes them."""
+    match = _BASIC.fullmatch(header)
+    if match is None:
+        raise Unauthorized()
+    try:
+        decoded = base64.b64decode(match[1], validate=True)
+    except binascii.Error:
+        raise Unauthorized() from None
+    pair = _PAIR.fullmatch(decoded.decode("latin-1"))
+    if pair is None or base64.b64encode(decoded).decode() != match[1]:
+        raise Unauthorized()
+    return pair[1], pair[2]
+
+
+def _bearer(header: str) -> str:
+    match = _BEARER.fullmatch(header)
+    if match is None:
+        raise Unauthorized()
+    return match[1]
+
+
+def _claims(service: PaymentsService, token: str) -> Claims:
+    """A session token's claims; whether it was used before is asked when it is exchanged."""
+    try:
+        return service.tokens.read(CLIENT_SESSION, token)
+    except TokenInvalid:
+        raise Unauthorized() from None
+
+
+def _with_payment_secret(
+    service: PaymentsService,
+    caller: Caller,
+    environment: Environment,
+    environ: Mapping[str, Any],
+    path_ids: Mapping[str, str],
+) -> Caller:
+    """The caller with the second credential: the secret of the very Payment in the path."""
+    try:
+        claims = service.tokens.read_payment_secret(
+            environ.get("HTTP_X_SERVICE_PAYMENT_SECRET", "")
+        )
+    except TokenInvalid:
+        raise Unauthorized() from None
+    if claims.environment_id != environment.id:
+        raise CredentialMismatch()
+    if claims.subject != path_ids["paymentId"]:
+        raise Unauthorized()
+    versions = (*caller.bound_versions, claims.api_version)
+    return attrs.evolve(caller, payment_secret=claims, bound_versions=versions)

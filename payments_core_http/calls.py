@@ -1,0 +1,127 @@
+"""What a handler receives: the checked request, and the two ways to answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import attrs
+import msgspec
+
+from payments_core.credentials.authorization import Authority
+from payments_core.credentials.tokens import Claims
+from payments_core.idempotency.record import Answer, Idempotent
+from payments_core.storage.port import Page, Position
+from payments_core_http import cursors
+from payments_core_http.authentication import Caller
+from payments_core_http.query import PageQuery
+from payments_core_http.routing import Route
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+B = TypeVar("B")
+Q = TypeVar("Q")
+T = TypeVar("T")
+
+
+@attrs.frozen(kw_only=True)
+class Call(Generic[B, Q]):
+    """One request, past every check that does not need the resource.
+
+    `body` and `query` are instances of the row's wire classes, `path` holds the ids by their
+    names in the path. Handlers make three moves: read these, call one operation, shape the answer.
+    """
+
+    service: PaymentsService = attrs.field(repr=False)
+    mode: str
+    route: Route
+    caller: Caller
+    path: Mapping[str, str]
+    body: B
+    query: Q
+    idempotent: Idempotent | None = None
+
+    @property
+    def authority(self) -> Authority:
+        """In whose name operations run; only rows with `needs` have one."""
+        authority = self.caller.authority(self.route)
+        assert authority is not None, f"{self.route.name} asks for no credential"
+        return authority
+
+    @property
+    def session_token(self) -> str:
+        """The session token, on the row that takes one."""
+        assert self.caller.session_token is not None
+        return self.caller.session_token
+
+    @property
+    def payment_secret(self) -> Claims:
+        """What the Payment's client secret says, on rows `with_payment_secret`."""
+        assert self.caller.payment_secret is not None
+        return self.caller.payment_secret
+
+    def answer(self, view: Any, status: int | None = None) -> Answer:
+        """The answer of a read, or of a write that has no idempotency key."""
+        return Answer(
+            status or self.route.success, msgspec.json.encode(view), self.caller.api_version
+        )
+
+    def once(
+        self,
+        operation: Callable[[Idempotent | None], T],
+        render: Callable[[T], Any],
+        status: Callable[[T], int] | None = None,
+    ) -> Answer:
+        """Run a writing operation, and answer with exactly the bytes that were stored with it.
+
+        `render` shapes the operation's result into a view. It runs inside the transaction, maybe
+        more than once, so it must be pure. `status` is for rows with more than one success.
+        """
+
+        def rendered(result: T) -> Answer:
+            return self.answer(render(result), status(result) if status else None)
+
+        if self.idempotent is None:
+            return rendered(operation(None))
+        idempotent = attrs.evolve(self.idempotent, render=rendered)
+        result = operation(idempotent)
+        # An operation that had nothing to commit stored nothing: it may simply run again.
+        return idempotent.answered or rendered(result)
+
+    def position(self) -> Position | None:
+        """Where the list goes on, out of the query's `cursor`. Raises ValidationFailed."""
+        query = self._page_query()
+        if query.cursor is None:
+            return None
+        return cursors.decode(self.service.key_ring, self._list_scope(), query.cursor)
+
+    def listed(self, page: Page[Any], view: Callable[[Any], Any]) -> Answer:
+        """`{data, limit, hasNextPage, nextCursor}` for a page of records."""
+        data = [view(record) for record in page.records]
+        return self.answer({"data": data, **self.page_facts(page.next)})
+
+    def page_facts(self, next_position: Position | None) -> dict[str, Any]:
+        """`{limit, hasNextPage, nextCursor}`, for lists whose own name is not `data`."""
+        cursor = None
+        if next_position is not None:
+            cursor = cursors.encode(self.service.key_ring, self._list_scope(), next_position)
+        return {
+            "limit": self._page_query().limit,
+            "hasNextPage": cursor is not None,
+            "nextCursor": cursor,
+        }
+
+    def _page_query(self) -> PageQuery:
+        assert isinstance(self.query, PageQuery)
+        return self.query
+
+    def _list_scope(self) -> str:
+        """Which list this is: whose, of which path, under which filters."""
+        filters = attrs.asdict(self._page_query(), filter=_is_filter)
+        names = (self.authority.partition, self.authority.principal, self.route.path)
+        return msgspec.json.encode((names, sorted(self.path.items()), filters)).decode()
+
+
+def _is_filter(field: attrs.Attribute[Any], value: Any) -> bool:
+    return field.name not in ("limit", "cursor")

@@ -1,0 +1,170 @@
+"""Errors on the wire: the one table of HTTP statuses, and the envelope (contract §3).
+
+The library's errors say whose fault it is; only here does that become a number. What no error
+class describes is an `internal_error`: logged with its trace, told without it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from collections.abc import Mapping
+
+import attrs
+import msgspec
+
+from payments_core.errors import (
+    BadInput,
+    Contradiction,
+    DependencyTrouble,
+    Forbidden,
+    Missing,
+    Outage,
+    PaymentsError,
+    TooMany,
+    Unauthenticated,
+    Unavailable,
+    Unprocessable,
+)
+from payments_core.storage.port import StorageUnavailable
+
+logger = logging.getLogger("payments_core_http")
+
+
+@attrs.frozen
+class RouteNotFound(Missing):
+    """No route has this path."""
+
+    code = "route_not_found"
+    sentence = "There is no such route."
+
+
+@attrs.frozen
+class MethodNotAllowed(BadInput):
+    """The path is known; the method is not among its own."""
+
+    code = "method_not_allowed"
+    sentence = "This path answers {allowed}."
+    allowed: tuple[str, ...]
+
+
+@attrs.frozen
+class PayloadTooLarge(BadInput):
+    """More body than any call needs."""
+
+    code = "payload_too_large"
+    sentence = "The body must have at most {limit_bytes} bytes."
+    limit_bytes: int
+
+
+@attrs.frozen
+class UnsupportedMediaType(BadInput):
+    """Bodies are JSON and nothing else."""
+
+    code = "unsupported_media_type"
+    sentence = "The body must be sent as Content-Type: application/json, without an encoding."
+
+
+@attrs.frozen
+class MalformedRequest(BadInput):
+    """Not HTTP as the server reads it; no route was looked for."""
+
+    code = "malformed_request"
+    sentence = "This is not an HTTP/1.1 request that the server can read."
+
+
+@attrs.frozen
+class HeadersTooLarge(BadInput):
+    """More header than any call needs."""
+
+    code = "headers_too_large"
+    sentence = "The request line and headers must have at most {limit_bytes} bytes."
+    limit_bytes: int
+
+
+@attrs.frozen
+class TransferCodingUnknown(BadInput):
+    """A Transfer-Encoding other than `chunked`."""
+
+    code = "transfer_encoding_not_supported"
+    sentence = "The only Transfer-Encoding taken is chunked."
+
+
+@attrs.frozen
+class InternalError(PaymentsError):
+    """A fault of ours; the caller gets its number and nothing else."""
+
+    code = "internal_error"
+    sentence = "Something went wrong on our side; quote the request id when you ask about it."
+
+
+STATUSES: Mapping[type[PaymentsError], int] = {
+    BadInput: 400,
+    Unauthenticated: 401,
+    Forbidden: 403,
+    Missing: 404,
+    MethodNotAllowed: 405,
+    Contradiction: 409,
+    PayloadTooLarge: 413,
+    UnsupportedMediaType: 415,
+    Unprocessable: 422,
+    DependencyTrouble: 424,
+    TooMany: 429,
+    HeadersTooLarge: 431,
+    InternalError: 500,
+    TransferCodingUnknown: 501,
+    Outage: 503,
+}
+"""The nearest class above an error's own gives its status."""
+
+_SECRETS = re.compile(
+    r"(?:(?:sk|rk|pk)_(?:sandbox|production)_|cst_|cat_|whsec_|_secret_)[A-Za-z0-9_+/=-]+"
+    r"|(?:Basic|Bearer) +[^\s'\"]+",
+    re.IGNORECASE,
+)
+
+
+def status_of(kind: type[PaymentsError]) -> int:
+    """The HTTP status of an error class."""
+    return next(STATUSES[ancestor] for ancestor in kind.__mro__ if ancestor in STATUSES)
+
+
+def envelope(error: PaymentsError, request_id: str) -> bytes:
+    """The body `{error: {code, message, details}}`; the request id is always among the details."""
+    details = dict(error.details)
+    if "retryAfterS" in details:
+        details["retryAfterSeconds"] = details.pop("retryAfterS")
+    details["requestId"] = request_id
+    body = {"error": {"code": error.code, "message": error.message, "details": details}}
+    return msgspec.json.encode(body)
+
+
+def headers_of(error: PaymentsError, challenge: str) -> dict[str, str]:
+    """The headers that an error brings along; `challenge` is the scheme for a 401."""
+    headers = {}
+    if isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = challenge
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = ", ".join(error.allowed)
+    retry_after_s = getattr(error, "retry_after_s", None)
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(retry_after_s)
+    return headers
+
+
+def as_payments_error(error: Exception, request_id: str, place: str) -> PaymentsError:
+    """The error to tell the caller; what was not foreseen is written to the log."""
+    if isinstance(error, PaymentsError):
+        return error
+    if isinstance(error, StorageUnavailable):
+        logger.warning("%s at %s: storage is out of reach", request_id, place)
+        return Unavailable()
+    trace = "".join(traceback.format_exception(error))
+    logger.error("%s at %s failed\n%s", request_id, place, redacted(trace))
+    return InternalError()
+
+
+def redacted(text: str) -> str:
+    """The text without anything that looks like a credential."""
+    return _SECRETS.sub("[redacted]", text)

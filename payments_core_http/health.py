@@ -1,0 +1,46 @@
+"""Whether the process lives, and whether it can serve: for orchestrators and load balancers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from payments_core.errors import Unavailable
+from payments_core.idempotency.record import Answer
+from payments_core_http.calls import Call
+from payments_core_http.routing import Route
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+@attrs.frozen(slots=False)
+class Health:
+    """The answer of both routes."""
+
+    status: str
+
+
+def alive(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """The process answers; nothing else is asked."""
+    return call.answer(Health("ok"))
+
+
+def ready(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """Storage answers too. Raises Unavailable where it does not."""
+    service.ready()
+    return call.answer(Health("ready"))
+
+
+ROUTES = (
+    Route("GET", "/healthz", alive, needs=None, summary="The process is alive."),
+    Route(
+        "GET",
+        "/readyz",
+        ready,
+        needs=None,
+        summary="The process can serve: its storage answers.",
+        errors=(Unavailable,),
+    ),
+)

@@ -1,0 +1,66 @@
+"""The header `Idempotency-Key`: whose key it is, and for which request (contract §4)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from payments_core.credentials.authorization import Authority
+from payments_core.errors import IdempotencyKeyRequired, ValidationFailed
+from payments_core.idempotency.record import Idempotent
+from payments_core_http.json_text import canonical
+from payments_core_http.routing import Route
+
+_KEY = re.compile(r"[ -~]{1,256}", re.ASCII)
+
+
+def read_key(route: Route, environ: Mapping[str, Any]) -> str | None:
+    """The key, opaque to us, quotes and all. Raises IdempotencyKeyRequired, ValidationFailed."""
+    if route.idempotency == "ignored":
+        return None
+    key: str | None = environ.get("HTTP_IDEMPOTENCY_KEY")
+    if key is None:
+        if route.idempotency == "required":
+            raise IdempotencyKeyRequired()
+        return None
+    if not _KEY.fullmatch(key):
+        raise ValidationFailed.at(
+            "Idempotency-Key", "must have 1 to 256 printable ASCII characters"
+        )
+    return key
+
+
+def idempotent(
+    route: Route,
+    authority: Authority,
+    key: str,
+    path_ids: Mapping[str, str],
+    document: Any,
+) -> Idempotent:
+    """What makes this request answerable once; `Call.once` adds how its answer is rendered.
+
+    Its id is made from environment, principal and key, never from a secret or token: a rotated
+    key or a refreshed token must not break a retry.
+    """
+    scope = (authority.partition, authority.principal, key)
+    return Idempotent(
+        id=hashlib.sha256(b"1" + msgspec.json.encode(scope)).hexdigest(),
+        fingerprint=_fingerprint(route, path_ids, document),
+        render=_not_yet,
+    )
+
+
+def _fingerprint(route: Route, path_ids: Mapping[str, str], document: Any) -> str:
+    """The request without its version and its headers; the leading 1 is the recipe's number."""
+    ids = [path_ids[name] for name in route.path_names]
+    body = None if document is None else canonical(document)
+    text = msgspec.json.encode((route.method, route.path, ids, body))
+    return "1:" + hashlib.sha256(text).hexdigest()
+
+
+def _not_yet(result: Any) -> NoReturn:
+    raise AssertionError("an operation runs through Call.once, which sets how to render")

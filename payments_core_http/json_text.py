@@ -1,0 +1,112 @@
+"""JSON as we read it: RFC 8259, strict, with every number's value kept exactly.
+
+Numbers without fraction and exponent become `int`, all others `Decimal`: nothing passes through
+binary floating point. `canonical` is the text by which two bodies are compared (contract §4).
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from payments_core.errors import InvalidJson
+
+MAX_DEPTH = 32
+_MAX_DIGITS = 1_000
+
+
+def parse(raw: bytes) -> Any:
+    """The document in `raw`. Raises InvalidJson with the reason."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidJson("it is not UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise InvalidJson("it begins with a byte order mark")
+    try:
+        document = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_decimal,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as error:
+        raise InvalidJson(f"{error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    # Few bodies have this many brackets, so few are measured.
+    if text.count("{") + text.count("[") > MAX_DEPTH and _deeper_than(document, MAX_DEPTH):
+        raise _too_deep()
+    return document
+
+
+def canonical(document: Any) -> str:
+    """RFC 8785's text of a parsed document, but numbers as they were written, not as doubles.
+
+    So `1.0` and `1` differ, and no digit is lost. Strings must hold no lone surrogates.
+    """
+    if isinstance(document, dict):
+        # RFC 8785 sorts by UTF-16 code units, which differs from Python's order by code points.
+        names = sorted(document, key=_utf16)
+        return "{" + ",".join(f"{_quoted(n)}:{canonical(document[n])}" for n in names) + "}"
+    if isinstance(document, list):
+        return "[" + ",".join(map(canonical, document)) + "]"
+    if isinstance(document, str):
+        return _quoted(document)
+    if document is None:
+        return "null"
+    if isinstance(document, bool):
+        return "true" if document else "false"
+    return str(document)
+
+
+def _utf16(name: str) -> bytes:
+    return name.encode("utf-16-be")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise InvalidJson("an object has the same key twice")
+    return built
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise InvalidJson("a number has too many digits")
+    return int(text)
+
+
+def _decimal(text: str) -> Decimal:
+    if len(text) > _MAX_DIGITS:
+        raise InvalidJson("a number has too many digits")
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise InvalidJson("a number's exponent is out of range") from None
+
+
+def _constant(name: str) -> NoReturn:
+    raise InvalidJson(f"{name} is not a JSON value")
+
+
+def _deeper_than(document: Any, limit: int) -> bool:
+    level = [document]
+    for _ in range(limit):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+    return any(isinstance(item, dict | list) for item in level)
+
+
+def _too_deep() -> InvalidJson:
+    return InvalidJson(f"it is nested deeper than {MAX_DEPTH}")

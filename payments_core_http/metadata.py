@@ -1,0 +1,104 @@
+"""What `metadata` may hold (interface "Authorize", contract §1), and any text at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Final, NewType
+
+import msgspec
+
+from payments_core.errors import FieldError
+
+Metadata = NewType("Metadata", dict[str, Any])
+"""A JSON object of the partner's own, within the limits below."""
+
+MAX_BYTES: Final = 4_096
+MAX_DEPTH: Final = 3
+MAX_KEYS: Final = 25
+MAX_CHARACTERS: Final = 512
+MAX_ITEMS: Final = 50
+MAX_INTEGER: Final = 2**53 - 1
+
+_MAX_SHOWN = 100
+
+
+def metadata_faults(value: Any) -> tuple[list[FieldError], Metadata]:
+    """Every fault of a metadata object by its path, and the object as it is kept.
+
+    The bytes are those of the compact UTF-8 text. A number with a fraction or an exponent must
+    be one that a double holds, so that it comes back as it was sent.
+    """
+    if type(value) is not dict:
+        return [FieldError("", "must be an object")], Metadata({})
+    faults = list(_faults(value, "", depth=1))
+    if faults:
+        return faults, Metadata({})
+    kept = _kept(value)
+    if len(msgspec.json.encode(kept)) > MAX_BYTES:
+        return [FieldError("", f"must have at most {MAX_BYTES} bytes as JSON")], Metadata({})
+    return [], Metadata(kept)
+
+
+def text_fault(text: str) -> str | None:
+    """Why a text cannot be stored and sent everywhere, or None."""
+    if "\0" in text:
+        return "must not hold U+0000"
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        return "must not hold half of a surrogate pair"
+    return None
+
+
+def shown(name: str) -> str:
+    """A caller's own field name in a path: short, and always encodable."""
+    clean = name.encode("utf-8", "backslashreplace").decode()
+    return clean if len(clean) <= _MAX_SHOWN else clean[:_MAX_SHOWN] + "…"
+
+
+def _faults(value: Any, path: str, *, depth: int) -> Iterator[FieldError]:
+    if isinstance(value, dict | list) and depth > MAX_DEPTH:
+        yield FieldError(path, f"is nested deeper than {MAX_DEPTH}")
+    elif isinstance(value, dict):
+        if len(value) > MAX_KEYS:
+            yield FieldError(path, f"must have at most {MAX_KEYS} keys")
+        for name, item in value.items():
+            here = f"{path}.{shown(name)}" if path else shown(name)
+            if fault := _fault_of_text(name):
+                yield FieldError(here, f"has a key that {fault}")
+            yield from _faults(item, here, depth=depth + 1)
+    elif isinstance(value, list):
+        if len(value) > MAX_ITEMS:
+            yield FieldError(path, f"must have at most {MAX_ITEMS} items")
+        for index, item in enumerate(value):
+            yield from _faults(item, f"{path}[{index}]", depth=depth + 1)
+    elif fault := _fault_of_scalar(value):
+        yield FieldError(path, fault)
+
+
+def _fault_of_scalar(value: Any) -> str | None:
+    if isinstance(value, str):
+        return _fault_of_text(value)
+    if isinstance(value, Decimal) and not _is_double(value):
+        return "must be a number that a double holds exactly; send longer ones as a string"
+    if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
+        return "must be within ±(2^53−1); send larger integers as a string"
+    return None
+
+
+def _fault_of_text(text: str) -> str | None:
+    if len(text) > MAX_CHARACTERS:
+        return f"must have at most {MAX_CHARACTERS} characters"
+    return text_fault(text)
+
+
+def _is_double(number: Decimal) -> bool:
+    # The shortest text of the nearest double names the same number, or a digit would be lost.
+    return Decimal(repr(float(number))) == number
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _kept(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_kept(item) for item in value]
+    return float(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,133 @@
+"""Routes as rows: what a row says, and what the ids in its path look like.
+
+The tables of routes live with their generation, in `v2/routes.py`; what every row goes through
+is `app.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from payments_core.credentials.authorization import Requirement
+from payments_core.errors import NotFound, PaymentsError
+from payments_core.idempotency.record import Answer
+from payments_core.identifiers import is_identifier
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+    from payments_core_http.calls import Call
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Credential = Literal["server_key", "client_token", "session_token", "none"]
+Idempotency = Literal["required", "accepted", "ignored"]
+Handler = Callable[["PaymentsService", "Call[Any, Any]"], Answer]
+
+
+@attrs.frozen
+class PathId:
+    """An id in a path: its prefix, and the noun of its `not_found`."""
+
+    prefix: str
+    noun: str
+
+
+PATH_IDS: Mapping[str, PathId] = {
+    "accountId": PathId("acct", "account"),
+    "appId": PathId("app", "app"),
+    "clientSessionId": PathId("client_session", "client session"),
+    "deliveryId": PathId("delivery", "delivery"),
+    "environmentId": PathId("env", "environment"),
+    "eventId": PathId("evt", "event"),
+    "optionId": PathId("pay_option", "option"),
+    "paymentId": PathId("payment", "payment"),
+    "webhookId": PathId("webhook", "webhook endpoint"),
+}
+"""Every name that may stand in braces in a path."""
+
+_NAMES = re.compile(r"\{(\w+)\}")
+
+
+@attrs.frozen(kw_only=True)
+class Nothing:
+    """The body of a call that takes none: absent, or `{}`."""
+
+
+@attrs.frozen
+class Route:
+    """One row: a method on a path, and everything the pipeline must know of it.
+
+    `needs` is None where no credential is asked for, or only a session token. `body` and `query`
+    are wire classes; without them a body must be empty and every query parameter is refused.
+    `with_payment_secret` asks for `X-Service-Payment-Secret` of the path's Payment as well.
+    `errors` are the handler's own, beside those that the pipeline raises on every such route.
+    """
+
+    method: Method
+    path: str
+    handler: Handler
+    needs: Requirement | None = attrs.field(kw_only=True)
+    summary: str = attrs.field(kw_only=True)
+    credential: Credential = attrs.field(kw_only=True)
+    body: Any = attrs.field(kw_only=True, default=Nothing)
+    query: Any = attrs.field(kw_only=True, default=Nothing)
+    idempotency: Idempotency = attrs.field(kw_only=True)
+    with_payment_secret: bool = attrs.field(kw_only=True, default=False)
+    success: int = attrs.field(kw_only=True, default=200)
+    errors: tuple[type[PaymentsError], ...] = attrs.field(kw_only=True, default=())
+    path_names: tuple[str, ...] = attrs.field(init=False)
+    body_may_be_empty: bool = attrs.field(init=False)
+
+    @credential.default
+    def _credential_of_the_caller(self) -> Credential:
+        if self.needs is None:
+            return "none"
+        return "server_key" if self.needs.caller == "server" else "client_token"
+
+    @idempotency.default
+    def _idempotency_of_the_method(self) -> Idempotency:
+        writes = self.method in ("POST", "PUT", "PATCH") and self.needs is not None
+        return "accepted" if writes else "ignored"
+
+    @path_names.default
+    def _names_in_the_path(self) -> tuple[str, ...]:
+        names = tuple(_NAMES.findall(self.path))
+        if unknown := set(names) - PATH_IDS.keys():
+            raise ValueError(f"{self.path}: no row in PATH_IDS for {sorted(unknown)}")
+        return names
+
+    @body_may_be_empty.default
+    def _nothing_is_required_in_the_body(self) -> bool:
+        if not attrs.has(self.body):
+            return False
+        return all(field.default is not attrs.NOTHING for field in attrs.fields(self.body))
+
+    def __attrs_post_init__(self) -> None:
+        if self.idempotency != "ignored" and self.needs is None:
+            raise ValueError(f"{self.path}: idempotency needs a principal")
+
+    @property
+    def name(self) -> str:
+        """`METHOD /path`, for logs and fingerprints; it never holds an id."""
+        return f"{self.method} {self.path}"
+
+    def require_ids(self, values: Mapping[str, str]) -> None:
+        """Raise NotFound for an id of another shape: nothing can have it."""
+        for name in self.path_names:
+            shape = PATH_IDS[name]
+            if not is_identifier(values[name], shape.prefix):
+                raise NotFound(shape.noun)
+
+
+def by_path(routes: Iterable[Route]) -> dict[str, dict[str, Route]]:
+    """The rows by path, then by method. Raises ValueError for two rows of one place."""
+    table: dict[str, dict[str, Route]] = {}
+    for route in routes:
+        methods = table.setdefault(route.path, {})
+        if route.method in methods:
+            raise ValueError(f"two rows for {route.name}")
+        methods[route.method] = route
+    return table

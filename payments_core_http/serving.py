@@ -1,0 +1,169 @@
+"""The application under waitress, in this process: for the sandbox, the demo and the tests.
+
+It tells its port, bounds what a client may send, answers in our own shape what waitress refuses
+by itself, and ends gracefully: no new connections, and what was begun is finished.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any
+from wsgiref.types import WSGIApplication
+
+import waitress
+from waitress import wasyncore
+from waitress.channel import HTTPChannel
+from waitress.task import ErrorTask
+
+from payments_core.errors import PaymentsError
+from payments_core.identifiers import Identifiers
+from payments_core.versions import CURRENT
+from payments_core_http.app import DEFAULT_THREADS
+from payments_core_http.errors import (
+    HeadersTooLarge,
+    InternalError,
+    MalformedRequest,
+    PayloadTooLarge,
+    TransferCodingUnknown,
+    envelope,
+    status_of,
+)
+from payments_core_http.request_body import LIMIT_BYTES
+
+SWITCH_INTERVAL_S = 0.0005
+"""How long a thread may keep the interpreter from others: the default is ten times this, and a
+database call that gives it up would wait as long to get it back."""
+
+HEADER_LIMIT_BYTES = 16 * 1024
+RECEIVED_LIMIT_BYTES = 1024 * 1024
+"""Up to here a body that is too large is read and refused by the application; beyond it, waitress
+stops reading."""
+
+_CONNECTIONS = 1_000
+_IDLE_S = 60
+_LOOP_S = 0.5
+
+_REFUSALS: dict[int, PaymentsError] = {
+    400: MalformedRequest(),
+    413: PayloadTooLarge(LIMIT_BYTES),
+    431: HeadersTooLarge(HEADER_LIMIT_BYTES),
+    501: TransferCodingUnknown(),
+}
+
+
+class Server:
+    """Serves a WSGI application on one address, with a bounded number of threads."""
+
+    def __init__(
+        self,
+        app: WSGIApplication,
+        identifiers: Identifiers,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        threads: int = DEFAULT_THREADS,
+    ) -> None:
+        """Listens at once; port 0 picks a free one. Raises OSError where it cannot."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family)
+        self.host = host
+        self.port: int = listening.getsockname()[1]
+        self._waitress: Any = waitress.create_server(
+            app,
+            sockets=[listening],
+            threads=threads,
+            ident=None,
+            expose_tracebacks=False,
+            connection_limit=_CONNECTIONS,
+            channel_timeout=_IDLE_S,
+            max_request_header_size=HEADER_LIMIT_BYTES,
+            max_request_body_size=RECEIVED_LIMIT_BYTES,
+            inbuf_overflow=RECEIVED_LIMIT_BYTES,
+            asyncore_use_poll=True,
+        )
+        self._waitress.channel_class = _channel_class(identifiers)
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """`http://host:port`."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def run(self, drain_s: float = 10.0) -> None:
+        """Serve until `stop`, then finish what was begun, within `drain_s` seconds."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        while not self._stopping:
+            self._turn(_LOOP_S)
+        self._drain(time.monotonic() + drain_s)
+
+    def stop(self) -> None:
+        """End `run`, from any thread or signal handler; returns at once."""
+        self._stopping = True
+        self._waitress.pull_trigger()
+
+    def start(self) -> None:
+        """`run` in a thread of its own."""
+        self._thread = threading.Thread(target=self.run, name="http", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _turn(self, timeout_s: float) -> None:
+        wasyncore.loop(timeout=timeout_s, use_poll=True, map=self._waitress._map, count=1)
+
+    def _drain(self, deadline: float) -> None:
+        wasyncore.dispatcher.close(self._waitress)  # the listening socket alone
+        while self._busy() and time.monotonic() < deadline:
+            self._turn(0.02)
+        self._waitress.task_dispatcher.shutdown(timeout=max(0.0, deadline - time.monotonic()))
+        self._waitress.trigger.close()
+        wasyncore.close_all(self._waitress._map, ignore_all=True)
+
+    def _busy(self) -> bool:
+        """Whether a request is being answered, or an answer has not left yet."""
+        channels = list(self._waitress.active_channels.values())
+        return any(channel.requests or channel.total_outbufs_len for channel in channels)
+
+
+def _channel_class(identifiers: Identifiers) -> type[Any]:
+    """Waitress's channel, whose own refusals look like ours."""
+
+    class Refusal(ErrorTask):  # type: ignore[misc]
+        def execute(self) -> None:
+            code = self.request.error.code
+            error = _REFUSALS.get(code, InternalError())
+            request_id = identifiers.new("req")
+            body = envelope(error, request_id)
+            self.status = f"{status_of(type(error))} {self.request.error.reason}"
+            self.response_headers += [
+                ("Content-Type", "application/json"),
+                ("X-Request-Id", request_id),
+                ("Service-Version", CURRENT),
+                ("Cache-Control", "no-store"),
+            ]
+            self.set_close_on_finish()
+            self.content_length = len(body)
+            self.write(body)
+
+    class Channel(HTTPChannel):  # type: ignore[misc]
+        error_task_class = Refusal
+
+    return Channel

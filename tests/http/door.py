@@ -1,0 +1,398 @@
+"""A service of real parts on memory storage, and the WSGI door through which tests call it.
+
+Besides the real routes it serves `/v2/things`: a made-up resource whose rows use everything that
+a row can say, so that the pipeline is tested apart from any one resource.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+from wsgiref.util import setup_testing_defaults
+from wsgiref.validate import validator
+
+import attrs
+from msgspec import Meta
+
+from payments_core.accounts.operations import Accounts, NewAccount
+from payments_core.client_sessions.operations import ClientSessions
+from payments_core.clock import Clock, FixedClock, SystemClock
+from payments_core.credentials.authorization import Authority, Requirement
+from payments_core.credentials.keyring import KeyRing
+from payments_core.credentials.tokens import Claims, Tokens
+from payments_core.decision import Decision, Draw, Ledger
+from payments_core.entropy import system_entropy
+from payments_core.errors import InvalidState, NotFound
+from payments_core.idempotency.record import Answer, Idempotent
+from payments_core.identifiers import Identifiers
+from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.port import Page, Position, StorageUnavailable, Transaction
+from payments_core.storage.records import Collection, Index, Record
+from payments_core.tenants.operations import Tenants
+from payments_core.tenants.record import Environment
+from payments_core_http.app import create_app
+from payments_core_http.calls import Call
+from payments_core_http.metadata import Metadata
+from payments_core_http.query import PageQuery
+from payments_core_http.routing import Route
+from payments_core_http.v2.routes import ROUTES
+
+# A resource for tests
+
+
+@attrs.frozen(kw_only=True)
+class Thing(Record):
+    """A stored thing."""
+
+    collection: ClassVar[Collection] = Collection(
+        "things", columns={"name": str}, indexes=(Index("by_name", order=("name",)),)
+    )
+
+    name: str
+    open: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class Part:
+    """An object inside a body."""
+
+    address: Annotated[str, Meta(min_length=1, max_length=64)]
+    label: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ToAccount:
+    """One of three destinations."""
+
+    type: Literal["account"]
+    accountId: str
+
+
+@attrs.frozen(kw_only=True)
+class ToWallet:
+    """One of three destinations."""
+
+    type: Literal["wallet"]
+    address: str
+    chainId: Annotated[int, Meta(ge=1)] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ToBank:
+    """One of three destinations; its type has two values."""
+
+    type: Literal["bank_account", "bank"]
+    rail: Literal["ach", "wire"] = "ach"
+
+
+@attrs.frozen(kw_only=True)
+class MakeThing:
+    """A body with one field of every kind."""
+
+    name: Annotated[str, Meta(pattern="^[a-z]+$", max_length=20, extra={"rule": "letters a to z"})]
+    amount: Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?$")] = "1"
+    count: Annotated[int, Meta(ge=1, le=10)] = 1
+    urgent: bool = False
+    note: str | None = None
+    parts: Annotated[tuple[Part, ...], Meta(max_length=3)] = ()
+    destination: ToAccount | ToWallet | ToBank | None = None
+    metadata: Metadata | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ThingsQuery(PageQuery):
+    """The filters of the list."""
+
+    name: str | None = None
+    open: bool | None = None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ThingView:
+    """A thing on the wire."""
+
+    id: str
+    name: str
+    open: bool
+
+
+def view(thing: Thing) -> ThingView:
+    return ThingView(id=thing.id, name=thing.name, open=thing.open)
+
+
+class Things:
+    """The operations of the made-up resource. `before` runs ahead of every commit."""
+
+    def __init__(self, storage: MemoryStorage, ledger: Ledger) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self.before: Callable[[], None] = lambda: None
+
+    def make(self, authority: Authority, name: str, idempotent: Idempotent | None) -> Thing:
+        self.before()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Thing]:
+            thing = Thing(id=draw.id("payment"), name=name)
+            return Decision(thing, inserts=(thing,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def close(self, authority: Authority, id: str, idempotent: Idempotent | None) -> Thing:
+        def decide(tx: Transaction, draw: Draw) -> Decision[Thing]:
+            thing = tx.get(Thing, id, for_update=True)
+            if thing is None:
+                raise NotFound("payment")
+            if not thing.open:
+                raise InvalidState("thing", "closed", "close")
+            closed = attrs.evolve(thing, open=False)
+            return Decision(closed, replaces=(closed,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def page(self, partition: str, after: Position | None, limit: int) -> Page[Thing]:
+        return self._storage.read(
+            partition, lambda tx: tx.find(Thing, "by_name", after=after, limit=limit)
+        )
+
+    def all(self, partition: str) -> list[Thing]:
+        return list(self.page(partition, None, 1_000).records)
+
+
+def make(service: Bench, call: Call[MakeThing, None]) -> Answer:
+    return call.once(
+        lambda idempotent: service.things.make(call.authority, call.body.name, idempotent), view
+    )
+
+
+def close(service: Bench, call: Call[None, None]) -> Answer:
+    id = call.path["paymentId"]
+    return call.once(lambda idempotent: service.things.close(call.authority, id, idempotent), view)
+
+
+def read(service: Bench, call: Call[None, None]) -> Answer:
+    id = call.path["paymentId"]
+    thing = service.storage.read(call.authority.partition, lambda tx: tx.get(Thing, id))
+    if thing is None:
+        raise NotFound("payment")
+    return call.answer(view(thing))
+
+
+def list_(service: Bench, call: Call[None, ThingsQuery]) -> Answer:
+    page = service.things.page(call.authority.partition, call.position(), call.query.limit)
+    return call.listed(page, view)
+
+
+def vault(service: Bench, call: Call[None, None]) -> Answer:
+    return call.answer({"paymentId": call.payment_secret.subject})
+
+
+def burst(service: Bench, call: Call[None, None]) -> Answer:
+    raise RuntimeError("a fault with sk_sandbox_" + "A" * 43 + "00000000 in its text")
+
+
+KEY = Requirement("server")
+ROWS = (
+    Route(
+        "POST", "/v2/things", make, needs=KEY, body=MakeThing, success=201,
+        idempotency="required", summary="Make a thing.",
+    ),
+    Route("GET", "/v2/things", list_, needs=KEY, query=ThingsQuery, summary="List things."),
+    Route("GET", "/v2/things/{paymentId}", read, needs=KEY, summary="Read a thing."),
+    Route("PATCH", "/v2/things/{paymentId}", make, needs=KEY, body=MakeThing, summary="Make."),
+    Route("POST", "/v2/things/{paymentId}/close", close, needs=KEY, summary="Close a thing."),
+    Route(
+        "POST", "/v2/client/things/{paymentId}", vault,
+        needs=Requirement("client", permissions=("account:read",)),
+        with_payment_secret=True, summary="Needs two credentials.",
+    ),
+    Route("GET", "/v2/burst", burst, needs=KEY, summary="Always fails."),
+    Route(
+        "GET", "/v2/scoped", read, needs=Requirement("server", scopes=("v2:vaults",)),
+        summary="Needs a scope.",
+    ),
+)  # fmt: skip
+
+
+# The service
+
+
+@attrs.frozen
+class Settings:
+    """What the config route reports."""
+
+    webhook_max_attempts: int = 10
+    local_destinations_allowed: bool = False
+
+
+class Bench:
+    """The parts of a service that the pipeline needs, on memory storage."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock or FixedClock()
+        self.storage = MemoryStorage()
+        self.key_ring = KeyRing.parse(KeyRing.generate())
+        self.identifiers = Identifiers(self.clock, system_entropy)
+        self.ledger = Ledger(self.storage, self.clock, self.identifiers, self.key_ring)
+        self.tokens = Tokens(self.key_ring)
+        self.settings = Settings()
+        self.tenants = Tenants(
+            self.storage, self.ledger, self.clock, self.identifiers, self.key_ring, system_entropy
+        )
+        self.accounts = Accounts(self.storage, self.ledger, self.clock, {})
+        self.client_sessions = ClientSessions(
+            self.storage, self.ledger, self.clock, self.tokens, self.accounts
+        )
+        self.things = Things(self.storage, self.ledger)
+        self.ready: Callable[[], None] = lambda: None
+
+    def out_of_reach(self) -> None:
+        """Storage answers nobody from now on."""
+
+        def refuse(*_: object) -> None:
+            raise StorageUnavailable("no route to host")
+
+        self.ready = refuse
+        self.storage.read = refuse  # type: ignore[method-assign,assignment]
+        self.storage.transact = refuse  # type: ignore[method-assign,assignment]
+
+
+@attrs.frozen
+class Seen:
+    """A response."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        return str(self.json["error"]["code"])
+
+    @property
+    def faults(self) -> dict[str, str]:
+        fields = self.json["error"]["details"]["fields"]
+        assert len({field["path"] for field in fields}) == len(fields)
+        return {field["path"]: field["message"] for field in fields}
+
+
+class Door:
+    """One app with its environment, keys and an account, and calls through plain WSGI."""
+
+    def __init__(self, clock: Clock | None = None, threads: int = 8) -> None:
+        self.service = Bench(clock)
+        tenants = self.service.tenants
+        self.app_row = tenants.create_app("Shop", "shop")
+        environment_id = self.app_row.environments["sandbox"]
+        self.key, self.secret = tenants.create_key(environment_id, "standard", "main")
+        _, self.restricted_secret = tenants.create_key(
+            environment_id, "restricted", "narrow", scopes=["v2:accounts"]
+        )
+        self.partition = environment_id
+        account = self.service.accounts.create(
+            tenants.trusted(environment_id),
+            NewAccount(external_user_id="user-1", subject_type="individual"),
+        )
+        self.account_id = account.account.id
+        self.app = create_app(
+            self.service,  # type: ignore[arg-type]
+            mode="sandbox",
+            threads=threads,
+            routes=(*ROUTES, *ROWS),
+        )
+        self.validated = validator(self.app)
+
+    @property
+    def environment(self) -> Environment:
+        return self.service.tenants.environment(self.partition)
+
+    def basic(self, secret: str | None = None, app_id: str | None = None) -> str:
+        pair = f"{app_id or self.app_row.id}:{secret or self.secret}"
+        return "Basic " + base64.b64encode(pair.encode()).decode()
+
+    def call(
+        self,
+        method: str,
+        target: str,
+        body: Any = None,
+        *,
+        auth: str | None = "",
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        raw: bytes | None = None,
+        environ: Mapping[str, Any] | None = None,
+        valid: bool = True,
+    ) -> Seen:
+        """A request; `auth=None` sends no credential, and an empty one the standard key."""
+        path, _, query = target.partition("?")
+        given: dict[str, Any] = {
+            "REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query, "SCRIPT_NAME": "",
+        }  # fmt: skip
+        if auth is not None:
+            given["HTTP_AUTHORIZATION"] = auth or self.basic()
+        if key is not None:
+            given["HTTP_IDEMPOTENCY_KEY"] = key
+        for name, value in (headers or {}).items():
+            given["HTTP_" + name.upper().replace("-", "_")] = value
+        sent = json.dumps(body).encode() if raw is None and body is not None else raw or b""
+        if sent:
+            given["CONTENT_TYPE"] = "application/json"
+            given["CONTENT_LENGTH"] = str(len(sent))
+        given["wsgi.input"] = io.BytesIO(sent)
+        given.update(environ or {})
+        setup_testing_defaults(given)
+        given = {name: value for name, value in given.items() if value is not None}
+        return self._answered(given, valid)
+
+    def make(self, body: Any = None, *, key: str = "k-1", **more: Any) -> Seen:
+        return self.call("POST", "/v2/things", body or {"name": "a"}, key=key, **more)
+
+    def session(self, **body: Any) -> Seen:
+        return self.call("POST", "/v2/client-sessions", {"externalUserId": "user-1", **body})
+
+    def exchange(self, token: str, **more: Any) -> Seen:
+        return self.call("POST", "/v2/client/auth/exchange", auth=f"Bearer {token}", **more)
+
+    def access_token(self, **body: Any) -> str:
+        token = self.session(**body).json["clientSessionToken"]
+        return str(self.exchange(token).json["accessToken"])
+
+    def payment_secret(self, payment_id: str, **claims: Any) -> str:
+        facts = {
+            "environment_id": self.partition,
+            "subject": payment_id,
+            "api_version": self.environment.api_version,
+            "expires_at": self.service.clock.now() + 1,
+        }
+        return self.service.tokens.payment_secret(Claims(**{**facts, **claims}))
+
+    def _answered(self, environ: dict[str, Any], valid: bool) -> Seen:
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> Any:
+            started.append((status, headers))
+            return lambda data: None
+
+        result = (self.validated if valid else self.app)(environ, start_response)
+        try:
+            body = b"".join(_pieces(result))
+        finally:
+            if hasattr(result, "close"):
+                result.close()
+        [(status, headers)] = started
+        return Seen(int(status[:3]), {name.lower(): value for name, value in headers}, body)
+
+
+def _pieces(result: Any) -> Iterator[bytes]:
+    yield from result
+
+
+def real_time() -> SystemClock:
+    """For tests whose threads or sockets run in real time."""
+    return SystemClock()

@@ -1,0 +1,45 @@
+"""The storage suite on every adapter that ships with the library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from payments_core.conformance.storage import Address, StorageConformance
+from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.storage.port import Storage
+from payments_core.storage.records import Record
+from payments_core.storage.sqlite import SqliteStorage
+
+
+class TestMemory(StorageConformance):
+    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+        return MemoryStorage()
+
+
+class TestSqlite(StorageConformance):
+    persistent = True
+    multi_process = True
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "data.db"
+
+    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+        return SqliteStorage(self.path, kinds)
+
+    def address(self) -> Address:
+        return Address("payments_core.storage.sqlite:open_url", f"sqlite:///{self.path}")
+
+
+class TestMemoryWeak(StorageConformance):
+    """As weak as the port allows, except that claims here are exact and of one clock."""
+
+    @pytest.fixture(autouse=True, params=range(3))
+    def _seed(self, request: pytest.FixtureRequest) -> None:
+        self.weakness = Weakness(seed=request.param, clock_ahead=0, short_claim=0)
+
+    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+        return MemoryStorage(self.weakness)

@@ -1,0 +1,161 @@
+"""What the tests of webhooks stand on: a service's ports, a transport that answers as told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from payments_core.clock import FixedClock
+from payments_core.credentials.authorization import TRUSTED, Authority
+from payments_core.credentials.keyring import KeyRing
+from payments_core.decision import Decision, Draw, Ledger, Scope
+from payments_core.entropy import system_entropy
+from payments_core.events import BY_NAME, Event, Happening
+from payments_core.identifiers import Identifiers
+from payments_core.jobs.record import Job
+from payments_core.jobs.worker import Worker
+from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.port import Transaction
+from payments_core.tenants.record import Environment
+from payments_core.webhooks.delivery import WEBHOOKS, WebhookDelivery
+from payments_core.webhooks.destinations import ResolutionFailed
+from payments_core.webhooks.operations import WebhookEndpoints
+from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core.webhooks.transports.port import Deadline, Outcome, Request, Transport
+
+OK = Outcome(200, b"thanks")
+PUBLIC = "93.184.216.34"
+HOOK = "https://partner.example/hook"
+
+
+@attrs.define
+class Names:
+    """A resolver over a table; a name that is not in it has the public address."""
+
+    table: dict[str, Sequence[str] | None] = attrs.field(factory=dict)
+    asked: list[str] = attrs.field(factory=list)
+
+    def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
+        self.asked.append(host)
+        addresses = self.table.get(host, (PUBLIC,))
+        if addresses is None:
+            raise ResolutionFailed("no such name")
+        return addresses
+
+
+@attrs.define
+class Wire:
+    """A transport that keeps what it was to send, and answers as told, the last answer for ever."""
+
+    answers: list[Outcome] = attrs.field(factory=lambda: [OK])
+    sent: list[tuple[Request, tuple[str, ...]]] = attrs.field(factory=list)
+
+    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+        self.sent.append((request, tuple(addresses)))
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def close(self) -> None:
+        pass
+
+
+@attrs.define
+class Bench:
+    """One environment with its webhooks."""
+
+    storage: MemoryStorage = attrs.field(factory=MemoryStorage)
+    clock: FixedClock = attrs.field(factory=FixedClock)
+    wire: Transport = attrs.field(factory=Wire)
+    names: Names = attrs.field(factory=Names)
+    settings: WebhookSettings = attrs.field(factory=WebhookSettings)
+    key_ring: KeyRing = attrs.field(factory=lambda: KeyRing.parse(KeyRing.generate()))
+    ledger: Ledger = attrs.field(init=False)
+    endpoints: WebhookEndpoints = attrs.field(init=False)
+    delivery: WebhookDelivery = attrs.field(init=False)
+    worker: Worker = attrs.field(init=False)
+    authority: Authority = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        identifiers = Identifiers(self.clock, system_entropy)
+        self.ledger = Ledger(self.storage, self.clock, identifiers, self.key_ring)
+        self.endpoints = WebhookEndpoints(
+            self.ledger, self.storage, self.clock, self.key_ring, self.names, self.settings
+        )
+        self.delivery = WebhookDelivery(
+            self.ledger, self.storage, self.clock, self.key_ring, self.wire, self.names,
+            "sandbox", self.settings,
+        )  # fmt: skip
+        self.worker = Worker(
+            self.storage, self.clock, "sandbox", self.delivery.handlers(), (WEBHOOKS,)
+        )
+        self.authority = self.environment("env_a")
+
+    def environment(self, id: str) -> Authority:
+        now = self.clock.now()
+        environment = Environment(
+            id=id, app_id="app_a", partner_id="partner", app_name="App", mode="sandbox",
+            api_version="2026-09-09", products=("webhooks",), created_at=now, updated_at=now,
+        )  # fmt: skip
+        Ledger.commit(
+            self.ledger, Scope(id, "sandbox"),
+            lambda tx, draw: Decision(None, inserts=(environment,)),
+        )  # fmt: skip
+        stored = self.storage.read(id, lambda snapshot: snapshot.get(Environment, id))
+        assert stored is not None
+        return Authority(requirement=TRUSTED, environment=stored, api_version="2026-09-09")
+
+    def endpoint(self, url: str = HOOK, *events: str) -> Endpoint:
+        return self.endpoints.create(self.authority, url=url, subscribed_events=events)[0]
+
+    def happen(
+        self,
+        name: str = "account.created",
+        account_id: str | None = "acct_1",
+        external_user_id: str | None = "user 1",
+    ) -> str:
+        """Commit an event, and return its id."""
+        happening = Happening(
+            name, dict.fromkeys(BY_NAME[name].fields, "x"), "2026-09-09",
+            account_id, external_user_id,
+        )  # fmt: skip
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            return Decision(None, events=(happening,))
+
+        before = set(self.event_ids())
+        self.ledger.commit(Scope(self.authority.partition, "sandbox"), decide)
+        (id,) = set(self.event_ids()) - before
+        return id
+
+    def event_ids(self) -> list[str]:
+        page = self.storage.read(
+            self.authority.partition, lambda tx: tx.find(Event, "by_created", limit=1000)
+        )
+        return [event.id for event in page.records]
+
+    def run(self) -> int:
+        return self.worker.run_until_idle()
+
+    def run_for(self, seconds: int) -> int:
+        until = self.clock.now() + seconds * 1000
+        return self.worker.run_through(
+            until, lambda to: self.clock.advance((to - self.clock.now()) / 1000) and None
+        )
+
+    def deliveries(self, endpoint: Endpoint) -> tuple[Delivery, ...]:
+        """Newest first, as a partner sees them."""
+        return self.endpoints.deliveries(self.authority, endpoint.id, limit=100)[1].records
+
+    def stored(self, endpoint: Endpoint) -> tuple[Delivery, ...]:
+        """Newest first, as the rows are."""
+        return self.storage.read(
+            self.authority.partition,
+            lambda tx: tx.find(Delivery, "by_endpoint", (endpoint.id,), limit=100),
+        ).records
+
+    def jobs_of(self, endpoint: Endpoint) -> tuple[Job, ...]:
+        return self.storage.read(
+            self.authority.partition,
+            lambda tx: tx.find(Job, "by_lane", (f"endpoint:{endpoint.id}",), limit=1000),
+        ).records
