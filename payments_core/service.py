@@ -17,6 +17,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Tokens
 from payments_core.decision import Ledger
 from payments_core.entropy import Entropy, system_entropy
+from payments_core.errors import NotFound
 from payments_core.funding import sending
 from payments_core.funding.operations import SEND, Funding
 from payments_core.funding.sending import FundingJobs
@@ -119,12 +120,12 @@ class PaymentsService:
             self.ledger.on_commit(worker.wake)
         return self._workers[mode]
 
-    def sandbox(self, mode: str = "sandbox") -> Sandbox | None:
-        """The sandbox's doors, or None where the chains are real."""
-        if not self._simulated:
-            return None
+    def sandbox(self, mode: str = "sandbox") -> Sandbox:
+        """The sandbox's doors. Raises NotFound in another mode, or where the chains are real."""
+        if mode != "sandbox" or not self._simulated:
+            raise NotFound("sandbox")
         clock = self.clock if isinstance(self.clock, SandboxClock) else None
-        return Sandbox(self.storage, self._simulated, clock, self.worker(mode))
+        return Sandbox(self.storage, self.ledger, self._simulated, clock, self.worker(mode))
 
     def refresh(self) -> None:
         """What a process does first in every request: a sandbox's clock may have been moved."""

@@ -1,5 +1,21 @@
-"""The WSGI application over `payments_core`: it translates, and decides nothing about money."""
+"""The WSGI application over `payments_core`: it translates, and decides nothing about money.
 
-from payments_core_http.app import create_app
+`create_app` is loaded when first used, so that the command line does not pay for it in `--help`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from payments_core_http.app import create_app
 
 __all__ = ["create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from payments_core_http import app
+
+    return getattr(app, name)

@@ -97,6 +97,8 @@ class Pipeline:
         self, route: Route, exchange: Exchange, environ: Mapping[str, Any], path: Mapping[str, str]
     ) -> Answer:
         """Every check in order; the first that fails raises its error."""
+        if route.credential != "none":  # whether the process lives is told without storage
+            self._service.refresh()
         exchange.challenge = CHALLENGES[route.credential]
         caller = authenticate(self._service, self._mode, route, environ, path)
         exchange.version = caller.api_version

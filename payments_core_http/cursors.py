@@ -18,8 +18,7 @@ _TAG_BYTES = 16
 def encode(key_ring: KeyRing, scope: str, position: Position) -> str:
     """A cursor for a position in the list that `scope` names: environment, route and filters."""
     packed = msgspec.json.encode(position)
-    tag = key_ring.tag(_PURPOSE, _message(scope, packed))
-    return base64.urlsafe_b64encode(tag + packed).decode().rstrip("=")
+    return _text(key_ring.tag(_PURPOSE, _message(scope, packed)) + packed)
 
 
 def decode(key_ring: KeyRing, scope: str, cursor: str) -> Position:
@@ -29,9 +28,14 @@ def decode(key_ring: KeyRing, scope: str, cursor: str) -> Position:
     except (binascii.Error, ValueError):
         raise _foreign() from None
     tag, packed = raw[:_TAG_BYTES], raw[_TAG_BYTES:]
-    if not key_ring.tag_matches(_PURPOSE, _message(scope, packed), tag):
+    # The spare bits of the last character would be a second text for one cursor.
+    if _text(raw) != cursor or not key_ring.tag_matches(_PURPOSE, _message(scope, packed), tag):
         raise _foreign()
     return msgspec.json.decode(packed, type=tuple[str | int | None, ...])
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _message(scope: str, packed: bytes) -> bytes:

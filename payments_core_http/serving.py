@@ -45,6 +45,7 @@ stops reading."""
 
 _CONNECTIONS = 1_000
 _IDLE_S = 60
+_RECEIVE_BYTES = 64 * 1024
 _LOOP_S = 0.5
 
 _REFUSALS: dict[int, PaymentsError] = {
@@ -83,6 +84,7 @@ class Server:
             max_request_header_size=HEADER_LIMIT_BYTES,
             max_request_body_size=RECEIVED_LIMIT_BYTES,
             inbuf_overflow=RECEIVED_LIMIT_BYTES,
+            recv_bytes=_RECEIVE_BYTES,
             asyncore_use_poll=True,
         )
         self._waitress.channel_class = _channel_class(identifiers)
@@ -103,9 +105,10 @@ class Server:
         self._drain(time.monotonic() + drain_s)
 
     def stop(self) -> None:
-        """End `run`, from any thread or signal handler; returns at once."""
-        self._stopping = True
-        self._waitress.pull_trigger()
+        """End `run`, from any thread or signal handler; returns at once. Twice does no harm."""
+        if not self._stopping:
+            self._stopping = True
+            self._waitress.pull_trigger()
 
     def start(self) -> None:
         """`run` in a thread of its own."""

@@ -303,6 +303,7 @@ def _discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
 
 def _constrained(kind: Any, converter: Converter) -> Hook:
     inner_kind, *annotations = get_args(kind)
+    array = _is_array(inner_kind)
     inner = converter.get_structure_hook(inner_kind)
     checks = [
         check for meta in annotations if isinstance(meta, msgspec.Meta) for check in _checks(meta)
@@ -310,7 +311,7 @@ def _constrained(kind: Any, converter: Converter) -> Hook:
 
     def structure(value: Any, _: Any) -> Any:
         # An array's length is judged before its items: too many of them need no reading.
-        if type(value) is list:
+        if array and type(value) is list:
             _apply(checks, value)
             return inner(value, inner_kind)
         built = inner(value, inner_kind)

@@ -127,7 +127,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/webhooks/transports/*.py": {"threading", "time"},
     "payments_core/conformance/**": {"threading", "time", "random"},
     "payments_core/simulation/**": {"threading", "random"},
-    "payments_core_http/server.py": {"threading", "time"},
+    "payments_core_http/serving.py": {"threading", "time"},
     "payments_core_http/cli/**": {"threading", "time", "secrets"},
 }
 

@@ -163,20 +163,20 @@ class SimulatedChain:
 
         return self._heads(self._commit(decide))
 
-    def mint(self, token_address: str, recipient: str, amount_atomic: int) -> str:
-        """Credit new tokens; final when it returns. Answers the transaction's hash."""
-        draw = self._ledger.draw()
-        hash = "0x" + hashlib.sha256(draw.id("mint").encode()).hexdigest()
+    def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
+        """Credit new tokens, once for each `name`; final when it returns. Answers the hash."""
+        hash = "0x" + hashlib.sha256(f"{self.chain_id}/{name}".encode()).hexdigest()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[str]:
-            draw.id("mint")
             state = self._state(tx, for_update=True)
+            if tx.get(SimulatedTransaction, f"{self.chain_id}:{hash}", for_update=True):
+                return Decision(hash)
             credited = self._credit(tx, state, hash, token_address, recipient, amount_atomic)
             return Decision(hash).joined(credited)
 
-        result = self._commit(decide, draw)
+        self._commit(decide)
         self.mine(CONFIRMATIONS)
-        return result
+        return hash
 
     # The books.
 
@@ -283,11 +283,9 @@ class SimulatedChain:
         except StorageError as error:
             raise ChainUnavailable(str(error)) from error
 
-    def _commit(
-        self, decide: Callable[[Transaction, Draw], Decision[T]], draw: Draw | None = None
-    ) -> T:
+    def _commit(self, decide: Callable[[Transaction, Draw], Decision[T]]) -> T:
         try:
-            return self._ledger.commit(_SCOPE, decide, draw=draw)
+            return self._ledger.commit(_SCOPE, decide)
         except Unavailable as error:
             raise ChainUnavailable(str(error)) from error
 

@@ -150,10 +150,16 @@ class MemoryStorage:
         if self._closed:
             raise StorageUnavailable("the storage is closed")
 
+    def _begin(self, partition: str) -> MemoryTransaction:
+        past = self._past if self._weakness else None
+        return MemoryTransaction(
+            self._tables, self._uniques, partition, past=past, limits=self._scan_limit
+        )
+
     def _attempt(self, partition: str, work: Callable[[Transaction], T]) -> T:
         """Run the work and apply it, under the lock throughout."""
         self._require_open()
-        tx = MemoryTransaction(self._tables, self._uniques, partition)
+        tx = self._begin(partition)
         result = work(tx)
         tx.finish()
         self._apply(partition, tx)
@@ -170,9 +176,7 @@ class MemoryStorage:
             self._require_open()
             if self._chance(weakness.unavailable):
                 raise StorageUnavailable("as it may be at any time")
-            tx = MemoryTransaction(
-                self._tables, self._uniques, partition, past=self._past, limits=self._scan_limit
-            )
+            tx = self._begin(partition)
         try:
             result = work(tx)
             tx.finish()
@@ -250,7 +254,8 @@ class MemoryStorage:
         """A table as it was some writes ago, or as it is; perhaps amid a transaction."""
         with self._lock:
             rows = dict(self._tables[partition, collection])
-            weakness = self._weakness or Weakness()
+            weakness = self._weakness
+            assert weakness is not None
             if self._chance(weakness.stale_get if what == "get" else weakness.stale_find):
                 ago = self._random.randint(1, REMEMBERED)
                 for *place, id, before in reversed(self._recent[-ago:]):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -32,7 +32,7 @@ from payments_core.storage.port import (
     StorageUnavailable,
     Transaction,
 )
-from payments_core.storage.postgres_rows import Rows, WritingRows
+from payments_core.storage.postgres_rows import Rows, WritingRows, storage_error
 from payments_core.storage.records import Record
 
 T = TypeVar("T")
@@ -50,7 +50,6 @@ class PostgresStorage:
 
     def __init__(self, url: str, kinds: Sequence[type[Record]], *, connections: int = 10) -> None:
         self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
-        self._rings: dict[str, str] = {}
         self._random = random.Random()
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
@@ -85,25 +84,32 @@ class PostgresStorage:
     ) -> Sequence[Claimed]:
         lease = postgres_claims.Lease(queue, now, lease_ms, limit, slots)
 
+        def look() -> set[str]:
+            with self._writing() as connection:
+                return postgres_claims.due_lanes(connection, lease)
+
+        lanes = self._again(look)
+        if not lanes:
+            return []
+
         def attempt() -> list[Claimed]:
             with self._writing() as connection:
-                return postgres_claims.lease_jobs(connection, lease, self._rings.get(queue, ""))
+                return postgres_claims.lease_jobs(connection, lease, lanes)
 
-        claimed = self._again(attempt)
-        if claimed:
-            self._rings[queue] = claimed[-1].job.lane
-        return claimed
+        return self._again(attempt)
 
     def next_due(self, queue: str) -> Instant | None:
         with self._writing() as connection:
             return postgres_claims.next_due(connection, queue)
 
     def migrate(self) -> None:
-        def attempt() -> None:
-            with self._writing() as connection:
-                postgres_schema.bring_up_to_date(connection, self._kinds)
-
-        self._again(attempt)
+        with self._writing() as connection:
+            if postgres_schema.is_current(connection, self._kinds):
+                return
+        with suppress(StorageError), self._writing() as connection:
+            postgres_schema.make_lock(connection)  # fails where another process just made it
+        with self._writing() as connection:
+            postgres_schema.bring_up_to_date(connection, self._kinds)
 
     def close(self) -> None:
         self._pool.close()
@@ -181,20 +187,6 @@ def _translated() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         raise storage_error(error) from error
-
-
-def storage_error(error: psycopg.Error) -> StorageError:
-    """What a driver's error means to a caller. Raise it `from` the driver's.
-
-    A lock that did not come within `lock_timeout` is StorageUnavailable and not Conflict: nothing
-    says that the other transaction will commit, and a caller that ran again at once would only
-    stand in the same queue.
-    """
-    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
-        return StorageError(f"PostgreSQL: {error}; has `migrate` been run?")
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return StorageUnavailable(f"PostgreSQL: {error}")
-    return StorageError(f"PostgreSQL: {error}")
 
 
 def open_url(url: str, kinds: Sequence[type[Record]]) -> PostgresStorage:

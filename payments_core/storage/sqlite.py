@@ -122,10 +122,22 @@ class SqliteStorage:
                 with _translated():
                     self._writer.execute("BEGIN IMMEDIATE")
                     yield self._writer
-                _commit(self._writer)
+                self._commit(self._writer)
             finally:
                 self._writing_thread = None
                 _undo(self._writer)
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        """Commit; raises StorageUnavailable if nothing was written, CommitUnknown if it may be.
+
+        After an I/O error the transaction can lie whole in the log: a crash would bring it back.
+        """
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+                raise CommitUnknown(f"SQLite: {error}") from error
+            raise storage_error(error) from error
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -187,19 +199,6 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise storage_error(error) from error
-
-
-def _commit(connection: sqlite3.Connection) -> None:
-    """Commit; raises StorageUnavailable where nothing was written, CommitUnknown where it may be.
-
-    After an I/O error the whole transaction can lie in the log, and a crash would bring it back.
-    """
-    try:
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
-            raise CommitUnknown(f"SQLite: {error}") from error
         raise storage_error(error) from error
 
 

@@ -6,13 +6,12 @@ before can go on writing while the next one starts.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from payments_core.storage import documents
+from payments_core.storage.fingerprints import fingerprint
 from payments_core.storage.records import Collection, Record
 
 if TYPE_CHECKING:
@@ -36,19 +35,6 @@ _CLAIM_INDEXES = {
 }
 
 
-def fingerprint(kinds: Iterable[type[Record]]) -> str:
-    """A digest of all that the schema depends on."""
-    told = {
-        kind.collection.name: [
-            {column: type_.__name__ for column, type_ in kind.collection.columns.items()},
-            sorted(indexes_of(kind.collection).items()),
-        ]
-        for kind in kinds
-    }
-    text = json.dumps([told, _CLAIM_INDEXES], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def indexes_of(collection: Collection) -> dict[str, tuple[bool, tuple[str, ...]]]:
     """Each index's name in the file, whether it is unique, and its columns."""
     found = {
@@ -67,7 +53,7 @@ def is_current(connection: sqlite3.Connection, kinds: Sequence[type[Record]]) ->
     if connection.execute(known, (SCHEMA_TABLE,)).fetchone()[0] == 0:
         return False
     row = connection.execute(f"SELECT fingerprint FROM {SCHEMA_TABLE}").fetchone()
-    return row is not None and row[0] == fingerprint(kinds)
+    return row is not None and row[0] == fingerprint(kinds, _CLAIM_INDEXES)
 
 
 def bring_up_to_date(connection: sqlite3.Connection, kinds: Sequence[type[Record]]) -> None:
@@ -83,7 +69,7 @@ def bring_up_to_date(connection: sqlite3.Connection, kinds: Sequence[type[Record
         connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON jobs ({columns})")
     connection.execute(
         f"INSERT OR REPLACE INTO {SCHEMA_TABLE} (id, fingerprint) VALUES (1, ?)",
-        (fingerprint(kinds),),
+        (fingerprint(kinds, _CLAIM_INDEXES),),
     )
 
 

@@ -14,7 +14,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode, SecretKind
-from payments_core.storage.records import Collection, Record
+from payments_core.storage.records import Collection, Index, Record
 
 PRODUCTS = (
     "accounts",
@@ -89,7 +89,9 @@ class Environment(Record):
 class App(Record):
     """A directory row: which environments an app has, by mode."""
 
-    collection: ClassVar[Collection] = Collection("apps", columns={"created_at": int}, indexes=())
+    collection: ClassVar[Collection] = Collection(
+        "apps", columns={"created_at": int}, indexes=(Index("by_created", order=("created_at",)),)
+    )
 
     name: str
     partner_id: str

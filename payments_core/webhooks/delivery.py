@@ -113,7 +113,7 @@ class WebhookDelivery:
         new = [
             new_delivery(event, endpoint, body, now=now)
             for endpoint in wanting
-            if tx.get(Delivery, delivery_id(event.id, endpoint.id)) is None
+            if tx.get(Delivery, delivery_id(event.id, endpoint.id), for_update=True) is None
         ]
         jobs = [attempt_job(delivery, self._mode, now=now) for delivery in new]
         return Decision(None, inserts=(*new, *jobs))
@@ -129,20 +129,24 @@ class WebhookDelivery:
             self._end(claimed)
             return
         delivery, endpoint = found
-        attempt = Attempt() if unwanted(delivery, endpoint) else self._attempt(delivery, endpoint)
+        why = unwanted(delivery, endpoint)
+        attempt = Attempt() if why else self._attempt(delivery, endpoint)
+        # As it is after the attempt, from a snapshot: a plain `get` in the transaction may be
+        # older, and say that the endpoint is closed which has come back since.
+        after = self._storage.read(
+            claimed.partition, lambda snapshot: snapshot.get(Endpoint, endpoint.id)
+        )
 
         def decide(tx: Transaction, draw: Draw) -> Decision[Any]:
             current = tx.get(Delivery, delivery.id, for_update=True)
-            # Stale at worst: the next attempt asks again.
-            destination = tx.get(Endpoint, endpoint.id) or endpoint
             if current is None or not _is_for(claimed.job, current):
                 return Decision(None)
             now = self._clock.now()
-            if (why := unwanted(delivery, endpoint)) is not None:  # so nothing was sent
+            if why is not None:  # so nothing was sent
                 return decide_abandon(current, why, now=now)
             return decide_attempt(
                 current,
-                destination,
+                after or endpoint,
                 attempt,
                 now=now,
                 real_now=self._clock.real(),

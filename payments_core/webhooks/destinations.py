@@ -163,13 +163,13 @@ def parse_url(url: str, *, local_allowed: bool = False) -> Target:
 
 
 def _normal_host(host: str) -> str:
+    wrong = ValidationFailed.at("url", "has an invalid host name")
+    if "%" in host:  # an IPv6 zone, or an escape that hides what the name is
+        raise wrong
     try:
         return str(ip_address(host))
     except ValueError:
         pass
-    wrong = ValidationFailed.at("url", "has an invalid host name")
-    if "%" in host or ":" in host:  # an IPv6 zone, or an escape that hides what the name is
-        raise wrong
     try:
         name = host.removesuffix(".").encode("idna").decode("ascii").lower()
     except UnicodeError:

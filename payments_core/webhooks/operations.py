@@ -9,7 +9,13 @@ from payments_core.credentials.authorization import Authority
 from payments_core.credentials.keyring import KeyRing
 from payments_core.decision import Decision, Draw, Ledger
 from payments_core.entropy import Entropy, system_entropy
-from payments_core.errors import FieldError, NotFound, ValidationFailed, WebhookUrlNotAllowed
+from payments_core.errors import (
+    Conflicting,
+    FieldError,
+    NotFound,
+    ValidationFailed,
+    WebhookUrlNotAllowed,
+)
 from payments_core.events import BY_NAME
 from payments_core.idempotency.record import Idempotent
 from payments_core.jobs.record import Job
@@ -19,7 +25,6 @@ from payments_core.storage.port import (
     Snapshot,
     Storage,
     Transaction,
-    VersionConflict,
 )
 from payments_core.webhooks.delivery import seal_secret
 from payments_core.webhooks.destinations import (
@@ -193,13 +198,19 @@ class WebhookEndpoints:
         the delivery is in another state or being attempted.
         """
 
+        seen = self._storage.read(
+            authority.partition,
+            lambda snapshot: _delivery(
+                snapshot.get(Delivery, delivery_id), _endpoint(snapshot, endpoint_id)
+            ),
+        )
+
         def decide(tx: Transaction, draw: Draw) -> Decision[Delivery]:
-            endpoint = _endpoint(tx, endpoint_id)
-            seen = _delivery(tx.get(Delivery, delivery_id), endpoint)
+            endpoint = _endpoint_for_update(tx, endpoint_id)
             job = tx.get(Job, seen.job_id, for_update=True)  # job first, as its worker locks it
             delivery = _delivery(tx.get(Delivery, delivery_id, for_update=True), endpoint)
             if delivery.job_id != seen.job_id:
-                raise VersionConflict("the delivery was put back meanwhile")
+                raise Conflicting("The delivery was put back by another request just now.")
             return decide_retry(delivery, endpoint, job, authority.mode, now=self._clock.now())
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
@@ -235,7 +246,7 @@ def _valid(description: str | None, subscribed_events: Sequence[str]) -> tuple[s
     return tuple(dict.fromkeys(subscribed_events))
 
 
-def _endpoint(snapshot: Snapshot | Transaction, endpoint_id: str) -> Endpoint:
+def _endpoint(snapshot: Snapshot, endpoint_id: str) -> Endpoint:
     return _present(snapshot.get(Endpoint, endpoint_id))
 
 

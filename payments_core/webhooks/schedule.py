@@ -25,9 +25,9 @@ LONGEST_WAIT_MS = 1 * HOUR
 _SECONDS = re.compile(r"[0-9]+")
 # The three forms of RFC 9110 5.6.7, which are always in GMT.
 _DATE = re.compile(
-    r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT"
+    r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} [1-9]\d{3} \d{2}:\d{2}:\d{2} GMT"
     r"|[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT"
-    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}",
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} [1-9]\d{3}",
     re.ASCII,
 )
 

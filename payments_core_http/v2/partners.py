@@ -13,9 +13,6 @@ from payments_core_http.v2 import views
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
-DELIVERY_RETRY_HEADER = "x-service-delivery"
-EVENT_HEADER = "x-service-event-id"
-
 
 def config(service: PaymentsService, call: Call[None, None]) -> Answer:
     """What this credential is; a 200 confirms that it opens this environment."""
@@ -35,14 +32,7 @@ def config(service: PaymentsService, call: Call[None, None]) -> Answer:
             products=environment.products,
             capabilities=views.Capabilities(
                 webhooks=views.WebhookCapabilities(
-                    deliveryPolicy=views.DeliveryPolicy(
-                        guarantee="at_least_once",
-                        maxAttempts=service.settings.webhook_max_attempts,
-                        localPrivateDestinationsAllowed=service.settings.local_destinations_allowed,
-                        dedupe=views.Dedupe(
-                            deliveryRetryHeader=DELIVERY_RETRY_HEADER, eventHeader=EVENT_HEADER
-                        ),
-                    )
+                    deliveryPolicy=service.settings.webhooks.delivery_policy()
                 )
             ),
         )

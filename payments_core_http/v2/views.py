@@ -6,6 +6,9 @@ fields of slotted ones, and these keep the order in which they are written.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import attrs
 
 from payments_core.client_sessions.operations import CreatedSession, ExchangedSession
@@ -14,28 +17,10 @@ from payments_core.clock import iso, iso_or_none
 
 
 @attrs.frozen(kw_only=True, slots=False)
-class Dedupe:
-    """The headers by which a receiver knows a delivery and an event again."""
-
-    deliveryRetryHeader: str
-    eventHeader: str
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class DeliveryPolicy:
-    """What a webhook receiver may rely on."""
-
-    guarantee: str
-    maxAttempts: int
-    localPrivateDestinationsAllowed: bool
-    dedupe: Dedupe
-
-
-@attrs.frozen(kw_only=True, slots=False)
 class WebhookCapabilities:
-    """The webhooks of this deployment."""
+    """What a receiver of this deployment's webhooks may rely on."""
 
-    deliveryPolicy: DeliveryPolicy
+    deliveryPolicy: Mapping[str, Any]
 
 
 @attrs.frozen(kw_only=True, slots=False)

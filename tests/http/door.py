@@ -33,6 +33,7 @@ from payments_core.storage.port import Page, Position, StorageUnavailable, Trans
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.record import Environment
+from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.app import create_app
 from payments_core_http.calls import Call
 from payments_core_http.metadata import Metadata
@@ -223,8 +224,7 @@ ROWS = (
 class Settings:
     """What the config route reports."""
 
-    webhook_max_attempts: int = 10
-    local_destinations_allowed: bool = False
+    webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
 
 
 class Bench:
@@ -247,6 +247,9 @@ class Bench:
         )
         self.things = Things(self.storage, self.ledger)
         self.ready: Callable[[], None] = lambda: None
+
+    def refresh(self) -> None:
+        """This clock is nobody else's."""
 
     def out_of_reach(self) -> None:
         """Storage answers nobody from now on."""

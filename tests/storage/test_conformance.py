@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,10 @@ import pytest
 from payments_core.conformance.storage import Address, StorageConformance
 from payments_core.storage.memory import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
+from payments_core.storage.postgres import open_url as open_postgres
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite import SqliteStorage
+from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 
 
 class TestMemory(StorageConformance):
@@ -43,3 +45,21 @@ class TestMemoryWeak(StorageConformance):
 
     def open(self, kinds: Sequence[type[Record]]) -> Storage:
         return MemoryStorage(self.weakness)
+
+
+@pytest.mark.postgres
+class TestPostgres(StorageConformance):
+    persistent = True
+    multi_process = True
+
+    @pytest.fixture(autouse=True)
+    def _schema(self) -> Iterator[None]:
+        self.url = fresh_schema(postgres_or_skip())
+        yield
+        drop_schema(self.url)
+
+    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+        return open_postgres(self.url, kinds)
+
+    def address(self) -> Address:
+        return Address("payments_core.storage.postgres:open_url", self.url)

@@ -114,7 +114,7 @@ def _answer(connection: socket.socket, deadline: Deadline) -> Outcome:
 
 def _final_response(stream: _Stream) -> HTTPResponse:
     """The response after the interim ones; 103 may come before it, and any number of 100s."""
-    reader = io.BufferedReader(stream)
+    reader = _Reader(stream)
     for _ in range(INTERIM_RESPONSES):
         response = HTTPResponse(_Replayed(reader), method="POST")  # type: ignore[arg-type]
         response.begin()
@@ -153,6 +153,13 @@ class _Stream(io.RawIOBase):
         count = self._connection.recv_into(view)
         self.allowance -= count
         return count
+
+
+class _Reader(io.BufferedReader):
+    """Stays open when a response is done with it: an interim one closes it on its way out."""
+
+    def close(self) -> None:
+        """The connection is closed by its owner."""
 
 
 class _Replayed:

@@ -1,0 +1,188 @@
+"""What a sandbox keeps on disk, and how it begins there: key ring, database, app, keys.
+
+The order makes a first start safe to kill anywhere. Each step is whole or absent, and each next
+start does what is missing: lock, key ring, database, app, key, and `sandbox.json` last. A key
+whose secret never reached `sandbox.json` is known to nobody; the next start revokes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from payments_core.credentials.keyring import KeyRing, WeakKeyRing
+from payments_core.errors import Unauthorized
+from payments_core.service import PaymentsService
+from payments_core.storage.port import DIRECTORY
+from payments_core.tenants.record import PartnerName
+
+MODE = "sandbox"
+PARTNER_ID = "sandbox"
+KEY_NAME = "payments sandbox"
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+
+
+class FolderRefused(Exception):
+    """The data folder cannot be used; the text says why, and what to do."""
+
+
+@attrs.frozen(kw_only=True)
+class SandboxKeys:
+    """Whose sandbox it is, and the secret that opens it: what `sandbox.json` holds."""
+
+    app_id: str
+    partner_id: str
+    environment_id: str
+    app_secret: str = attrs.field(repr=False)
+
+    def document(self) -> dict[str, Any]:
+        """The wire's names. What does not exist in this release is null."""
+        return {
+            "appId": self.app_id,
+            "partnerId": self.partner_id,
+            "environmentId": self.environment_id,
+            "appSecret": self.app_secret,
+            "restrictedKeys": {},
+            "apiKey": None,
+            "operator": None,
+        }
+
+
+@attrs.frozen
+class DataFolder:
+    """The folder of one sandbox. Use it under `locked`."""
+
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.path / "payments.db"
+
+    @property
+    def key_file(self) -> Path:
+        """The master key ring, which seals what the database holds."""
+        return self.path / "key-ring"
+
+    @property
+    def keys_file(self) -> Path:
+        """The app's id and secret."""
+        return self.path / "sandbox.json"
+
+    @contextmanager
+    def locked(self) -> Iterator[DataFolder]:
+        """Make the folder if need be, and be its only sandbox. Raises FolderRefused.
+
+        Two would tell different addresses in their links, and only one of them would answer. The
+        lock goes with the process, however it ends.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(mode=FOLDER_MODE, exist_ok=True)
+            lock = os.open(self.path / "sandbox.lock", os.O_RDWR | os.O_CREAT, FILE_MODE)
+        except OSError as error:
+            raise FolderRefused(f"{self.path} cannot be used: {error.strerror}.") from error
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FolderRefused(
+                    f"Another sandbox is running on {self.path}. Stop it, or give this one a "
+                    "folder of its own with --data."
+                ) from None
+            yield self
+        finally:
+            os.close(lock)
+
+    def key_ring(self) -> KeyRing:
+        """The master keys, made at the first start. Raises FolderRefused."""
+        if not self.key_file.exists():
+            if self.database.exists():
+                raise FolderRefused(
+                    f"{self.key_file} is missing, and without it {self.database.name} cannot be "
+                    "read. Put it back, or begin anew in another folder with --data."
+                )
+            _write(self.key_file, KeyRing.generate() + "\n")
+        try:
+            return KeyRing.parse(self.key_file.read_text(encoding="ascii"))
+        except (OSError, UnicodeDecodeError, WeakKeyRing) as error:
+            raise FolderRefused(f"{self.key_file} cannot be read: {error}.") from error
+
+    def keys(self, service: PaymentsService) -> SandboxKeys:
+        """The app and its key, as `sandbox.json` says, or made now. Raises FolderRefused."""
+        known = self._written_keys()
+        if known is not None and _opens(service, known):
+            return known
+        made = _made_keys(service)
+        _write(self.keys_file, json.dumps(made.document(), indent=2) + "\n")
+        return made
+
+    def _written_keys(self) -> SandboxKeys | None:
+        try:
+            document = json.loads(self.keys_file.read_text(encoding="utf-8"))
+            return SandboxKeys(
+                app_id=document["appId"],
+                partner_id=document["partnerId"],
+                environment_id=document["environmentId"],
+                app_secret=document["appSecret"],
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FolderRefused(
+                f"{self.keys_file} cannot be read. Delete it to get a new key; the one before "
+                "stops working then."
+            ) from error
+
+
+def _opens(service: PaymentsService, keys: SandboxKeys) -> bool:
+    try:
+        service.tenants.authenticate(keys.app_id, keys.app_secret, mode=MODE)
+    except Unauthorized:
+        return False
+    return True
+
+
+def _made_keys(service: PaymentsService) -> SandboxKeys:
+    """A new key of the folder's one app, which is made if it is not there yet."""
+    name = service.storage.read(DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID))
+    if name is None:
+        app = service.tenants.create_app("Sandbox", PARTNER_ID, modes=(MODE,))
+    else:
+        app = service.tenants.app(name.app_id)
+    environment = service.tenants.environment(app.environments[MODE])
+    for lost in environment.keys:
+        if lost.name == KEY_NAME and lost.revoked_at is None:
+            service.tenants.revoke_key(environment.id, lost.id)
+    _, secret = service.tenants.create_key(environment.id, "standard", KEY_NAME)
+    return SandboxKeys(
+        app_id=app.id,
+        partner_id=app.partner_id,
+        environment_id=environment.id,
+        app_secret=secret,
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that only its owner reads; after a crash it is whole or not there."""
+    unfinished = path.with_name(path.name + ".new")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

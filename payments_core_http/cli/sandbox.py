@@ -1,0 +1,179 @@
+"""`payments sandbox`: the API and its worker in one process, on SQLite and simulated chains."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import signal
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from payments_core.clock import SystemClock
+from payments_core.entropy import system_entropy
+from payments_core.identifiers import Identifiers
+from payments_core.kinds import KINDS
+from payments_core.service import PaymentsService, Settings
+from payments_core.storage.port import StorageError
+from payments_core.storage.sqlite import SqliteStorage
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core_http.app import create_app
+from payments_core_http.cli.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
+from payments_core_http.serving import Server
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+WORKER_THREADS = 4
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8080,
+    show_default=True,
+    help="The port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("sandbox-data"),
+    show_default=True,
+    help="The folder of the database and the keys. It is made on first use.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
+def command(host: str, port: int, data: Path, as_json: bool) -> None:
+    """Run a service of your own here, with simulated chains and test funds.
+
+    It makes an app with a key on first use, keeps both in `sandbox.json` in its data folder, and
+    prints them at every start. Ctrl-C ends it; the next start goes on where it stopped.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        with DataFolder(data).locked() as folder:
+            _serve(folder, host, port, as_json)
+    except FolderRefused as refusal:
+        raise click.ClickException(str(refusal)) from refusal
+    except StorageError as error:
+        raise click.ClickException(f"The database in {data} cannot be used: {error}.") from error
+
+
+def _serve(folder: DataFolder, host: str, port: int, as_json: bool) -> None:
+    """Listen, put the service together, and serve until a signal comes."""
+    address = _address(host)
+    door = Door()
+    try:
+        server = Server(door, Identifiers(SystemClock(), system_entropy), host=address, port=port)
+    except OSError as error:
+        raise click.ClickException(f"{host}:{port} cannot be listened on: {error}.") from error
+    url = _url(address, server.port)
+    loopback = ipaddress.ip_address(address).is_loopback
+    service = _service(folder, url, loopback)
+    try:
+        keys = folder.keys(service)
+        door.application = create_app(service, mode=MODE)
+        worker = service.worker(MODE)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: server.stop())
+        worker.start(WORKER_THREADS)
+        # The socket listens already: what arrives before `run` waits in its queue.
+        _announce(keys, url, folder, loopback, as_json)
+        server.run()
+        worker.stop()
+    finally:
+        service.close()
+
+
+class Door:
+    """Stands before the application: the port must be known before there can be one."""
+
+    application: WSGIApplication
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return self.application(environ, start_response)
+
+
+def _service(folder: DataFolder, url: str, loopback: bool) -> PaymentsService:
+    key_ring = folder.key_ring()
+    storage = SqliteStorage(folder.database, KINDS)
+    storage.migrate()
+    settings = Settings(public_url=url, webhooks=WebhookSettings(local_allowed=loopback))
+    service = PaymentsService(storage, key_ring, settings=settings)
+    service.refresh()  # the sandbox's clock goes on from where it was
+    return service
+
+
+def _address(host: str) -> str:
+    """The numeric address of a host name: what is judged loopback is what is listened on."""
+    try:
+        found = socket.getaddrinfo(host or "?", None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise click.BadParameter(f"{host!r} is no address: {error}", param_hint="--host") from error
+    address = found[0][4][0]
+    assert isinstance(address, str)
+    return address
+
+
+def _url(address: str, port: int) -> str:
+    """Where a client on this machine reaches it."""
+    parsed = ipaddress.ip_address(address)
+    if parsed.is_unspecified:
+        address = "::1" if parsed.version == 6 else "127.0.0.1"
+    host = f"[{address}]" if ":" in address else address
+    return f"http://{host}:{port}"
+
+
+def _announce(
+    keys: SandboxKeys, url: str, folder: DataFolder, loopback: bool, as_json: bool
+) -> None:
+    if as_json:
+        click.echo(json.dumps(document(keys, url)))
+    else:
+        click.echo(_banner(keys, url, folder, loopback))
+
+
+def document(keys: SandboxKeys, url: str) -> dict[str, Any]:
+    """The line of `--json`. The legacy API and the dashboard are not in this release: null."""
+    return {
+        "baseUrl": url,
+        "sdkBaseUrl": None,
+        "publicUrl": url,
+        "dashboardUrl": None,
+        **keys.document(),
+    }
+
+
+def _banner(keys: SandboxKeys, url: str, folder: DataFolder, loopback: bool) -> str:
+    lines = [
+        click.style("payments sandbox", bold=True) + f"  {url}",
+        "",
+        f"  app id       {keys.app_id}",
+        f"  app secret   {keys.app_secret}",
+        f"  environment  {keys.environment_id}",
+        f"  partner id   {keys.partner_id}",
+        f"  data         {folder.path}  (the keys are in {folder.keys_file.name})",
+        "",
+        "  Chains are simulated and funds are free.",
+        "  Rate policies are not enforced.",
+    ]
+    if loopback:
+        lines.append("  Webhooks may go to http:// and to this machine.")
+    else:
+        lines += [
+            "  It listens beyond this machine, without TLS: whoever reaches it can read the keys",
+            "  in passing. Webhooks to this machine are refused.",
+        ]
+    lines += [
+        "",
+        "  Try:",
+        f"  curl -u {keys.app_id}:{keys.app_secret} {url}/v2/partners/config",
+        "",
+        "  Ctrl-C ends it.",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,107 @@
+"""The webhook console (interface "Webhook console")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from payments_core.errors import NotFound
+from payments_core.events import CATALOGUE
+from payments_core.idempotency.record import Answer
+from payments_core.webhooks.lifecycle import Changes
+from payments_core_http.calls import Call
+from payments_core_http.query import PageQuery
+from payments_core_http.v2 import bodies
+from payments_core_http.v2 import webhook_views as views
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def create(service: PaymentsService, call: Call[bodies.CreateWebhook, None]) -> Answer:
+    """A new endpoint and its signing secret."""
+    environment = call.authority.environment
+    named = (call.path["appId"], call.path["environmentId"])
+    if named != (environment.app_id, environment.id):
+        raise NotFound("environment")
+    body = call.body
+    return call.once(
+        lambda idempotent: service.webhooks.create(
+            call.authority,
+            url=body.url,
+            description=body.description,
+            subscribed_events=body.subscribedEvents,
+            idempotent=idempotent,
+        ),
+        lambda made: views.with_secret(made, environment),
+    )
+
+
+def list_endpoints(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+    """The endpoints, what can be subscribed to, and what receivers may rely on."""
+    page = service.webhooks.list(call.authority, limit=call.query.limit, after=call.position())
+    environment = call.authority.environment
+    return call.answer(
+        {
+            "webhookEndpoints": [views.endpoint(item, environment) for item in page.records],
+            "eventCatalog": [attrs.asdict(event) for event in CATALOGUE],
+            "deliveryPolicy": service.settings.webhooks.delivery_policy(),
+            **call.page_facts(page.next),
+        }
+    )
+
+
+def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """An endpoint."""
+    record = service.webhooks.get(call.authority, call.path["webhookId"])
+    return call.answer(
+        views.OneEndpoint(webhookEndpoint=views.endpoint(record, call.authority.environment))
+    )
+
+
+def change(service: PaymentsService, call: Call[bodies.ChangeWebhook, None]) -> Answer:
+    """The endpoint with what was given changed."""
+    body = call.body
+    changes = Changes(body.description, body.subscribedEvents, body.status)
+    environment = call.authority.environment
+    return call.once(
+        lambda idempotent: service.webhooks.update(
+            call.authority, call.path["webhookId"], changes, idempotent=idempotent
+        ),
+        lambda record: views.OneEndpoint(webhookEndpoint=views.endpoint(record, environment)),
+    )
+
+
+def rotate_secret(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """A new signing secret; the one before is invalid at once."""
+    environment = call.authority.environment
+    return call.once(
+        lambda idempotent: service.webhooks.rotate_secret(
+            call.authority, call.path["webhookId"], idempotent=idempotent
+        ),
+        lambda made: views.with_secret(made, environment),
+    )
+
+
+def deliveries(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+    """The endpoint's deliveries, most recently updated first."""
+    endpoint, page = service.webhooks.deliveries(
+        call.authority, call.path["webhookId"], limit=call.query.limit, after=call.position()
+    )
+    answer: dict[str, Any] = {
+        "webhookEndpoint": {"id": endpoint.id, "status": endpoint.status},
+        "deliveries": [views.delivery(item) for item in page.records],
+        **call.page_facts(page.next),
+    }
+    return call.answer(answer)
+
+
+def retry(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """A delivery put back with its full budget of attempts."""
+    return call.once(
+        lambda idempotent: service.webhooks.retry(
+            call.authority, call.path["webhookId"], call.path["deliveryId"], idempotent=idempotent
+        ),
+        views.retried,
+    )

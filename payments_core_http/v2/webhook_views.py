@@ -1,0 +1,117 @@
+"""Webhook endpoints and deliveries as the console gives them out (interface "Webhook console")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+from msgspec import UNSET, Struct, UnsetType
+
+from payments_core.clock import iso
+from payments_core.tenants.record import Environment
+from payments_core.webhooks.record import Delivery, Endpoint
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointView:
+    """A webhook endpoint; its secret is told at creation and rotation only."""
+
+    id: str
+    appId: str
+    environmentId: str
+    url: str
+    description: str | None
+    subscribedEvents: tuple[str, ...]
+    status: str
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class OneEndpoint:
+    """A webhook endpoint, named."""
+
+    webhookEndpoint: EndpointView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointWithSecret:
+    """A webhook endpoint and its signing secret."""
+
+    webhookEndpoint: EndpointView
+    signingSecret: str = attrs.field(repr=False)
+
+
+class DeliveryView(Struct, kw_only=True, frozen=True):
+    """A delivery; the moments that do not apply are left out, never null."""
+
+    id: str
+    webhookEndpointId: str
+    outboxEventId: str
+    eventName: str
+    status: str
+    attempts: int
+    responseStatus: int | None
+    requestBody: str
+    responseBody: str | None
+    nextAttemptAt: str | UnsetType = UNSET
+    deliveredAt: str | UnsetType = UNSET
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RetriedDelivery:
+    """A delivery that was put back."""
+
+    webhookId: str
+    deliveryId: str
+    status: str
+
+
+def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
+    """A webhook endpoint."""
+    return EndpointView(
+        id=record.id,
+        appId=environment.app_id,
+        environmentId=environment.id,
+        url=record.url,
+        description=record.description,
+        subscribedEvents=record.subscribed_events,
+        status=record.status,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+    )
+
+
+def with_secret(made: tuple[Endpoint, str], environment: Environment) -> EndpointWithSecret:
+    """An endpoint with its new secret."""
+    record, secret = made
+    return EndpointWithSecret(webhookEndpoint=endpoint(record, environment), signingSecret=secret)
+
+
+def delivery(record: Delivery) -> DeliveryView:
+    """A delivery."""
+    moments: dict[str, Any] = {
+        "nextAttemptAt": record.next_attempt_at,
+        "deliveredAt": record.delivered_at,
+    }
+    return DeliveryView(
+        id=record.id,
+        webhookEndpointId=record.endpoint_id,
+        outboxEventId=record.event_id,
+        eventName=record.event_name,
+        status=record.status,
+        attempts=record.attempts,
+        responseStatus=record.response_status,
+        requestBody=record.request_body,
+        responseBody=record.response_body,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+        **{name: iso(at) for name, at in moments.items() if at is not None},
+    )
+
+
+def retried(record: Delivery) -> RetriedDelivery:
+    """The answer of a retry."""
+    return RetriedDelivery(webhookId=record.endpoint_id, deliveryId=record.id, status=record.status)

@@ -1,0 +1,145 @@
+"""The storage suite bites: each broken adapter fails the check that guards its promise."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from payments_core.conformance.storage import Address, StorageConformance
+from payments_core.storage.port import Storage
+from payments_core.storage.records import Record
+from payments_core.storage.sqlite import SqliteStorage
+from tests.conformance_bites import broken
+
+IN_MEMORY: dict[type[broken.Wrapped], str] = {
+    broken.HoldDoesNothing: "hold_prevents_write_skew",
+    broken.HoldChecksButDoesNotLock: "hold_prevents_write_skew",
+    broken.ForUpdateDoesNotLock: "get_for_update_loses_no_update",
+    broken.ForUpdateReadsTheFirstLook: "get_for_update_is_current_also_after_a_plain_get",
+    broken.StaleVersionAccepted: "a_stale_version_is_refused",
+    broken.DeleteIgnoresTheVersion: "a_stale_version_is_refused",
+    broken.MissingMayBeHeld: "what_is_gone_or_never_was_is_refused",
+    broken.OwnWritesUnseen: "a_work_sees_its_own_writes",
+    broken.ErrorsLeaveTheirWrites: "an_error_undoes_everything_and_comes_out_unchanged",
+    broken.ErrorsAreWrapped: "an_error_undoes_everything_and_comes_out_unchanged",
+    broken.SwallowedConflictCommits: "a_conflict_that_the_work_swallows_commits_nothing",
+    broken.RerunLeaksWrites: "a_work_has_one_effect_however_often_it_runs",
+    broken.LostCommitIsSuccess: "a_lost_commit_that_did_not_happen_leaves_nothing",
+    broken.LostCommitIsUnavailable: "a_lost_commit_that_happened_is_told_and_can_be_looked_up",
+    broken.UniqueNotEnforcedOnReplace: "a_unique_key_is_enforced_on_replace",
+    broken.UniqueNeverReleased: "replace_and_delete_release_a_unique_key",
+    broken.UniqueCheckedTooEarly: "a_unique_key_is_taken_once_by_concurrent_inserts",
+    broken.IdCheckedTooEarly: "an_id_is_taken_once_by_concurrent_inserts",
+    broken.NullsCollide: "a_null_excuses_from_a_unique_key",
+    broken.UniqueIsNotNamed: "a_unique_key_is_taken_once",
+    broken.SnapshotTorn: "a_reader_never_sees_half_a_transaction",
+    broken.SnapshotStale: "a_snapshot_has_every_answered_commit",
+    broken.SnapshotDirty: "readers_beside_a_writer_see_whole_transactions_in_order",
+    broken.PagingDropsTies: "records_come_in_the_order_of_the_index_then_by_id",
+    broken.PagingRepeats: "records_come_in_the_order_of_the_index_then_by_id",
+    broken.CollationWrong: "texts_are_ordered_by_code_point",
+    broken.NullIsUnequal: "a_null_compares_with_nothing",
+    broken.NullKeyFindsNothing: "a_null_key_finds_the_nulls",
+    broken.DescendingIdsAscend: "a_descending_index_turns_the_ids_round_too",
+    broken.ScanLimitIgnored: "a_page_ends_short_at_the_scan_limit",
+    broken.ScanLimitEndsTheRows: "a_page_ends_short_at_the_scan_limit",
+    broken.UnknownFieldsDropped: "an_older_release_keeps_the_fields_that_it_does_not_know",
+    broken.SchemaGoesBack: "an_older_release_keeps_the_fields_that_it_does_not_know",
+    broken.AmountsAreFloats: "amounts_of_78_digits_survive",
+    broken.LongBodiesAreCut: "a_large_body_survives",
+    broken.TextsAreStripped: "texts_survive",
+    broken.PartitionsLeak: "partitions_are_apart",
+    broken.LeaseNotFenced: "an_expired_lease_comes_back_with_a_higher_counter",
+    broken.LeaseNotStored: "two_claimers_never_get_the_same_job",
+    broken.SlotsIgnored: "a_lane_gives_no_more_than_its_slots",
+    broken.LimitIgnored: "no_more_than_the_limit_are_claimed",
+    broken.RingStarves: "lanes_take_turns",
+    broken.LaneOutOfOrder: "a_lane_keeps_its_order",
+    broken.FullLaneStopsTheRing: "a_saturated_lane_starves_no_other",
+    broken.QueuesMix: "queues_are_apart",
+    broken.ClaimsStayInOnePartition: "claims_cross_partitions_and_say_which",
+    broken.NextDueIgnoresLeases: "next_due_is_the_earliest_that_can_be_claimed",
+    broken.ClosedStillAnswers: "a_closed_storage_is_unavailable",
+}
+
+ON_FILE: dict[type[SqliteStorage], str] = {
+    broken.CommitForgotten: "a_killed_process_loses_nothing_that_was_answered",
+    broken.EveryStatementCommits: "what_was_not_committed_is_gone_after_a_crash",
+    broken.UniqueIndexesForgotten: "a_unique_key_is_taken_once_by_two_handles",
+    broken.MigrationRaces: "two_handles_migrate_at_once",
+    broken.MigrationFillsNothing: "columns_indexes_and_unique_keys_can_come_later",
+    broken.NothingOutlivesTheHandle: "what_was_committed_is_there_after_closing",
+}
+
+
+class InMemory(StorageConformance):
+    can_lose_commits = True
+    adapter: type[broken.Wrapped]
+
+    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+        return self.adapter(kinds)
+
+    def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
+        assert isinstance(storage, broken.Losing)
+        storage.lost = applied
+
+
+class OnFile(StorageConformance):
+    persistent = True
+    multi_process = True
+    adapter: type[SqliteStorage]
+    path: Path
+
+    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+        return self.adapter(self.path, kinds)
+
+    def address(self) -> Address:
+        if self.adapter is broken.CommitForgotten:
+            opener = "open_commit_forgotten"
+        else:
+            opener = "open_every_statement_commits"
+        return Address(f"{broken.__name__}:{opener}", str(self.path))
+
+
+def failures(suite: StorageConformance, check: str) -> Iterator[BaseException]:
+    """What the check raises on an adapter."""
+    suite.setup_method()
+    try:
+        getattr(suite, f"test_{check}")()
+    except unittest.SkipTest:
+        raise
+    except Exception as error:
+        yield error
+    finally:
+        suite.teardown_method()
+
+
+@pytest.mark.parametrize("adapter", IN_MEMORY, ids=lambda adapter: adapter.__name__)
+def test_a_broken_adapter_fails_its_check(adapter: type[broken.Wrapped]) -> None:
+    suite = InMemory()
+    suite.adapter = adapter
+    check = IN_MEMORY[adapter]
+    assert list(failures(suite, check)), f"{check} passes on {adapter.__name__}"
+
+
+@pytest.mark.parametrize("adapter", ON_FILE, ids=lambda adapter: adapter.__name__)
+def test_a_broken_file_fails_its_check(adapter: type[SqliteStorage], tmp_path: Path) -> None:
+    suite = OnFile()
+    suite.adapter, suite.path = adapter, tmp_path / "data.db"
+    check = ON_FILE[adapter]
+    assert list(failures(suite, check)), f"{check} passes on {adapter.__name__}"
+
+
+@pytest.mark.parametrize("adapter", [broken.Wrapped, broken.Interleaved, broken.Losing])
+def test_what_the_broken_adapters_are_made_of_is_sound(adapter: type[broken.Wrapped]) -> None:
+    """Else a check would fail for a reason that is not the broken promise."""
+    suite = InMemory()
+    suite.adapter = adapter
+    needs_losing = {check for check in IN_MEMORY.values() if "lost_commit" in check}
+    checks = set(IN_MEMORY.values())
+    for check in sorted(checks if adapter is broken.Losing else checks - needs_losing):
+        for error in failures(suite, check):
+            raise AssertionError(f"{check} fails on {adapter.__name__}") from error

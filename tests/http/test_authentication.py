@@ -1,0 +1,242 @@
+"""Credentials: each in its own header and scheme, all others refused alike."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from payments_core.clock import FixedClock
+from tests.http.door import Door
+
+BASIC = 'Basic realm="payments", charset="UTF-8"'
+PAYMENT = "payment_" + "A" * 24
+OTHER = "payment_" + "B" * 24
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def refusal(seen: Any) -> dict[str, Any]:
+    error = dict(seen.json["error"])
+    assert error["details"].pop("requestId") == seen.headers["x-request-id"]
+    return error
+
+
+def test_the_right_pair_opens_the_environment(door: Door) -> None:
+    assert door.call("GET", "/v2/partners/config").status == 200
+
+
+def test_the_scheme_may_be_written_in_any_case(door: Door) -> None:
+    pair = door.basic().removeprefix("Basic ")
+    assert door.call("GET", "/v2/partners/config", auth=f"basic  {pair}").status == 200
+
+
+def test_every_wrong_basic_header_is_refused_with_the_same_bytes(door: Door) -> None:
+    app_id, secret = door.app_row.id, door.secret
+    pair = encoded(f"{app_id}:{secret}")
+    elsewhere = door.service.tenants.create_app("Other", "other")
+    _, production = door.service.tenants.create_key(
+        door.app_row.environments["production"], "standard", "live"
+    )
+    _, publishable = door.service.tenants.create_key(door.partition, "publishable", "sdk")
+    wrong = [
+        None,
+        " ",
+        "Basic",
+        "Basic ",
+        pair,
+        f"Basic{pair}",
+        f"Basic {pair} ",
+        f"Basic {pair},Basic {pair}",
+        f"Basic {pair.rstrip('=')}*",
+        f"Basic {pair[:-1]}",
+        "Basic " + encoded(f"{app_id}:{secret}\n"),
+        "Basic " + encoded(f"{app_id} :{secret}"),
+        "Basic " + encoded(f"{app_id}\0:{secret}"),
+        "Basic " + encoded(f"{app_id}:"),
+        "Basic " + encoded(f":{secret}"),
+        "Basic " + encoded(app_id),
+        "Basic " + encoded(f"{app_id}:{secret[:-1]}x"),
+        "Basic " + encoded(f"{elsewhere.id}:{secret}"),
+        "Basic " + encoded(f"{app_id}:{production}"),
+        "Basic " + encoded(f"é:{secret}"),
+        "Basic " + "A" * 100_000,
+        f"Bearer {secret}",
+        f"Digest {pair}",
+    ]
+    answers = [door.call("GET", "/v2/partners/config", auth=header) for header in wrong]
+    assert {seen.status for seen in answers} == {401}
+    assert {seen.headers["www-authenticate"] for seen in answers} == {BASIC}
+    assert [refusal(seen) for seen in answers] == [refusal(answers[0])] * len(answers)
+    assert answers[0].code == "unauthorized"
+    pk = door.call("GET", "/v2/partners/config", auth=door.basic(publishable))
+    assert refusal(pk) == refusal(answers[0])
+
+
+def test_a_padded_pair_has_one_encoding(door: Door) -> None:
+    pair = encoded(f"{door.app_row.id}:{door.secret}")
+    assert (pair.endswith("=") and not pair.endswith("==")) or True
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    stem = pair.rstrip("=")
+    last = alphabet.index(stem[-1])
+    other = stem[:-1] + alphabet[last ^ 1] + "=" * (len(pair) - len(stem))
+    if pair != stem:  # the spare bits of the last character name nothing
+        assert door.call("GET", "/v2/partners/config", auth=f"Basic {other}").status == 401
+
+
+def test_a_revoked_key_opens_nothing(door: Door) -> None:
+    door.service.tenants.revoke_key(door.partition, door.key.id)
+    assert door.call("GET", "/v2/partners/config").status == 401
+
+
+def test_client_routes_ask_for_bearer_and_never_for_basic(door: Door) -> None:
+    for auth in (None, "", "Bearer no", "Bearer", "Bearer a b"):
+        seen = door.call("POST", f"/v2/client/things/{PAYMENT}", auth=auth)
+        assert (seen.status, seen.code) == (401, "unauthorized")
+        assert seen.headers["www-authenticate"] == "Bearer"
+
+
+def test_an_expired_client_token_says_so() -> None:
+    clock = FixedClock()
+    door = Door(clock)
+    token = door.access_token(expiresInSeconds=60)
+    clock.advance(60)
+    seen = door.call("POST", f"/v2/client/things/{PAYMENT}", auth=f"Bearer {token}")
+    assert (seen.status, seen.code) == (401, "client_token_expired")
+    assert seen.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_server_secret_is_no_client_token(door: Door) -> None:
+    seen = door.call("POST", f"/v2/client/things/{PAYMENT}", auth=f"Bearer {door.secret}")
+    assert seen.status == 401
+
+
+def test_a_client_token_opens_no_server_route(door: Door) -> None:
+    token = door.access_token()
+    assert door.call("GET", "/v2/partners/config", auth=f"Bearer {token}").status == 401
+
+
+class TestThePaymentSecret:
+    """The second credential of account-bound checkout."""
+
+    def call(self, door: Door, secret: str | None, payment_id: str = PAYMENT) -> Any:
+        headers = {} if secret is None else {"X-Service-Payment-Secret": secret}
+        auth = f"Bearer {door.access_token()}"
+        return door.call("POST", f"/v2/client/things/{payment_id}", auth=auth, headers=headers)
+
+    def test_of_this_payment_is_accepted(self, door: Door) -> None:
+        seen = self.call(door, door.payment_secret(PAYMENT))
+        assert (seen.status, seen.json) == (200, {"paymentId": PAYMENT})
+
+    def test_still_authenticates_after_its_expiry(self, door: Door) -> None:
+        assert self.call(door, door.payment_secret(PAYMENT, expires_at=0)).status == 200
+
+    def test_is_needed(self, door: Door) -> None:
+        assert self.call(door, None).code == "unauthorized"
+
+    def test_of_another_payment_is_unauthorized(self, door: Door) -> None:
+        assert self.call(door, door.payment_secret(OTHER)).code == "unauthorized"
+
+    def test_forged_is_unauthorized(self, door: Door) -> None:
+        assert self.call(door, door.payment_secret(PAYMENT)[:-2] + "AA").code == "unauthorized"
+
+    def test_of_another_environment_is_a_mismatch(self, door: Door) -> None:
+        seen = self.call(door, door.payment_secret(PAYMENT, environment_id="env_" + "A" * 24))
+        assert (seen.status, seen.code) == (403, "credential_mismatch")
+
+    def test_alone_opens_nothing(self, door: Door) -> None:
+        secret = door.payment_secret(PAYMENT)
+        for auth in (None, f"Bearer {secret}"):
+            headers = {"X-Service-Payment-Secret": secret}
+            seen = door.call("POST", f"/v2/client/things/{PAYMENT}", auth=auth, headers=headers)
+            assert seen.code == "unauthorized"
+
+
+def test_a_missing_scope_is_named(door: Door) -> None:
+    seen = door.call("GET", "/v2/scoped", auth=door.basic(door.restricted_secret))
+    assert (seen.status, seen.code) == (403, "insufficient_permissions")
+    assert seen.json["error"]["details"]["required"] == ["v2:vaults"]
+    assert "www-authenticate" not in seen.headers
+
+
+def test_a_product_that_is_off_is_named(door: Door) -> None:
+    door.service.tenants.set_products(door.partition, ["accounts"])
+    seen = door.call("GET", "/v2/scoped")
+    assert (seen.status, seen.code) == (403, "entitlement_required")
+    assert seen.json["error"]["details"]["product"] == "vaults"
+
+
+class TestVersions:
+    """Interface "Versioning" 2 to 6."""
+
+    def test_the_pin_applies_where_none_is_asked_for(self, door: Door) -> None:
+        self.pin(door, "2026-01-01")
+        assert door.call("GET", "/v2/things").headers["service-version"] == "2026-01-01"
+
+    def test_the_pinned_version_may_be_asked_for(self, door: Door) -> None:
+        seen = door.call("GET", "/v2/things", headers={"Service-Version": "2026-09-09"})
+        assert (seen.status, seen.headers["service-version"]) == (200, "2026-09-09")
+
+    @pytest.mark.parametrize("asked", ["1999-01-01", "", "latest", "2026-09-09, 2026-09-09"])
+    def test_an_unsupported_version_is_refused(self, door: Door, asked: str) -> None:
+        seen = door.call("GET", "/v2/things", headers={"Service-Version": asked})
+        assert (seen.status, seen.code) == (400, "unsupported_version")
+        assert seen.json["error"]["details"]["supportedApiVersions"] == ["2026-09-09"]
+        assert seen.headers["service-version"] == "2026-09-09"
+
+    def test_a_supported_version_that_is_not_the_pin_is_refused(self, door: Door) -> None:
+        self.pin(door, "2026-01-01")
+        seen = door.call("GET", "/v2/things", headers={"Service-Version": "2026-09-09"})
+        assert (seen.status, seen.code) == (400, "version_mismatch")
+        assert seen.headers["service-version"] == "2026-01-01"
+
+    def test_a_token_keeps_the_version_that_it_was_made_under(self, door: Door) -> None:
+        token = door.access_token()
+        self.pin(door, "2026-01-01")
+        secret = door.payment_secret(PAYMENT, api_version="2026-09-09")
+        headers = {"X-Service-Payment-Secret": secret, "Service-Version": "2026-09-09"}
+        path, auth = f"/v2/client/things/{PAYMENT}", f"Bearer {token}"
+        assert door.call("POST", path, auth=auth, headers=headers).status == 200
+
+    def test_a_payment_secret_is_bound_too(self, door: Door) -> None:
+        auth = f"Bearer {door.access_token()}"
+        secret = door.payment_secret(PAYMENT, api_version="2026-01-01")
+        headers = {"X-Service-Payment-Secret": secret, "Service-Version": "2026-09-09"}
+        seen = door.call("POST", f"/v2/client/things/{PAYMENT}", auth=auth, headers=headers)
+        assert seen.code == "version_mismatch"
+
+    def test_a_mismatch_does_not_consume_a_session_token(self, door: Door) -> None:
+        self.pin(door, "2026-01-01")
+        token = door.session().json["clientSessionToken"]
+        seen = door.exchange(token, headers={"Service-Version": "2026-09-09"})
+        assert seen.code == "version_mismatch"
+        again = door.exchange(token)
+        assert (again.status, again.headers["service-version"]) == (200, "2026-01-01")
+
+    def test_a_replay_echoes_the_version_that_was_stored(self, door: Door) -> None:
+        first = door.make(key="v")
+        self.pin(door, "2026-01-01")
+        again = door.make(key="v")
+        assert again.body == first.body
+        assert again.headers["service-version"] == "2026-09-09"
+
+    def test_an_unsupported_version_is_refused_on_public_routes_too(self, door: Door) -> None:
+        seen = door.call("GET", "/healthz", auth=None, headers={"Service-Version": "x"})
+        assert seen.code == "unsupported_version"
+
+    def pin(self, door: Door, version: str) -> None:
+        """Pin the environment, as a deployment's upgrade would."""
+        import attrs
+
+        from payments_core.storage.port import Transaction
+        from payments_core.tenants.record import Environment
+
+        def work(tx: Transaction) -> None:
+            environment = tx.get(Environment, door.partition, for_update=True)
+            assert environment is not None
+            tx.replace(attrs.evolve(environment, api_version=version))
+
+        door.service.storage.transact(door.partition, work)

@@ -1,0 +1,146 @@
+"""The application on a real socket."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from payments_core.identifiers import is_identifier
+from payments_core_http.serving import HEADER_LIMIT_BYTES, SWITCH_INTERVAL_S, Server
+from tests.http.door import Door, real_time
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[Door, Server]]:
+    before = sys.getswitchinterval()
+    door = Door(real_time())
+    with Server(door.app, door.service.identifiers, threads=4) as server:
+        yield door, server
+    sys.setswitchinterval(before)
+
+
+def ask(
+    server: Server, method: str, path: str, body: bytes | None = None, **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    try:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body=body, headers=named)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+def exchanged(server: Server, raw: bytes) -> tuple[int, dict[str, str], bytes]:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+        client.sendall(raw)
+        received = b""
+        while piece := client.recv(65_536):
+            received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {n.lower(): v.strip() for n, _, v in (line.partition(":") for line in lines)}
+    return int(first.split()[1]), headers, body
+
+
+def test_port_0_is_reported_and_answers(served: tuple[Door, Server]) -> None:
+    door, server = served
+    assert server.port > 0 and server.url == f"http://127.0.0.1:{server.port}"
+    response, body = ask(server, "GET", "/v2/partners/config", Authorization=door.basic())
+    assert response.status == 200 and json.loads(body)["appId"] == door.app_row.id
+    assert "waitress" not in str(response.headers).lower()
+
+
+def test_a_body_goes_in_and_comes_back(served: tuple[Door, Server]) -> None:
+    door, server = served
+    headers = {
+        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+    }  # fmt: skip
+    response, body = ask(server, "POST", "/v2/things", b'{"name": "a"}', **headers)
+    assert (response.status, json.loads(body)["name"]) == (201, "a")
+
+
+def test_head_has_no_body(served: tuple[Door, Server]) -> None:
+    _, server = served
+    response, body = ask(server, "HEAD", "/healthz")
+    assert (response.status, body) == (200, b"")
+
+
+def test_65_kib_are_answered_by_the_application(served: tuple[Door, Server]) -> None:
+    door, server = served
+    headers = {
+        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+    }  # fmt: skip
+    response, body = ask(server, "POST", "/v2/things", b" " * 66_560, **headers)
+    assert response.status == 413
+    assert json.loads(body)["error"]["code"] == "payload_too_large"
+
+
+@pytest.mark.parametrize(
+    ("raw", "status", "code"),
+    [
+        (b"GET / HTTP/1.1\r\nbad header\r\n\r\n", 400, "malformed_request"),
+        (b"GET / HTTP/1.1\r\nA: " + b"x" * HEADER_LIMIT_BYTES, 431, "headers_too_large"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", 413, "payload_too_large"),
+        (
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+            501,
+            "transfer_encoding_not_supported",
+        ),
+    ],
+)
+def test_what_the_server_refuses_itself_looks_like_ours(
+    served: tuple[Door, Server], raw: bytes, status: int, code: str
+) -> None:
+    seen, headers, body = exchanged(served[1], raw)
+    assert (seen, json.loads(body)["error"]["code"]) == (status, code)
+    assert is_identifier(headers["x-request-id"], "req")
+    assert headers["service-version"] == "2026-09-09"
+
+
+def test_threads_switch_often(served: tuple[Door, Server]) -> None:
+    ask(served[1], "GET", "/healthz")
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+
+
+def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) -> None:
+    door, server = served
+    inside, go = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        inside.set()
+        assert go.wait(10)
+
+    door.service.things.before = wait
+    headers = {
+        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+    }  # fmt: skip
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask, server, "POST", "/v2/things", b'{"name": "a"}', **headers)
+        assert inside.wait(10)
+        server.stop()
+        deadline = time.monotonic() + 10
+        while True:  # until the listening socket is gone
+            try:
+                socket.create_connection(("127.0.0.1", server.port), timeout=10).close()
+            except ConnectionRefusedError:
+                break
+            assert time.monotonic() < deadline
+        go.set()
+        response, body = answer.result(10)
+    assert response.status == 201 and json.loads(body)["name"] == "a"
+
+
+def test_a_taken_port_is_an_os_error(served: tuple[Door, Server]) -> None:
+    door, server = served
+    with pytest.raises(OSError):
+        Server(door.app, door.service.identifiers, port=server.port)

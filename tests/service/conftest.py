@@ -1,0 +1,16 @@
+"""Fixtures of the service's tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.storage.port import Storage
+from tests.service.world import World
+
+
+@pytest.fixture
+def world(storage: Storage) -> World:
+    """A merchant and a payer with 100.00 USDC, on every storage."""
+    world = World(storage).open()
+    world.fund("100.00")
+    return world

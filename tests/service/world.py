@@ -1,0 +1,340 @@
+"""A service on a storage of your choice with a clock that only tests move, and short ways to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.operations import NewAccount
+from payments_core.accounts.record import Account
+from payments_core.chains.port import AddressSpec, Chain, TransferIntent
+from payments_core.chains.simulated import SimulatedChain
+from payments_core.clock import FixedClock
+from payments_core.credentials.authorization import Authority, Requirement
+from payments_core.credentials.keyring import KeyRing
+from payments_core.events import Event
+from payments_core.funding.record import FundingOperation
+from payments_core.idempotency.record import AlreadyAnswered, Answer, Idempotent
+from payments_core.options.record import Option
+from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.operations import NewPayment, ToAccount
+from payments_core.payments.record import Payment
+from payments_core.sandbox.clock import SandboxClock
+from payments_core.sandbox.operations import Sandbox
+from payments_core.service import PaymentsService
+from payments_core.storage.port import SIMULATED, Storage, StorageUnavailable
+from payments_core.storage.records import R
+from payments_core.tenants.record import Environment, Key
+from payments_core.vaults.record import Policy, VaultBalance, balance_id
+
+BASE = 8453
+RING = KeyRing.generate()
+PAYER_PERMISSIONS = ("account:read", "payments:read", "payments:write", "vault_payments:write")
+EMPTY_HOLDER = "0x00000000000000000000000000000000000E0E0E"
+
+
+class World:
+    """One app with a merchant and a payer in its sandbox."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        chains: Callable[[World], Mapping[int, Chain]] | None = None,
+        system: FixedClock | None = None,
+    ) -> None:
+        self.storage = storage
+        self.system = system or FixedClock()
+        self.clock = SandboxClock(storage, self.system)
+        self._wrap = chains
+        self.service = self.restarted()
+
+    def restarted(self, storage: Storage | None = None) -> PaymentsService:
+        """Another process on the same data: it shares nothing but the storage and the clock."""
+        service = PaymentsService(
+            storage or self.storage, KeyRing.parse(RING), clock=self.clock
+        )
+        if self._wrap is not None:
+            self.simulated = dict(service.chains)
+            wrapped = self._wrap(self)
+            again = PaymentsService(
+                storage or self.storage, KeyRing.parse(RING), clock=self.clock, chains=wrapped
+            )
+            service = again
+        else:
+            self.simulated = dict(service.chains)
+        return service
+
+    # The tenant.
+
+    def open(self, partner_id: str = "acme") -> World:
+        """Make the app, its key and two accounts; the payer's vault stays empty."""
+        tenants = self.service.tenants
+        app = tenants.create_app("Acme", partner_id)
+        self.environment_id = app.environments["sandbox"]
+        self.app = app
+        self.key, self.secret = tenants.create_key(self.environment_id, "standard", "main")
+        self.merchant = self.account("merchant", username="merchant")
+        self.payer = self.account("payer")
+        self.client = self.client_of(self.payer)
+        return self
+
+    @property
+    def environment(self) -> Environment:
+        return self.service.tenants.environment(self.environment_id)
+
+    @property
+    def server(self) -> Authority:
+        """What the key of the app may do, freshly authenticated."""
+        environment, key = self.service.tenants.authenticate(
+            self.app.id, self.secret, mode="sandbox"
+        )
+        return authority_of(environment, key)
+
+    def client_of(self, account: Account, *permissions: str) -> Authority:
+        """The authority of a client session of the account, made, exchanged and read."""
+        sessions = self.service.client_sessions
+        created = sessions.create(
+            self.server,
+            account_id=account.id,
+            expires_in_s=86_400,
+            permissions=permissions or PAYER_PERMISSIONS,
+        )
+        access = sessions.exchange(created.token, mode="sandbox").access_token
+        environment, session = sessions.authenticate(access, mode="sandbox")
+        return Authority(
+            requirement=Requirement("client", permissions=("vault_payments:write",)),
+            environment=environment,
+            session=session,
+            api_version=session.api_version,
+        )
+
+    def account(self, external_user_id: str, **more: Any) -> Account:
+        new = NewAccount(external_user_id=external_user_id, subject_type="individual", **more)
+        return self.service.accounts.create(self.server, new).account
+
+    # The flow.
+
+    @property
+    def sandbox(self) -> Sandbox:
+        sandbox = self.service.sandbox()
+        assert sandbox is not None
+        return sandbox
+
+    def fund(self, amount: str, account: Account | None = None) -> None:
+        self.chain.mint(self.usdc, self.vault_address(account or self.payer), atomic(amount))
+
+    def payment(self, amount: str = "25.00", **more: Any) -> PaymentDetails:
+        to = ToAccount(account_id=self.merchant.id)
+        new = NewPayment(**{"amount": amount, "destination": to, **more})
+        return self.service.payments.create(self.server, new)
+
+    def option(self, payment: PaymentDetails, client: Authority | None = None) -> OptionDetails:
+        return self.service.options.create(client or self.client, payment.payment.id)
+
+    def authorize(
+        self, option: OptionDetails, client: Authority | None = None, **more: Any
+    ) -> OptionDetails:
+        more.setdefault("action_id", option.option.action_id)
+        return self.service.funding.authorize(
+            client or self.client, option.option.payment_id, option.option.id, **more
+        )
+
+    def authorized(self, amount: str = "25.00", **more: Any) -> OptionDetails:
+        """A Payment with its option, authorized and not yet sent."""
+        return self.authorize(self.option(self.payment(amount, **more)))
+
+    def run(self) -> int:
+        """Do what is due."""
+        worker = self.service.worker("sandbox")
+        return worker.run_until_idle()
+
+    def advance(self, seconds: int) -> None:
+        """Move the clock and do what falls due on the way."""
+        until = self.clock.now() + seconds * 1_000
+        self.service.worker("sandbox").run_through(until, self.clock.advance_to)
+
+    def finish(self) -> None:
+        """Let everything under way come to its end."""
+        self.run()
+        self.advance(60)
+        self.advance(60)
+
+    # Looking.
+
+    def get(self, kind: type[R], id: str) -> R:
+        found = self.storage.read(self.environment_id, lambda snapshot: snapshot.get(kind, id))
+        assert found is not None
+        return found
+
+    def paid(self, payment_id: str) -> Payment:
+        return self.get(Payment, payment_id)
+
+    def option_now(self, option: OptionDetails) -> Option:
+        return self.get(Option, option.option.id)
+
+    def operation_now(self, option: OptionDetails) -> FundingOperation:
+        return self.get(FundingOperation, option.operation.id)
+
+    def balance_now(self, account: Account | None = None) -> VaultBalance:
+        return self.get(VaultBalance, balance_id(self.vault_of(account).id, "USDC"))
+
+    def vault_of(self, account: Account | None = None) -> Any:
+        details = self.service.accounts.get(self.server, (account or self.payer).id)
+        return next(vault for vault in details.vaults if vault.chain_id == BASE)
+
+    def vault_address(self, account: Account | None = None) -> str:
+        return str(
+            self.chain.derive(
+                AddressSpec(self.environment_id, "vault", (account or self.payer).id)
+            )
+        )
+
+    def held(self, account: Account | None = None) -> tuple[int, int, int]:
+        """Total, reserved and available of an account's USDC on Base."""
+        for holding in self.service.vaults.balances(self.server, (account or self.payer).id):
+            if holding.asset.chain_id == BASE and holding.asset.symbol == "USDC":
+                return holding.total_atomic, holding.reserved_atomic, holding.available_atomic
+        raise AssertionError("no such holding")
+
+    def events(self, subject: str | None = None) -> list[Event]:
+        """The outbox in the order of its ids, or what of it concerns a Payment."""
+
+        def look(snapshot: Any) -> list[Event]:
+            found: list[Event] = []
+            after = None
+            while True:
+                page = snapshot.find(Event, "by_created", after=after, limit=100)
+                found += page.records
+                after = page.next
+                if after is None:
+                    return found
+
+        events = self.storage.read(self.environment_id, look)
+        return [e for e in events if subject in (None, e.payload.get("paymentId"))]
+
+    def event_names(self, subject: str | None = None) -> Counter[str]:
+        return Counter(event.name for event in self.events(subject))
+
+    # The chain.
+
+    @cached_property
+    def chain(self) -> SimulatedChain:
+        chain = self.simulated[BASE]
+        assert isinstance(chain, SimulatedChain)
+        return chain
+
+    @property
+    def usdc(self) -> str:
+        return "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+
+    def on_chain(self, address: str) -> int:
+        """What an address holds at the newest block."""
+        self.chain.mine(3)
+        return self.chain.balances(self.usdc, [address]).amounts[address]
+
+    def drain(self, account: Account | None = None) -> None:
+        """Empty a vault behind the service's back."""
+        source = self.vault_address(account)
+        amount = self.on_chain(source)
+        slot = self._strangers_slot
+        self._strangers_slot += 1
+        intent = TransferIntent(
+            f"drain-{slot}", "env_stranger", self.usdc, source, EMPTY_HOLDER, amount
+        )
+        self.chain.broadcast(self.chain.prepare(intent, slot))
+
+    _strangers_slot = 0
+
+    def transfers(self) -> Counter[tuple[str, str, int]]:
+        """Every transfer on the chain but the faucet's and strangers', as (from, to, amount)."""
+        from payments_core.chains.books import SimulatedTransaction
+
+        rows = all_of(self.storage, SIMULATED, SimulatedTransaction)
+        return Counter(
+            (log.sender, log.recipient, int(log.amount)) for row in rows for log in row.logs
+        )
+
+    # Writing what has no operation yet.
+
+    def pause_policy(self, status: str = "paused") -> None:
+        policy = self.get(Policy, self.vault_of().policy_id)
+        paused = attrs.evolve(policy, status=status, policy_version=policy.policy_version + 1)
+        write(self.storage, self.environment_id, lambda tx: tx.replace(paused))
+
+
+def authority_of(environment: Environment, key: Key, **more: Any) -> Authority:
+    """What a server key may do, with no scopes asked for unless `more` has a requirement."""
+    more.setdefault("requirement", Requirement("server"))
+    return Authority(
+        environment=environment, key=key, api_version=environment.api_version, **more
+    )
+
+
+def atomic(amount: str) -> int:
+    """USDC's smallest units of a decimal text."""
+    whole, _, fraction = amount.partition(".")
+    return int(whole + fraction.ljust(6, "0"))
+
+
+def write(storage: Storage, partition: str, work: Callable[[Any], None]) -> None:
+    """A transaction of the test's own, repeated until it is done for certain."""
+    from payments_core.storage.port import CommitUnknown, VersionConflict
+
+    while True:
+        try:
+            storage.transact(partition, work)
+            return
+        except CommitUnknown:
+            continue
+        except VersionConflict:
+            return  # the replace that was in doubt took place
+
+
+def all_of(storage: Storage, partition: str, kind: type[R]) -> list[R]:
+    """Every record of a kind, found without an index, by the adapters' own means."""
+    from payments_core.storage.records import Index
+
+    everything = Index("everything_for_tests")
+    collection = attrs.evolve(kind.collection, indexes=(*kind.collection.indexes, everything))
+    kind.collection, before = collection, kind.collection
+
+    def look(snapshot: Any) -> list[R]:
+        found: list[R] = []
+        after = None
+        while True:
+            page = snapshot.find(kind, "everything_for_tests", after=after, limit=100)
+            found += page.records
+            after = page.next
+            if after is None:
+                return found
+
+    try:
+        return storage.read(partition, look)
+    finally:
+        kind.collection = before
+
+
+def once(id: str, fingerprint: str = "f") -> Idempotent:
+    """A request's idempotency, answering with the ids of what was made."""
+    return Idempotent(id=id, fingerprint=fingerprint, render=_render)
+
+
+def _render(result: Any) -> Answer:
+    return Answer(200, repr(result).encode()[:200], "2026-09-09")
+
+
+def answer_of(call: Callable[[], Any]) -> Answer | None:
+    """The stored answer that a call replays, or None where it did something itself."""
+    try:
+        call()
+    except AlreadyAnswered as earlier:
+        return earlier.answer
+    return None
+
+
+__all__ = ["StorageUnavailable", "World"]

@@ -1,0 +1,404 @@
+"""Events on their way: fan-out, attempts, what crashes repeat, what an endpoint gives up."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from payments_core.clock import FixedClock, iso
+from payments_core.credentials.keyring import KeyRing
+from payments_core.events import Event
+from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.webhooks import verify
+from payments_core.webhooks.delivery import open_secret
+from payments_core.webhooks.destinations import RefusedPrefix
+from payments_core.webhooks.lifecycle import Changes
+from payments_core.webhooks.record import Delivery
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core.webhooks.transports.port import Outcome
+from tests.webhooks.webhook_bench import HOOK, OK, PUBLIC, Bench, Wire
+
+
+class Ahead(FixedClock):
+    """A sandbox clock that was advanced by a day."""
+
+    def now(self) -> int:
+        return super().now() + 86_400_000
+
+
+def test_an_event_reaches_every_active_endpoint_that_subscribed() -> None:
+    bench = Bench()
+    everything = bench.endpoint("https://a.example/")
+    subscribed = bench.endpoint("https://b.example/", "account.created")
+    other = bench.endpoint("https://c.example/", "account.updated")
+    disabled = bench.endpoint("https://d.example/")
+    bench.endpoints.update(bench.authority, disabled.id, Changes(status="disabled"))
+    bench.happen()
+    bench.run()
+    assert [d.status for d in bench.deliveries(everything)] == ["delivered"]
+    assert [d.status for d in bench.deliveries(subscribed)] == ["delivered"]
+    assert bench.deliveries(other) == bench.deliveries(disabled) == ()
+
+
+def test_another_environment_hears_nothing() -> None:
+    bench = Bench()
+    elsewhere = bench.environment("env_b")
+    bench.endpoints.create(elsewhere, url=HOOK)
+    bench.happen()
+    bench.run()
+    assert bench.wire.sent == []
+
+
+def test_the_request_is_the_one_of_the_interface() -> None:
+    bench = Bench(clock=Ahead())
+    endpoint, secret = bench.endpoints.create(bench.authority, url="https://P.example:443/a?b=c")
+    id = bench.happen(external_user_id="Zoë/1 &\r\n")
+    bench.run()
+    ((request, addresses),) = bench.wire.sent
+    (delivery,) = bench.deliveries(endpoint)
+    assert addresses == (PUBLIC,)
+    assert (request.target.host, request.target.port) == ("p.example", 443)
+    assert request.target.path == "/a?b=c"
+    body = json.loads(request.body)
+    assert list(body) == ["id", "name", "apiVersion", "createdAt", "payload"]
+    assert (body["id"], body["name"], body["apiVersion"]) == (id, "account.created", "2026-09-09")
+    assert body["createdAt"] == iso(bench.clock.now())
+    assert set(body["payload"]) == {"accountId", "externalUserId", "status"}
+    real_s = bench.clock.real() // 1000
+    headers = dict(request.headers)
+    assert headers.pop("x-service-signature").startswith(f"t={real_s},v1=")
+    assert headers == {
+        "Content-Type": "application/json",
+        "User-Agent": "payments-core-webhooks/1",
+        "x-service-event": "account.created",
+        "x-service-event-id": id,
+        "x-service-delivery": delivery.id,
+        "x-service-account-id": "acct_1",
+        "x-service-external-user-id": "Zo%C3%AB%2F1%20%26%0D%0A",
+        "x-service-timestamp": str(real_s),
+    }
+    assert verify(request.body, request.headers, secret, now=real_s).id == id
+
+
+def test_an_event_without_an_account_names_none() -> None:
+    bench = Bench()
+    bench.endpoint()
+    bench.happen(account_id=None, external_user_id=None)
+    bench.run()
+    ((request, _),) = bench.wire.sent
+    assert not {"x-service-account-id", "x-service-external-user-id"} & set(request.headers)
+
+
+def test_a_delivery_keeps_what_was_sent_and_what_came_back() -> None:
+    bench = Bench(wire=Wire([Outcome(202, b"caf\xc3\xa9 \x00 \xff" + b"x" * 9000)]))
+    endpoint = bench.endpoint()
+    id = bench.happen()
+    bench.run()
+    (delivery,) = bench.deliveries(endpoint)
+    assert delivery.request_body == bench.wire.sent[0][0].body.decode()
+    assert delivery.response_body == "café \ufffd \ufffd" + "x" * (4096 - 9)
+    assert (delivery.response_status, delivery.event_id) == (202, id)
+    assert delivery.delivered_at == bench.clock.now()
+
+
+def test_a_retry_keeps_delivery_event_and_body_and_signs_anew() -> None:
+    bench = Bench(wire=Wire([Outcome(500), OK]))
+    endpoint, secret = bench.endpoints.create(bench.authority, url=HOOK)
+    bench.happen()
+    bench.run()
+    assert bench.deliveries(endpoint)[0].status == "failed"
+    bench.run_for(29)
+    assert len(bench.wire.sent) == 1
+    bench.run_for(1)
+    (first, _), (second, _) = bench.wire.sent
+    assert first.body == second.body
+    changed = {name for name in first.headers if first.headers[name] != second.headers[name]}
+    assert changed == {"x-service-timestamp", "x-service-signature"}
+    verify(second.body, second.headers, secret, now=bench.clock.now() / 1000)
+    assert bench.deliveries(endpoint)[0].status == "delivered"
+    assert bench.jobs_of(endpoint) == ()
+
+
+def test_attempts_end_with_the_budget_on_the_schedule_of_the_interface() -> None:
+    bench = Bench(wire=Wire([Outcome(failure="no timely answer")]))
+    endpoint = bench.endpoint()
+    bench.happen()
+    start, at = bench.clock.now(), []
+    bench.run()
+    while bench.deliveries(endpoint)[0].status == "failed":
+        delivery = bench.deliveries(endpoint)[0]
+        assert delivery.next_attempt_at is not None
+        at.append((delivery.next_attempt_at - bench.clock.now()) // 1000)
+        bench.run_for(at[-1])
+    assert at == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
+    (delivery,) = bench.deliveries(endpoint)
+    assert (delivery.status, delivery.attempts, delivery.response_status) == ("abandoned", 10, None)
+    assert bench.clock.now() - start == sum(at) * 1000
+    assert bench.run_for(86_400) == 0
+
+
+def test_only_the_failing_endpoint_is_tried_again() -> None:
+    class Uneven(Wire):
+        def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
+            super().send(request, addresses, deadline)
+            return OK if request.target.host == "good.example" else Outcome(503)
+
+    bench = Bench(wire=Uneven())
+    good, bad = bench.endpoint("https://good.example/"), bench.endpoint("https://bad.example/")
+    bench.happen()
+    bench.run_for(300)
+    assert bench.deliveries(good)[0].attempts == 1
+    assert bench.deliveries(bad)[0].attempts == 4
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 400, 401, 404, 410])
+def test_other_statuses_are_abandoned_at_once(status: int) -> None:
+    bench = Bench(wire=Wire([Outcome(status)]))
+    endpoint = bench.endpoint()
+    bench.happen()
+    bench.run_for(7200)
+    assert [(d.status, d.attempts) for d in bench.deliveries(endpoint)] == [("abandoned", 1)]
+
+
+# Destinations, before every attempt.
+
+
+def test_a_name_that_leads_inside_later_is_abandoned_and_gets_nothing() -> None:
+    bench = Bench()
+    endpoint = bench.endpoint()
+    bench.names.table["partner.example"] = (PUBLIC, "10.0.0.7")
+    bench.happen()
+    bench.run()
+    assert bench.deliveries(endpoint)[0].status == "abandoned"
+    assert bench.wire.sent == []
+
+
+def test_a_name_that_does_not_resolve_is_a_network_failure() -> None:
+    bench = Bench()
+    endpoint = bench.endpoint()
+    bench.names.table["partner.example"] = None
+    bench.happen()
+    bench.run()
+    assert bench.deliveries(endpoint)[0].status == "failed"
+    del bench.names.table["partner.example"]
+    bench.run_for(30)
+    assert bench.deliveries(endpoint)[0].status == "delivered"
+
+
+def test_an_operators_own_prefixes_are_refused_too() -> None:
+    bench = Bench()
+    endpoint = bench.endpoint()
+    rule = RefusedPrefix.of("93.184.0.0/16", "ours")
+    bench.delivery._settings = WebhookSettings(refused_prefixes=(rule,))
+    bench.happen()
+    bench.run()
+    assert bench.deliveries(endpoint)[0].status == "abandoned"
+
+
+def test_the_url_rules_hold_before_every_attempt() -> None:
+    bench = Bench(settings=WebhookSettings(local_allowed=True))
+    endpoint = bench.endpoint("http://partner.example/")
+    bench.delivery._settings = WebhookSettings()
+    bench.happen()
+    bench.run()
+    assert bench.deliveries(endpoint)[0].status == "abandoned"
+    assert bench.wire.sent == []
+
+
+# What an endpoint gives up.
+
+
+@pytest.mark.parametrize("status", ["disabled", "archived"])
+def test_closing_an_endpoint_abandons_what_is_on_its_way(status) -> None:  # type: ignore[no-untyped-def]
+    bench = Bench(wire=Wire([Outcome(500)]))
+    endpoint = bench.endpoint()
+    bench.happen()
+    bench.run()
+    bench.happen()
+    bench.endpoints.update(bench.authority, endpoint.id, Changes(status=status))
+    assert {d.status for d in bench.deliveries(endpoint)} == {"abandoned"}
+    bench.run()
+    assert {d.status for d in bench.stored(endpoint)} == {"abandoned"}
+    assert len(bench.wire.sent) == 1
+    assert bench.jobs_of(endpoint) == ()
+    assert bench.run_for(86_400) == 0
+
+
+def test_what_was_abandoned_stays_so_when_the_endpoint_comes_back() -> None:
+    bench = Bench(wire=Wire([Outcome(500)]))
+    endpoint = bench.endpoint()
+    early = bench.happen()
+    bench.run()
+    for status in ("disabled", "active"):
+        bench.endpoints.update(bench.authority, endpoint.id, Changes(status=status))  # type: ignore[arg-type]
+    late = bench.happen()
+    bench.wire.answers[:] = [OK]
+    bench.run_for(86_400)
+    found = {delivery.event_id: delivery.status for delivery in bench.deliveries(endpoint)}
+    assert found == {early: "abandoned", late: "delivered"}
+
+
+def test_narrowing_abandons_only_what_is_no_longer_wanted() -> None:
+    bench = Bench(wire=Wire([Outcome(500)]))
+    endpoint = bench.endpoint()
+    bench.happen("account.created")
+    bench.happen("account.updated")
+    bench.run()
+    bench.endpoints.update(
+        bench.authority, endpoint.id, Changes(subscribed_events=("account.updated",))
+    )
+    bench.run()
+    by_name = {d.event_name: d.status for d in bench.stored(endpoint)}
+    assert by_name == {"account.created": "abandoned", "account.updated": "failed"}
+
+
+def test_abandoning_covers_more_than_a_page() -> None:
+    bench = Bench(wire=Wire([Outcome(500)]))
+    endpoint = bench.endpoint()
+    for _ in range(120):
+        bench.happen()
+    bench.run()
+    bench.endpoints.update(bench.authority, endpoint.id, Changes(status="disabled"))
+    bench.run()
+    page = bench.storage.read(
+        bench.authority.partition,
+        lambda tx: tx.find(Delivery, "by_status", (endpoint.id, "abandoned"), limit=500),
+    )
+    assert len(page.records) == 120
+
+
+def test_more_endpoints_than_a_page_are_all_served() -> None:
+    bench = Bench()
+    endpoints = [bench.endpoint(f"https://h{n}.example/") for n in range(101)]
+    bench.happen()
+    bench.run()
+    assert all(len(bench.deliveries(endpoint)) == 1 for endpoint in endpoints)
+    assert len(bench.wire.sent) == 101
+
+
+def test_a_2xx_that_comes_after_the_endpoint_was_disabled_counts() -> None:
+    class Slow(Wire):
+        def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
+            bench.endpoints.update(bench.authority, endpoint.id, Changes(status="disabled"))
+            bench.run()  # the job that abandons runs while the attempt is under way
+            return super().send(request, addresses, deadline)
+
+    bench = Bench(wire=Slow())
+    endpoint = bench.endpoint()
+    bench.happen()
+    bench.run()
+    assert bench.deliveries(endpoint)[0].status == "delivered"
+
+
+def test_a_failure_that_comes_after_the_endpoint_was_disabled_is_the_last() -> None:
+    class Slow(Wire):
+        def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
+            bench.endpoints.update(bench.authority, endpoint.id, Changes(status="disabled"))
+            return Outcome(500)
+
+    bench = Bench(wire=Slow())
+    endpoint = bench.endpoint()
+    bench.happen()
+    bench.run()
+    assert bench.stored(endpoint)[0].status == "abandoned"
+    assert bench.run_for(86_400) == 0
+
+
+# Crashes and strangers.
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def test_a_crash_after_sending_sends_the_same_again() -> None:
+    class Dying(Wire):
+        def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
+            super().send(request, addresses, deadline)
+            if len(self.sent) == 1:
+                raise Crash
+            return OK
+
+    bench = Bench(wire=Dying())
+    endpoint = bench.endpoint()
+    bench.happen()
+    with pytest.raises(Crash):
+        bench.run()
+    bench.run_for(60)
+    (first, _), (second, _) = bench.wire.sent
+    assert first.body == second.body
+    assert first.headers["x-service-delivery"] == second.headers["x-service-delivery"]
+    (delivery,) = bench.deliveries(endpoint)
+    assert (delivery.status, delivery.attempts) == ("delivered", 1)
+
+
+def test_a_worker_that_comes_back_late_changes_nothing() -> None:
+    class Late(Wire):
+        def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
+            super().send(request, addresses, deadline)
+            if len(self.sent) == 1:
+                bench.clock.advance(120)
+                bench.run()  # another worker takes over and delivers
+                return Outcome(400)
+            return OK
+
+    bench = Bench(wire=Late())
+    endpoint = bench.endpoint()
+    bench.happen()
+    bench.run()
+    assert [(d.status, d.attempts) for d in bench.deliveries(endpoint)] == [("delivered", 1)]
+
+
+def test_a_job_without_its_event_or_delivery_ends() -> None:
+    bench = Bench()
+    endpoint = bench.endpoint()
+    id = bench.happen()
+    event = bench.storage.read(bench.authority.partition, lambda tx: tx.get(Event, id))
+    assert event is not None
+    bench.storage.transact(bench.authority.partition, lambda tx: tx.delete(event))
+    bench.run()
+    assert bench.deliveries(endpoint) == ()
+    bench.happen()
+    bench.worker.run_due(limit=1)
+    (delivery,) = bench.stored(endpoint)
+    bench.storage.transact(bench.authority.partition, lambda tx: tx.delete(delivery))
+    bench.run()
+    assert bench.jobs_of(endpoint) == ()
+    assert bench.wire.sent == []
+
+
+def test_no_secret_is_logged_or_shown(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    bench = Bench(wire=Wire([Outcome(failure="no timely answer")]))
+    endpoint, secret = bench.endpoints.create(bench.authority, url=HOOK)
+    bench.happen()
+    bench.run()
+    other_ring = KeyRing.parse(KeyRing.generate())
+    bench.delivery._key_ring = other_ring  # the secret no longer opens: the job fails
+    bench.run_for(3600)
+    assert "SealBroken" in caplog.text
+    shown = caplog.text + repr(endpoint) + repr(bench.stored(endpoint))
+    assert secret not in shown
+    assert open_secret(bench.key_ring, endpoint) == secret
+    assert endpoint.sealed_secret not in shown
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_weak_storage_loses_and_doubles_nothing(seed: int) -> None:
+    bench = Bench(MemoryStorage(Weakness(seed=seed)), wire=Wire([Outcome(500)] * 7 + [OK]))
+    endpoints = [bench.endpoint(f"https://h{n}.example/") for n in range(3)]
+    ids = {bench.happen() for _ in range(15)}
+    for _ in range(40):
+        bench.run_for(300)
+    for endpoint in endpoints:
+        deliveries = bench.stored(endpoint)
+        assert {d.event_id for d in deliveries} == ids
+        assert len(deliveries) == len(ids)
+        assert {d.status for d in deliveries} == {"delivered"}
+    bodies: dict[str, set[bytes]] = {}
+    for request, _ in bench.wire.sent:
+        bodies.setdefault(request.headers["x-service-delivery"], set()).add(request.body)
+    assert len(bodies) == 45
+    assert all(len(variants) == 1 for variants in bodies.values())
