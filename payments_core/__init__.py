@@ -1,0 +1,35 @@
+"""Stablecoin Payments and accounts as an embeddable library.
+
+`PaymentsService` puts the ports together; `open_storage` opens a storage by its URL. What else
+is public stands in the module of its name, such as `payments_core.webhooks.verify`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService as PaymentsService
+    from payments_core.service import Settings as Settings
+    from payments_core.storage.opening import open_storage as open_storage
+
+__version__ = "0.1.0"
+
+# Looked up when first used: a receiver that only verifies webhooks need not load the service.
+_PUBLIC = {
+    "PaymentsService": "payments_core.service",
+    "Settings": "payments_core.service",
+    "open_storage": "payments_core.storage.opening",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

@@ -56,6 +56,8 @@ def _solana(text: str) -> str:
     zeros = len(text) - len(text.lstrip("1"))
     if zeros + (number.bit_length() + 7) // 8 != 32:
         raise AddressError("must be base58 of 32 bytes")
+    if number == 0:
+        raise AddressError("must not be the zero address")
     return text
 
 

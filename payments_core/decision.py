@@ -30,7 +30,7 @@ from payments_core.storage.port import (
     UniqueConflict,
     VersionConflict,
 )
-from payments_core.storage.records import Record
+from payments_core.storage.records import R, Record
 
 T = TypeVar("T")
 
@@ -117,6 +117,19 @@ class Decision(Generic[T]):
         )
 
 
+def held(tx: Transaction, kind: type[R], id: str) -> R | None:
+    """The record as it is until the commit, or None: for what is relied on and left unchanged.
+
+    A plain `get` may be stale, and what it says must refuse nobody.
+    """
+    record = tx.get(kind, id)
+    if record is None:  # there is no holding of what is absent, or seems to be
+        record = tx.get(kind, id, for_update=True)
+    if record is not None:
+        tx.hold(record)
+    return record
+
+
 class LeaseLost(Exception):
     """Another worker has claimed the job since, or finished it. Its outcome stands; drop ours."""
 
@@ -194,8 +207,21 @@ class Ledger:
         where the request has been answered before. Raises what `decide` raises, and Unavailable.
         `draw` is for those who need an id before the transaction.
         """
-        draw = draw or self.draw()
+        try:
+            return self._commit(permit, decide, idempotent, claimed, draw or self.draw())
+        except StorageUnavailable as error:
+            raise Unavailable() from error
+
+    def _commit(
+        self,
+        permit: Permit,
+        decide: Decide[T],
+        idempotent: Idempotent | None,
+        claimed: Claimed | None,
+        draw: Draw,
+    ) -> T:
         outcome: _Outcome[T] = _Outcome()
+        doubtful: list[_Outcome[T]] = []  # of the attempts whose COMMIT was not answered
 
         def work(tx: Transaction) -> None:
             draw.rewind()
@@ -206,22 +232,20 @@ class Ledger:
             outcome.decision, outcome.witness, outcome.drawn = decision, None, False
             self._write(tx, permit, decision, draw, job, idempotent, outcome)
 
-        doubtful = False
         for _ in range(ATTEMPTS):
+            outcome = _Outcome()
             try:
                 self._storage.transact(permit.partition, work)
                 return self._settled(outcome)
             except CommitUnknown:
-                doubtful = True
-                if self._happened(permit, outcome, claimed):
-                    return self._settled(outcome)
+                doubtful.append(outcome)
+                if done := self._happened(permit, doubtful, claimed):
+                    return self._settled(done)
             except VersionConflict:
                 continue
-            except StorageUnavailable as error:
-                raise Unavailable() from error
             except (UniqueConflict, PaymentsError, LeaseLost) as error:
-                if doubtful and self._happened(permit, outcome, claimed):
-                    return self._settled(outcome)
+                if done := self._happened(permit, doubtful, claimed):
+                    return self._settled(done)
                 self._replay(permit, idempotent)
                 refusal = _refusal(outcome, error)
                 if refusal is not None:
@@ -268,13 +292,20 @@ class Ledger:
         elif lasting := (*decision.inserts, *events):  # jobs come and go
             outcome.witness, outcome.drawn = lasting[0], draw.drew(lasting[0].id)
 
-    def _happened(self, permit: Permit, outcome: _Outcome[T], claimed: Claimed | None) -> bool:
-        """Whether the transaction whose COMMIT went unanswered took place.
+    def _happened(
+        self, permit: Permit, doubtful: list[_Outcome[T]], claimed: Claimed | None
+    ) -> _Outcome[T] | None:
+        """The one, of the transactions whose COMMIT went unanswered, that took place.
 
         A claimed job tells: only its holder moves it on. Otherwise a row tells that only this
         transaction can have inserted: one with an id drawn for it, or with its exact content.
         A decision that inserts nothing must bear being made twice.
         """
+        return next(
+            (one for one in reversed(doubtful) if self._took_place(permit, one, claimed)), None
+        )
+
+    def _took_place(self, permit: Permit, outcome: _Outcome[T], claimed: Claimed | None) -> bool:
         if claimed is not None:
             job = self._storage.read(
                 permit.partition, lambda snapshot: snapshot.get(Job, claimed.job.id)
@@ -328,7 +359,7 @@ def _finish(tx: Transaction, job: Job, again_at: Instant | None) -> None:
         tx.replace(attrs.evolve(job, lease_until=FOREVER))
     else:
         # The work got somewhere, so the count towards parking starts again.
-        tx.replace(attrs.evolve(job, due_at=again_at, lease_until=0, claims=0))
+        tx.replace(attrs.evolve(job, due_at=again_at, lease_until=0, claims=0, failures=0))
 
 
 def _forget_expired(tx: Transaction, idempotent: Idempotent | None, now: Instant) -> None:

@@ -21,6 +21,8 @@ from payments_core.errors import NotFound
 from payments_core.funding import sending
 from payments_core.funding.operations import SEND, Funding
 from payments_core.funding.sending import FundingJobs
+from payments_core.idempotency.purging import PURGE, Purge
+from payments_core.idempotency.record import RETENTION_MS
 from payments_core.identifiers import Identifiers
 from payments_core.jobs.worker import Handler, Queue, Worker
 from payments_core.options.operations import Options
@@ -52,9 +54,14 @@ QUEUES = (
 
 @attrs.frozen
 class Settings:
-    """What a deployment decides. `public_url` is where payers reach the checkout pages."""
+    """What a deployment decides.
+
+    `public_url` is where payers reach the checkout pages. `idempotency_retention_ms` is how long
+    a request with an Idempotency-Key is answered from the store.
+    """
 
     public_url: str = "http://127.0.0.1:8080"
+    idempotency_retention_ms: int = RETENTION_MS
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
 
 
@@ -171,6 +178,7 @@ class PaymentsService:
             sending.WATCH: funding.watch,
             release.RELEASE: releases.send,
             release.WATCH_RELEASE: releases.watch,
+            PURGE: Purge(self.storage, self.ledger, self.clock).run,
             payments.EXPIRE: self.payments.run_expiry,
             **delivery.handlers(),
         }

@@ -109,6 +109,12 @@ class Pipeline:
         key = read_key(route, environ)
         query = read_query(route, environ.get("QUERY_STRING", ""))
         document, body = read_body(route, environ)
+        retention_ms = self._service.settings.idempotency_retention_ms
+        once = (
+            idempotent(route, authority, key, path, document, retention_ms)
+            if authority and key
+            else None
+        )
         call: Call[Any, Any] = Call(
             service=self._service,
             mode=self._mode,
@@ -117,13 +123,13 @@ class Pipeline:
             path=path,
             body=body,
             query=query,
+            idempotent=once,
         )
-        if authority is None or key is None:
+        if authority is None or once is None:
             return self._resource(call)
-        once = idempotent(route, authority, key, path, document)
         with self._flights.alone(once.id):
             self._service.ledger.replay(authority, once)
-            return self._resource(attrs.evolve(call, idempotent=once))
+            return self._resource(call)
 
     def _resource(self, call: Call[Any, Any]) -> Answer:
         call.route.require_ids(call.path)

@@ -11,7 +11,7 @@ import msgspec
 
 from payments_core.credentials.authorization import Authority
 from payments_core.errors import IdempotencyKeyRequired, ValidationFailed
-from payments_core.idempotency.record import Idempotent
+from payments_core.idempotency.record import RETENTION_MS, Idempotent
 from payments_core_http.json_text import canonical
 from payments_core_http.routing import Route
 
@@ -40,6 +40,7 @@ def idempotent(
     key: str,
     path_ids: Mapping[str, str],
     document: Any,
+    retention_ms: int = RETENTION_MS,
 ) -> Idempotent:
     """What makes this request answerable once; `Call.once` adds how its answer is rendered.
 
@@ -51,6 +52,7 @@ def idempotent(
         id=hashlib.sha256(b"1" + msgspec.json.encode(scope)).hexdigest(),
         fingerprint=_fingerprint(route, path_ids, document),
         render=_not_yet,
+        retention_ms=retention_ms,
     )
 
 

@@ -14,6 +14,7 @@ from payments_core.errors import InvalidJson
 
 MAX_DEPTH = 32
 _MAX_DIGITS = 1_000
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def parse(raw: bytes) -> Any:
@@ -64,10 +65,6 @@ def canonical(document: Any) -> str:
 
 def _utf16(name: str) -> bytes:
     return name.encode("utf-16-be")
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

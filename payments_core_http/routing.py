@@ -42,7 +42,7 @@ PATH_IDS: Mapping[str, PathId] = {
     "deliveryId": PathId("delivery", "delivery"),
     "environmentId": PathId("env", "environment"),
     "eventId": PathId("evt", "event"),
-    "optionId": PathId("pay_option", "option"),
+    "optionId": PathId("pay_option", "payment option"),
     "paymentId": PathId("payment", "payment"),
     "webhookId": PathId("webhook", "webhook endpoint"),
 }

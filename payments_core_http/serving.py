@@ -6,6 +6,7 @@ by itself, and ends gracefully: no new connections, and what was begun is finish
 
 from __future__ import annotations
 
+import logging
 import socket
 import sys
 import threading
@@ -100,6 +101,8 @@ class Server:
     def run(self, drain_s: float = 10.0) -> None:
         """Serve until `stop`, then finish what was begun, within `drain_s` seconds."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        # A line for every request that waits for a thread would fill the log under any load.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         while not self._stopping:
             self._turn(_LOOP_S)
         self._drain(time.monotonic() + drain_s)

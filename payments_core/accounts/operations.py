@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
+from msgspec import UNSET, UnsetType
 
 from payments_core.accounts.record import (
     Account,
@@ -36,8 +37,6 @@ from payments_core.vaults.record import Policy, Vault
 
 USERNAME = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
 MAX_WALLETS = 50
-UNSET: Any = object()
-
 
 @attrs.frozen(kw_only=True)
 class NewWallet:
@@ -183,9 +182,9 @@ class Accounts:
         authority: Authority,
         account_id: str,
         *,
-        email: str | None = UNSET,
-        metadata: Mapping[str, Any] | None = UNSET,
-        status: AccountStatus = UNSET,
+        email: str | UnsetType | None = UNSET,
+        metadata: Mapping[str, Any] | UnsetType | None = UNSET,
+        status: AccountStatus | UnsetType = UNSET,
         idempotent: Idempotent | None = None,
     ) -> AccountDetails:
         """Change what is given. A closed account stays closed. Raises NotFound, InvalidState."""

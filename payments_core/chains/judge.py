@@ -58,28 +58,26 @@ def judge(
     """
     if chain_id != expectation.chain_id:
         return (Verdict(None, "wrong_chain"),)
-    if view.block is not None and not view.succeeded:
-        final = view.block.number <= heads.final.number
-        return (Verdict(None, "transaction_failed" if final else "not_final"),)
+    if view.block is None:  # it has no logs yet, and may come to have any
+        return (Verdict(None, "not_final"),)
+    is_final = view.block.number <= heads.final.number
+    if not view.succeeded:  # a failed transaction has no logs to be judged
+        return (Verdict(None, "transaction_failed" if is_final else "not_final"),)
     fitting = tuple(log for log in view.logs if log.recipient == expectation.recipient)
     if not fitting:
         return (Verdict(None, "wrong_recipient"),)
-    return tuple(_judge_log(expectation, log, view, heads, consumed) for log in fitting)
+    return tuple(_judge_log(expectation, log, is_final, consumed) for log in fitting)
 
 
 def _judge_log(
-    expectation: Expectation,
-    log: TransferLog,
-    view: TransactionView,
-    heads: Heads,
-    consumed: Set[int],
+    expectation: Expectation, log: TransferLog, is_final: bool, consumed: Set[int]
 ) -> Verdict:
     if log.token_address != expectation.token_address:
         return Verdict(log, "wrong_token")
     if log.amount_atomic == 0:
         return Verdict(log, "wrong_amount")
+    if not is_final:
+        return Verdict(log, "not_final")
     if log.position in consumed:
         return Verdict(log, "already_used")
-    if view.block is None or view.block.number > heads.final.number:
-        return Verdict(log, "not_final")
     return Verdict(log, None)

@@ -80,14 +80,19 @@ class Outbox:
         self._ledger = ledger
         self._chains = chains
 
-    def signed(self, scope: Scope, outgoing_id: str) -> Signed | None:
-        """The signed transaction of an intent, the same at every call; None if withdrawn."""
+    def signed(self, scope: Scope, chain_id: int, outgoing_id: str) -> Signed | None:
+        """The signed transaction of an intent, the same at every call; None if withdrawn.
+
+        Raises ChainUnavailable.
+        """
         while True:
             try:
-                outgoing = self._ledger.commit(scope, lambda tx, draw: _reserve(tx, outgoing_id))
+                outgoing = self._ledger.commit(
+                    scope, lambda tx, draw: _reserve(tx, chain_id, outgoing_id)
+                )
                 break
             except _SlotBefore as before:
-                self.signed(scope, before.outgoing_id)
+                self.signed(scope, chain_id, before.outgoing_id)
         if outgoing.status == "withdrawn":
             return None
         if outgoing.raw is None:
@@ -123,10 +128,8 @@ class Outbox:
         return self._ledger.commit(scope, decide)
 
 
-def _reserve(tx: Transaction, outgoing_id: str) -> Decision[Outgoing]:
-    known = tx.get(Outgoing, outgoing_id)
-    assert known is not None, f"no outgoing {outgoing_id}"
-    sender_id = str(known.chain_id)
+def _reserve(tx: Transaction, chain_id: int, outgoing_id: str) -> Decision[Outgoing]:
+    sender_id = str(chain_id)
     sender = tx.get(Sender, sender_id, for_update=True)
     outgoing = _locked(tx, outgoing_id)
     if outgoing.status != "queued":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 import attrs
@@ -77,9 +78,7 @@ class SimulatedChain:
     # The port.
 
     def derive(self, spec: AddressSpec) -> str:
-        # All simulated EVM chains share addresses, as CREATE2 makes real ones do.
-        seed = f"{spec.environment_id}/{spec.kind}/{spec.owner_id}".encode()
-        return checksummed(hashlib.sha256(seed).digest()[:20])
+        return _address(spec)
 
     def heads(self) -> Heads:
         return self._heads(self._read(self._state))
@@ -267,7 +266,7 @@ class SimulatedChain:
 
     def _heads(self, state: SimulatedChainState) -> Heads:
         latest = self._height(state)
-        return Heads(self._block(latest), self._block(latest - CONFIRMATIONS))
+        return Heads(self._block(latest), self._block(max(0, latest - CONFIRMATIONS)))
 
     def _block(self, number: int) -> Block:
         return Block(
@@ -288,6 +287,13 @@ class SimulatedChain:
             return self._ledger.commit(_SCOPE, decide)
         except Unavailable as error:
             raise ChainUnavailable(str(error)) from error
+
+
+@lru_cache(maxsize=10_000)
+def _address(spec: AddressSpec) -> str:
+    """All simulated EVM chains share addresses, as CREATE2 makes real ones do."""
+    seed = f"{spec.environment_id}/{spec.kind}/{spec.owner_id}".encode()
+    return checksummed(hashlib.sha256(seed).digest()[:20])
 
 
 def _put(record: Record) -> Decision[None]:

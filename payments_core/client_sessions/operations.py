@@ -11,7 +11,7 @@ from payments_core.client_sessions.record import ClientSession, SessionExchange
 from payments_core.clock import SECOND, Clock
 from payments_core.credentials.authorization import Authority, session_stands
 from payments_core.credentials.tokens import ACCESS, CLIENT_SESSION, Claims, TokenInvalid, Tokens
-from payments_core.decision import Decision, Draw, Ledger, Scope
+from payments_core.decision import Decision, Draw, Ledger, Scope, held
 from payments_core.errors import (
     ClientTokenExpired,
     EntitlementRequired,
@@ -21,7 +21,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.idempotency.record import Idempotent
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
 
 EXCHANGE_WITHIN_MS = 300 * SECOND
@@ -76,6 +76,8 @@ class ClientSessions:
         """
         if authority.key is None:
             raise Unauthorized()  # a session's rights are those of the key that made it
+        if authority.key.kind != "standard":
+            raise InsufficientPermissions(("a standard key",))
         least, most = EXPIRY_RANGE_S
         if not least <= expires_in_s <= most:
             raise ValidationFailed.at("expiresInSeconds", f"must be {least} to {most}")
@@ -85,7 +87,8 @@ class ClientSessions:
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[CreatedSession]:
-            _require_grantable(wanted, authority.environment)
+            # What the authority was read from may have changed since; it is held as it is now.
+            _require_grantable(wanted, held(tx, Environment, authority.partition))
             session = ClientSession(
                 id=draw.id("client_session"),
                 account_id=account.id,
@@ -111,7 +114,11 @@ class ClientSessions:
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[ExchangedSession]:
-            environment, session = _standing(tx, claims, mode)
+            environment, session = _standing(
+                held(tx, Environment, claims.environment_id),
+                held(tx, ClientSession, claims.subject),
+                mode,
+            )
             if tx.get(SessionExchange, session.id, for_update=True) is not None:
                 raise Unauthorized()
             if now >= session.exchange_expires_at:
@@ -120,7 +127,6 @@ class ClientSessions:
             exchange = SessionExchange(id=session.id, nonce=draw.id("exchange"), exchanged_at=now)
             return Decision(
                 ExchangedSession(session, access, effective_permissions(environment, session)),
-                holds=(environment, session),
                 inserts=(exchange,),
                 refusals={"id": Unauthorized()},
             )
@@ -131,7 +137,12 @@ class ClientSessions:
         """Whose access token this is. Raises Unauthorized before ClientTokenExpired."""
         claims = self._read(ACCESS, access_token)
         environment, session = self._storage.read(
-            claims.environment_id, lambda snapshot: _standing(snapshot, claims, mode)
+            claims.environment_id,
+            lambda snapshot: _standing(
+                snapshot.get(Environment, claims.environment_id),
+                snapshot.get(ClientSession, claims.subject),
+                mode,
+            ),
         )
         if self._clock.now() >= session.expires_at:
             raise ClientTokenExpired()
@@ -161,9 +172,9 @@ class ClientSessions:
             raise Unauthorized() from None
 
 
-def _standing(tx: Snapshot, claims: Claims, mode: str) -> tuple[Environment, ClientSession]:
-    environment = tx.get(Environment, claims.environment_id)
-    session = tx.get(ClientSession, claims.subject)
+def _standing(
+    environment: Environment | None, session: ClientSession | None, mode: str
+) -> tuple[Environment, ClientSession]:
     if environment is None or environment.mode != mode or session is None:
         raise Unauthorized()
     if not session_stands(session, environment):
@@ -180,7 +191,8 @@ def effective_permissions(environment: Environment, session: ClientSession) -> t
     )
 
 
-def _require_grantable(permissions: Sequence[str], environment: Environment) -> None:
+def _require_grantable(permissions: Sequence[str], environment: Environment | None) -> None:
+    assert environment is not None
     unknown = tuple(name for name in permissions if name not in PERMISSION_PRODUCTS)
     if unknown:
         raise InsufficientPermissions(unknown)

@@ -13,6 +13,7 @@ import attrs
 
 from payments_core.client_sessions.record import ClientSession
 from payments_core.clock import Instant
+from payments_core.decision import held
 from payments_core.errors import (
     EntitlementRequired,
     InsufficientPermissions,
@@ -149,10 +150,9 @@ class Authority:
             self._confirm_session(tx, environment, self.session)
 
     def _renewed_environment(self, tx: Transaction) -> Environment:
-        environment = tx.get(Environment, self.environment.id)
+        environment = held(tx, Environment, self.environment.id)
         if environment is None:
             raise Unauthorized()
-        tx.hold(environment)
         key = environment.key(self.key.id) if self.key else None
         if self.key is not None and (key is None or key.revoked_at is not None):
             raise Unauthorized()
@@ -165,10 +165,9 @@ class Authority:
         try:
             tx.hold(session)
         except VersionConflict:
-            current = tx.get(ClientSession, session.id)
+            current = held(tx, ClientSession, session.id)
             if current is None:
                 raise Unauthorized() from None
-            tx.hold(current)
             session = current
         if not session_stands(session, environment):
             raise Unauthorized()

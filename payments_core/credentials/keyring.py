@@ -60,12 +60,12 @@ class KeyRing:
     def parse(cls, text: str, entropy: Entropy = system_entropy) -> KeyRing:
         """Keys as `name:base64`, separated by white space or commas, the current one first."""
         keys = []
-        for item in text.replace(",", " ").split():
+        for place, item in enumerate(text.replace(",", " ").split(), start=1):
             name, _, encoded = item.partition(":")
             try:
                 secret = base64.b64decode(encoded, validate=True)
             except ValueError:
-                raise WeakKeyRing(f"the key {name!r:.20} is not base64") from None
+                raise WeakKeyRing(f"key {place} is not name:base64") from None
             keys.append(MasterKey(name, secret))
         if len({key.id for key in keys}) != len(keys):
             raise WeakKeyRing("two keys share a name")

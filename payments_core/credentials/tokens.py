@@ -71,7 +71,7 @@ class Tokens:
         try:
             packed = self._key_ring.open("token", context, _bytes(text))
             return _unpack(packed)
-        except (SealBroken, msgspec.MsgspecError):
+        except (SealBroken, msgspec.MsgspecError, UnicodeEncodeError):
             raise TokenInvalid from None
 
 

@@ -11,18 +11,19 @@ from typing import Any
 
 import attrs
 
+from payments_core.accounts.record import Account
 from payments_core.chains.outbox import Outgoing, send_job
 from payments_core.chains.port import BalancesAt
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Draw, Ledger
-from payments_core.errors import DependencyFailed, NotFound
+from payments_core.decision import Decision, Draw, Ledger, held
+from payments_core.errors import DependencyFailed, NotFound, PaymentsError
 from payments_core.funding import lifecycle
 from payments_core.funding.record import FundingOperation
 from payments_core.idempotency.record import Idempotent
 from payments_core.money import Money
 from payments_core.options import lifecycle as options
-from payments_core.options.operations import active_account
+from payments_core.options.operations import active_account, check_active
 from payments_core.options.record import Option
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import OptionDetails, locked_option, locked_payment
@@ -36,16 +37,11 @@ SEND = "funding.send"
 _ASKS = 8
 
 
-class _BalanceMoved(Exception):
-    """The vault's balance record changed after the chain was asked: ask it again."""
-
-
 @attrs.frozen
 class _Asked:
-    """The chain's figure, and the version of the balance record before it was asked for."""
+    """The vault, and the chain's figure for it."""
 
     vault: Vault
-    balance_version: int
     at: BalancesAt
 
 
@@ -75,7 +71,12 @@ class Funding:
         InsufficientBalance, DependencyFailed.
         """
         for _ in range(_ASKS):
-            asked = self._ask(authority, payment_id, option_id, action_id)
+            try:
+                asked = self._ask(authority, payment_id, option_id, action_id)
+            except PaymentsError:
+                if idempotent is not None:  # a retry finds its own action used: it is answered
+                    self._ledger.replay(authority, idempotent)
+                raise
             try:
                 return self._ledger.commit(
                     authority,
@@ -84,7 +85,7 @@ class Funding:
                     ),
                     idempotent=idempotent,
                 )
-            except (_BalanceMoved, BalanceOutdated):
+            except BalanceOutdated:
                 continue
         raise DependencyFailed("chain")
 
@@ -92,7 +93,7 @@ class Funding:
         """Check what can be checked cheaply, then ask the chain for the vault's balance."""
         now = self._clock.now()
 
-        def look(snapshot: Snapshot) -> tuple[Payment, Vault, int]:
+        def look(snapshot: Snapshot) -> tuple[Payment, Vault]:
             payment = snapshot.get(Payment, payment_id)
             option = snapshot.get(Option, option_id)
             if payment is None:
@@ -101,13 +102,16 @@ class Funding:
             assert option is not None
             payments.check_payable(payment, now=now)
             options.check_action(option, action_id, now=now)
+            check_active(snapshot.get(Account, authority.account_id))
             vault = snapshot.get(Vault, option.vault_id)
             assert vault is not None
-            balance = snapshot.get(VaultBalance, balance_id(vault.id, option.asset_symbol))
-            return payment, vault, balance.version if balance else 0
+            policy = snapshot.get(Policy, vault.policy_id)
+            assert policy is not None
+            check_policy(policy)
+            return payment, vault
 
-        payment, vault, version = self._storage.read(authority.partition, look)
-        return _Asked(vault, version, self._vaults.at_final(vault, payment.asset))
+        payment, vault = self._storage.read(authority.partition, look)
+        return _Asked(vault, self._vaults.at_final(vault, payment.asset))
 
     def _decide(
         self,
@@ -128,9 +132,9 @@ class Funding:
         _check_own(authority, payment, option)
         payments.check_payable(payment, now=now)
         options.check_action(option, action_id, now=now)
-        payer = active_account(tx, authority.account_id)
+        active_account(tx, authority.account_id)
         payment, paid_events = payments.begin_attempt(payment, now=now)
-        policy = tx.get(Policy, asked.vault.policy_id)
+        policy = held(tx, Policy, asked.vault.policy_id)
         assert policy is not None
         check_policy(policy)
         balance, stored = _reserved(tx, asked, payment, operation)
@@ -147,7 +151,6 @@ class Funding:
         )
         return Decision(
             OptionDetails(payment, consumed, authorized),
-            holds=(payer, policy),
             inserts=(outgoing,) if stored else (outgoing, balance),
             replaces=(payment, consumed, authorized, *((balance,) if stored else ())),
             events=(*funding_events, *paid_events),
@@ -168,12 +171,15 @@ def _check_own(authority: Authority, payment: Payment, option: Option | None) ->
 def _reserved(
     tx: Transaction, asked: _Asked, payment: Payment, operation: FundingOperation
 ) -> tuple[VaultBalance, bool]:
-    """The balance with the amount reserved, and whether the record existed."""
+    """The balance with the amount reserved, and whether the record existed.
+
+    The record may have changed since the chain was asked. Whatever ended a reservation noted the
+    height of a total that contains its transfer; only an answer that is older than that is wrong,
+    and it raises BalanceOutdated.
+    """
     asset = payment.asset
     id = balance_id(asked.vault.id, asset.symbol)
     stored = tx.get(VaultBalance, id, for_update=True)
-    if (stored.version if stored else 0) != asked.balance_version:
-        raise _BalanceMoved
     balance = stored or VaultBalance(id=id, asset_id=asset.id)
     current = observed(balance, asked.at.amounts[asked.vault.address], asked.at.height)
     return reserve(current, Money(operation.amount, asset.id)), stored is not None

@@ -16,6 +16,7 @@ from payments_core.chains.port import (
     BalancesAt,
     Chain,
     ChainUnavailable,
+    Heads,
     Signed,
     TransactionView,
     TransferLog,
@@ -36,7 +37,7 @@ from payments_core.payments.record import Payment
 from payments_core.payments.release import RELEASE, release_of
 from payments_core.receipts.record import Receipt
 from payments_core.storage.port import Claimed, Storage, Transaction
-from payments_core.vaults.lifecycle import spent
+from payments_core.vaults.lifecycle import BalanceOutdated, spent
 from payments_core.vaults.operations import Vaults
 from payments_core.vaults.record import Vault, VaultBalance, balance_id
 
@@ -70,19 +71,19 @@ class FundingJobs:
         scope = Scope.of(claimed)
         operation = self._operation(claimed)
         signed = None
-        if operation.status == "authorized":
-            assert operation.outgoing_id is not None
-            signed = self._outbox.signed(scope, operation.outgoing_id)
-        if signed is None:  # withdrawn, or sent before a crash
-            self._ledger.commit(scope, lambda tx, draw: Decision(None), claimed=claimed)
-            return
         try:
-            self._chains[operation.chain_id].broadcast(signed)
+            if operation.status == "authorized":
+                signed = self._signed(scope, operation)
+            if signed is not None:
+                self._chains[operation.chain_id].broadcast(signed)
         except ChainUnavailable:
             self._later(scope, claimed)
             return
+        if signed is None:  # withdrawn, or sent before a crash
+            self._ledger.commit(scope, lambda tx, draw: Decision(None), claimed=claimed)
+            return
         self._ledger.commit(
-            scope, lambda tx, draw: self._decide_sent(tx, operation.id, signed), claimed=claimed
+            scope, lambda tx, draw: self._decide_sent(tx, operation, signed), claimed=claimed
         )
 
     def watch(self, claimed: Claimed) -> None:
@@ -103,11 +104,14 @@ class FundingJobs:
             decide = self._decide_proven
         else:
             decide = self._decide_failed
-        self._ledger.commit(
-            scope,
-            lambda tx, draw: decide(tx, draw, scope, operation.id, sighting),
-            claimed=claimed,
-        )
+        try:
+            self._ledger.commit(
+                scope,
+                lambda tx, draw: decide(tx, draw, scope, operation, sighting),
+                claimed=claimed,
+            )
+        except BalanceOutdated:  # an authorization has asked a newer block meanwhile
+            self._later(scope, claimed)
 
     # Looking.
 
@@ -139,18 +143,23 @@ class FundingJobs:
         view = chain.transaction(operation.transaction_hash)
         if view is None:
             self._send_again(scope, operation)
-            return _Sighting(None, (), BalancesAt(0, {}), vault.address)
+            return _Sighting(None, (), heads, BalancesAt(0, {}), vault.address)
         expectation = Expectation(operation.chain_id, payment.asset.address, payment.escrow_address)
         verdicts = judge(expectation, chain.chain_id, view, heads, frozenset())
         at = self._vaults.at_final(vault, payment.asset)
-        return _Sighting(view, verdicts, at, vault.address)
+        if at.height < heads.final.number:  # another node, behind the one that knew the heads
+            raise ChainUnavailable("the balance is older than the transaction's finality")
+        return _Sighting(view, verdicts, heads, at, vault.address)
 
     def _send_again(self, scope: Scope, operation: FundingOperation) -> None:
         """The node forgot the transaction, or never had it: the same bytes again are harmless."""
-        assert operation.outgoing_id is not None
-        signed = self._outbox.signed(scope, operation.outgoing_id)
+        signed = self._signed(scope, operation)
         assert signed is not None
         self._chains[operation.chain_id].broadcast(signed)
+
+    def _signed(self, scope: Scope, operation: FundingOperation) -> Signed | None:
+        assert operation.outgoing_id is not None
+        return self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
 
     def _later(self, scope: Scope, claimed: Claimed) -> None:
         again_at = self._clock.now() + POLL_MS
@@ -160,19 +169,26 @@ class FundingJobs:
 
     # Deciding.
 
-    def _decide_sent(self, tx: Transaction, operation_id: str, signed: Signed) -> Decision[None]:
+    def _decide_sent(
+        self, tx: Transaction, known: FundingOperation, signed: Signed
+    ) -> Decision[None]:
         now = self._clock.now()
-        payment, _, operation = _locked(tx, operation_id)
+        payment, _, operation = _locked(tx, known)
         if operation.status != "authorized":
             return Decision(None)
         sent, events = lifecycle.step(
             operation, "broadcast", payment, now=now, transaction_hash=signed.hash
         )
-        watch = Follow("chain", WATCH, f"payment:{payment.id}", now + POLL_MS, operation_id)
+        watch = Follow("chain", WATCH, f"payment:{payment.id}", now + POLL_MS, operation.id)
         return Decision(None, replaces=(sent,), events=events, jobs=(watch,))
 
     def _decide_pending(
-        self, tx: Transaction, draw: Draw, scope: Scope, operation_id: str, sighting: _Sighting
+        self,
+        tx: Transaction,
+        draw: Draw,
+        scope: Scope,
+        known: FundingOperation,
+        sighting: _Sighting,
     ) -> Decision[None]:
         """Note the transfers seen so far; they count for nothing before they are final."""
         now = self._clock.now()
@@ -180,7 +196,7 @@ class FundingJobs:
         view = sighting.view
         if view is None or view.block is None:
             return again
-        _, _, operation = _locked(tx, operation_id)
+        _, _, operation = _locked(tx, known)
         if operation.receipt_ids:
             return again
         receipts = tuple(
@@ -192,11 +208,16 @@ class FundingJobs:
         return again.joined(Decision(None, inserts=receipts, replaces=(noted,)))
 
     def _decide_proven(
-        self, tx: Transaction, draw: Draw, scope: Scope, operation_id: str, sighting: _Sighting
+        self,
+        tx: Transaction,
+        draw: Draw,
+        scope: Scope,
+        known: FundingOperation,
+        sighting: _Sighting,
     ) -> Decision[None]:
         """Receipt verified, operation confirmed, option succeeded, Payment accepted: one commit."""
         now = self._clock.now()
-        payment, option, operation = _locked(tx, operation_id)
+        payment, option, operation = _locked(tx, known)
         if operation.status != "broadcast":
             return Decision(None)
         receipts = _judged_receipts(tx, draw, operation, sighting, now)
@@ -220,15 +241,20 @@ class FundingJobs:
             replaces=(confirmed, succeeded, after, *(r for r in receipts if r.version > 0)),
             events=(*funding_events, *payment_events),
         )
-        return outcome.joined(self._follow_up(tx, draw, scope, received))
+        return outcome.joined(self._follow_up(tx, draw, scope, received, option))
 
     def _decide_failed(
-        self, tx: Transaction, draw: Draw, scope: Scope, operation_id: str, sighting: _Sighting
+        self,
+        tx: Transaction,
+        draw: Draw,
+        scope: Scope,
+        known: FundingOperation,
+        sighting: _Sighting,
     ) -> Decision[None]:
         """The failure is final: the reservation is given back and the Payment waits again."""
         now = self._clock.now()
         reason = str(sighting.verdicts[0].reason)
-        payment, option, operation = _locked(tx, operation_id)
+        payment, option, operation = _locked(tx, known)
         if operation.status != "broadcast":
             return Decision(None)
         failed, events = lifecycle.step(operation, "fail", payment, now=now, failure=reason)
@@ -239,15 +265,15 @@ class FundingJobs:
         )
         ended = options.end(option, "fail", now=now)
         outcome = Decision(None, replaces=(failed, ended, freed), events=events)
-        return outcome.joined(self._follow_up(tx, draw, scope, waiting))
+        return outcome.joined(self._follow_up(tx, draw, scope, waiting, option))
 
     def _follow_up(
-        self, tx: Transaction, draw: Draw, scope: Scope, payment: Payment
+        self, tx: Transaction, draw: Draw, scope: Scope, payment: Payment, ended: Option
     ) -> Decision[None]:
         """What a changed Payment does next: release what is covered, or expire if it is time."""
         now = self._clock.now()
         if payment.status != "accepted":
-            expired = expire_if_due(tx, payment, now=now)
+            expired = expire_if_due(tx, payment, now=now, ended=ended.id)
             return expired if expired.replaces else Decision(None, replaces=(payment,))
         outgoing = release_of(payment, draw.id("out"), now=now)
         releasing = attrs.evolve(payment, release_id=outgoing.id)
@@ -261,14 +287,15 @@ class _Sighting:
 
     view: TransactionView | None
     verdicts: tuple[Verdict, ...]
+    heads: Heads
     at: BalancesAt
     vault_address: str
 
     @property
     def is_pending(self) -> bool:
-        """Not in a block, or in one that is not final."""
-        in_block = self.view is not None and self.view.block is not None
-        return not in_block or any(verdict.is_pending for verdict in self.verdicts)
+        """Not in a block, or in one that is not final, whatever it shows there."""
+        block = self.view.block if self.view is not None else None
+        return block is None or block.number > self.heads.final.number
 
     @property
     def is_proof(self) -> bool:
@@ -286,10 +313,8 @@ class _Sighting:
         return self.at.height
 
 
-def _locked(tx: Transaction, operation_id: str) -> tuple[Payment, Option, FundingOperation]:
+def _locked(tx: Transaction, known: FundingOperation) -> tuple[Payment, Option, FundingOperation]:
     """The Payment, the option and the operation, locked in that order."""
-    known = tx.get(FundingOperation, operation_id)
-    assert known is not None
     payment = locked_payment(tx, known.payment_id)
     option, operation = locked_option(tx, known.option_id)
     return payment, option, operation

@@ -38,6 +38,7 @@ BLOCKED_STEP_MS = 1 * MINUTE
 """How far an advancing clock steps when what is due waits behind a parked job of its lane."""
 
 LONGEST_RUN = 1_000_000
+EMPTY_PASSES = 3
 
 _log = logging.getLogger(__name__)
 
@@ -71,9 +72,11 @@ class Worker:
         queues: Iterable[Queue],
         *,
         poll_s: float = 0.5,
+        refresh: Callable[[], None] = lambda: None,
     ) -> None:
         """`handlers` by the kind of job. `poll_s` is the longest that work committed by another
-        process, which cannot `wake` this one, waits to be seen."""
+        process, which cannot `wake` this one, waits to be seen. `refresh` is called before the
+        clock is read for a claim: another process may have moved a sandbox's clock."""
         self._storage = storage
         self._clock = clock
         self._mode = mode
@@ -82,6 +85,7 @@ class Worker:
         if len({queue.name for queue in self._queues}) != len(self._queues):
             raise ValueError("two queues share a name")
         self._poll_s = poll_s
+        self._refresh = refresh
         self._threads: list[threading.Thread] = []
         # What the threads share; all of it under the condition's lock.
         self._changed = threading.Condition()
@@ -106,10 +110,21 @@ class Worker:
         return ran
 
     def run_until_idle(self, now: Instant | None = None, limit: int = LONGEST_RUN) -> int:
-        """Run passes until one finds nothing due; return how many jobs were run."""
-        ran = 0
-        while ran < limit and (done := self.run_due(limit - ran, now=now)):
+        """Run passes until nothing is left that is due; return how many jobs were run.
+
+        A claim may give less than there is while others claim too, so one empty pass proves
+        nothing; and what waits for a parked job of its lane stays due for ever, so a third of
+        them in a row is the end.
+        """
+        ran = empty = 0
+        while ran < limit and empty < EMPTY_PASSES:
+            done = self.run_due(limit - ran, now=now)
             ran += done
+            empty = 0 if done else empty + 1
+            if not done:
+                due = self.next_due()
+                if due is None or due > (self._clock.now() if now is None else now):
+                    break
         return ran
 
     def run_through(self, until: Instant, move: Callable[[Instant], None]) -> int:
@@ -240,6 +255,7 @@ class Worker:
         try:
             wait_s = self._poll_s
             if watch:
+                self._refresh()
                 due = self.next_due()
                 ahead_ms = FOREVER if due is None else due - self._clock.now()
                 # What is due and cannot be claimed waits for its lane: look again at the next poll.
@@ -262,6 +278,7 @@ class Worker:
     # One job.
 
     def _claim(self, queue: Queue, now: Instant | None) -> Claimed | None:
+        self._refresh()
         claimed = self._storage.claim(
             self._full_name(queue),
             self._clock.now() if now is None else now,

@@ -8,7 +8,7 @@ from payments_core.accounts.record import Account
 from payments_core.assets import Asset
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Draw, Ledger
+from payments_core.decision import Decision, Draw, Ledger, held
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -75,8 +75,11 @@ class Options:
                 raise InvalidState("payment", payment.status, "create option")
             if len(payment.option_ids) >= OPTION_LIMIT:
                 raise PaymentOptionLimitReached(OPTION_LIMIT)
-            payer = active_account(tx, authority.account_id)
-            option, operation = _offer(payment, vaults[asset.chain_id], draw, now)
+            active_account(tx, authority.account_id)
+            vault = vaults.get(asset.chain_id)
+            if vault is None:  # the account is older than the deployment's service of that chain
+                raise UnsupportedChain(asset.chain_id)
+            option, operation = _offer(payment, vault, draw, now)
             before = _superseded(tx, payment, now)
             selecting = attrs.evolve(
                 payment,
@@ -86,7 +89,6 @@ class Options:
             )
             return Decision(
                 OptionDetails(selecting, option, operation),
-                holds=(payer,),
                 inserts=(option, operation),
                 replaces=(selecting,),
             ).joined(before)
@@ -150,8 +152,12 @@ class Options:
 
 
 def active_account(tx: Transaction, account_id: str) -> Account:
-    """The payer's account, to be held by the decision. Raises AccountSuspended."""
-    account = tx.get(Account, account_id)
+    """The payer's account, held. Raises AccountSuspended."""
+    return check_active(held(tx, Account, account_id))
+
+
+def check_active(account: Account | None) -> Account:
+    """The account, if it may act. Raises AccountSuspended."""
     if account is None:
         raise NotFound("account")
     if account.status != "active":

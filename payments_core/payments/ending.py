@@ -20,9 +20,9 @@ from payments_core.vaults.record import VaultBalance, balance_id
 
 
 def end_options(
-    tx: Transaction, payment: Payment, trigger: str, *, now: Instant
+    tx: Transaction, payment: Payment, trigger: str, *, now: Instant, but: str | None = None
 ) -> Decision[tuple[OptionDetails, ...]]:
-    """Expire or cancel whatever of the Payment's options is open.
+    """Expire or cancel whatever of the Payment's options is open, `but` one.
 
     An authorization that has not been handed to the chain is withdrawn and its reservation given
     back. Raises InvalidState where one can no longer be stopped.
@@ -30,6 +30,8 @@ def end_options(
     details: list[OptionDetails] = []
     decision: Decision[tuple[OptionDetails, ...]] = Decision(())
     for option_id in payment.option_ids:
+        if option_id == but:
+            continue
         option, operation = locked_option(tx, option_id)
         if operation.status in funding.LIVE:
             decision = decision.joined(_withdrawn(tx, operation))

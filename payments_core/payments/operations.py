@@ -15,7 +15,7 @@ from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import DAY, SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims, Tokens
-from payments_core.decision import Decision, Draw, Follow, Ledger, Scope
+from payments_core.decision import Decision, Draw, Follow, Ledger, Scope, held
 from payments_core.errors import (
     AmountOutOfRange,
     DestinationNotAllowed,
@@ -126,7 +126,7 @@ class Payments:
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[PaymentDetails]:
-            recipient = tx.get(Account, recipient_id) if recipient_id else None
+            recipient = held(tx, Account, recipient_id) if recipient_id else None
             asset, amount = _asset_and_amount(new, recipient)
             destination = self._destination(authority, new.destination, recipient, asset)
             chain = self._chains[asset.chain_id]
@@ -159,7 +159,6 @@ class Payments:
             payment, events = lifecycle.created(draft, now=now)
             return Decision(
                 PaymentDetails(payment, client_secret=secret),
-                holds=(recipient,) if recipient else (),
                 inserts=(payment, link.record),
                 events=events,
                 jobs=(_expiry(authority.partition, payment),),
@@ -224,6 +223,8 @@ class Payments:
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
             payment = locked_payment(tx, claimed.job.subject)
+            if now < payment.expires_at:  # whoever claimed the job has a clock ahead of ours
+                return Decision(None, again_at=payment.expires_at)
             return expire_if_due(tx, payment, now=now)
 
         self._ledger.commit(scope, decide, claimed=claimed)
@@ -257,13 +258,18 @@ class Payments:
         )
 
 
-def expire_if_due(tx: Transaction, payment: Payment, *, now: Instant) -> Decision[None]:
-    """Expire a Payment whose time is over and that nothing is under way for, with its options."""
+def expire_if_due(
+    tx: Transaction, payment: Payment, *, now: Instant, ended: str | None = None
+) -> Decision[None]:
+    """Expire a Payment whose time is over and that nothing is under way for, with its options.
+
+    `ended` is an option that the caller's own decision brings to its end.
+    """
     if payment.status != "awaiting_payment" or now < payment.expires_at:
         return Decision(None)
     payment, events = lifecycle.expire(payment, now=now)
-    ended = end_options(tx, payment, "expire", now=now)
-    return Decision(None, replaces=(payment,), events=events).joined(ended)
+    others = end_options(tx, payment, "expire", now=now, but=ended)
+    return Decision(None, replaces=(payment,), events=events).joined(others)
 
 
 def _expiry(partition: str, payment: Payment) -> Follow:

@@ -57,9 +57,9 @@ class ReleaseJobs:
             self._ledger.commit(scope, lambda tx, draw: Decision(None), claimed=claimed)
             return
         assert payment.release_id is not None
-        signed = self._outbox.signed(scope, payment.release_id)
-        assert signed is not None
         try:
+            signed = self._outbox.signed(scope, payment.chain_id, payment.release_id)
+            assert signed is not None
             self._chains[payment.chain_id].broadcast(signed)
         except ChainUnavailable:
             self._later(scope, claimed)
@@ -118,7 +118,7 @@ class ReleaseJobs:
     def _look(self, scope: Scope, payment: Payment) -> str | None:
         """None where the release is proven, else the reason that it is not."""
         assert payment.release_id is not None
-        signed = self._outbox.signed(scope, payment.release_id)
+        signed = self._outbox.signed(scope, payment.chain_id, payment.release_id)
         assert signed is not None
         chain = self._chains[payment.chain_id]
         heads = chain.heads()
@@ -129,6 +129,8 @@ class ReleaseJobs:
         expectation = Expectation(
             payment.chain_id, payment.asset.address, payment.destination.address
         )
+        if view.block is None or view.block.number > heads.final.number:
+            return "not_final"  # whatever it shows: it may yet show something else
         verdicts = judge(expectation, chain.chain_id, view, heads, frozenset())
         reasons = [verdict.reason for verdict in verdicts]
         return None if None in reasons else reasons[0]

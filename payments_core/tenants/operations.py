@@ -25,6 +25,7 @@ from payments_core.credentials.secrets import (
 from payments_core.decision import Decision, Draw, Ledger, Scope
 from payments_core.entropy import Entropy
 from payments_core.errors import Conflicting, NotFound, Unauthorized, Unavailable, ValidationFailed
+from payments_core.idempotency.purging import purge_job
 from payments_core.identifiers import Identifiers
 from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
 from payments_core.tenants.record import (
@@ -105,7 +106,7 @@ class Tenants:
         )
         # The environments first: until the directory names them, nobody can reach them.
         for environment in environments:
-            self._insert(environment.id, environment)
+            self._create_environment(environment)
         self._ledger.commit(
             Scope(DIRECTORY, "directory"),
             lambda tx, draw: Decision(
@@ -150,7 +151,10 @@ class Tenants:
 
         environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
         address = SecretAddress(id=digest, environment_id=environment.id, key_id=key.id)
-        self._insert(DIRECTORY, address)
+        self._ledger.commit(
+            Scope(DIRECTORY, "directory"),
+            lambda tx, draw: Decision(None, inserts=(address,)),
+        )
         return key, secret
 
     def revoke_key(self, environment_id: str, key_id: str) -> Environment:
@@ -251,9 +255,11 @@ class Tenants:
         except Unavailable:
             self._uses.pop(key_id, None)  # the call itself goes on; the next one notes it
 
-    def _insert(self, partition: str, record: Environment | SecretAddress) -> None:
+    def _create_environment(self, environment: Environment) -> None:
+        purge = purge_job(environment.id, environment.created_at)
         self._ledger.commit(
-            Scope(partition, "admin"), lambda tx, draw: Decision(None, inserts=(record,))
+            Scope(environment.id, environment.mode),
+            lambda tx, draw: Decision(None, inserts=(environment,), jobs=(purge,)),
         )
 
 

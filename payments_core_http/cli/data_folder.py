@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -23,7 +23,7 @@ from payments_core.service import PaymentsService
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.record import PartnerName
 
-MODE = "sandbox"
+MODE: Final = "sandbox"
 PARTNER_ID = "sandbox"
 KEY_NAME = "payments sandbox"
 FOLDER_MODE = 0o700

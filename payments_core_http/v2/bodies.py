@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import attrs
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from payments_core.accounts.operations import UNSET
 from payments_core.payments.operations import METHODS
 from payments_core.sandbox.operations import LONGEST_ADVANCE_S, MOST_BLOCKS
 from payments_core_http.metadata import Metadata
@@ -100,9 +99,9 @@ class CreateAccount:
 class ChangeAccount:
     """What is absent stays; null clears."""
 
-    email: Email | None = UNSET
-    metadata: Metadata | None = UNSET
-    status: Literal["active", "suspended", "closed"] = UNSET
+    email: Email | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+    status: Literal["active", "suspended", "closed"] | UnsetType = UNSET
 
 
 # Payments

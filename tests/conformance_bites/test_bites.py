@@ -37,7 +37,7 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken.UniqueIsNotNamed: "a_unique_key_is_taken_once",
     broken.SnapshotTorn: "a_reader_never_sees_half_a_transaction",
     broken.SnapshotStale: "a_snapshot_has_every_answered_commit",
-    broken.SnapshotDirty: "readers_beside_a_writer_see_whole_transactions_in_order",
+    broken.SnapshotDirty: "a_snapshot_does_not_see_what_is_not_committed",
     broken.PagingDropsTies: "records_come_in_the_order_of_the_index_then_by_id",
     broken.PagingRepeats: "records_come_in_the_order_of_the_index_then_by_id",
     broken.CollationWrong: "texts_are_ordered_by_code_point",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
@@ -17,23 +17,19 @@ from wsgiref.validate import validator
 import attrs
 from msgspec import Meta
 
-from payments_core.accounts.operations import Accounts, NewAccount
-from payments_core.client_sessions.operations import ClientSessions
+from payments_core.accounts.operations import NewAccount
 from payments_core.clock import Clock, FixedClock, SystemClock
 from payments_core.credentials.authorization import Authority, Requirement
 from payments_core.credentials.keyring import KeyRing
-from payments_core.credentials.tokens import Claims, Tokens
+from payments_core.credentials.tokens import Claims
 from payments_core.decision import Decision, Draw, Ledger
-from payments_core.entropy import system_entropy
 from payments_core.errors import InvalidState, NotFound
 from payments_core.idempotency.record import Answer, Idempotent
-from payments_core.identifiers import Identifiers
+from payments_core.service import PaymentsService
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Page, Position, StorageUnavailable, Transaction
 from payments_core.storage.records import Collection, Index, Record
-from payments_core.tenants.operations import Tenants
 from payments_core.tenants.record import Environment
-from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.app import create_app
 from payments_core_http.calls import Call
 from payments_core_http.metadata import Metadata
@@ -220,36 +216,14 @@ ROWS = (
 # The service
 
 
-@attrs.frozen
-class Settings:
-    """What the config route reports."""
-
-    webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
-
-
-class Bench:
-    """The parts of a service that the pipeline needs, on memory storage."""
+class Bench(PaymentsService):
+    """The real service on memory storage and a clock that stands, with the made-up resource."""
 
     def __init__(self, clock: Clock | None = None) -> None:
-        self.clock = clock or FixedClock()
-        self.storage = MemoryStorage()
-        self.key_ring = KeyRing.parse(KeyRing.generate())
-        self.identifiers = Identifiers(self.clock, system_entropy)
-        self.ledger = Ledger(self.storage, self.clock, self.identifiers, self.key_ring)
-        self.tokens = Tokens(self.key_ring)
-        self.settings = Settings()
-        self.tenants = Tenants(
-            self.storage, self.ledger, self.clock, self.identifiers, self.key_ring, system_entropy
-        )
-        self.accounts = Accounts(self.storage, self.ledger, self.clock, {})
-        self.client_sessions = ClientSessions(
-            self.storage, self.ledger, self.clock, self.tokens, self.accounts
+        super().__init__(
+            MemoryStorage(), KeyRing.parse(KeyRing.generate()), clock=clock or FixedClock()
         )
         self.things = Things(self.storage, self.ledger)
-        self.ready: Callable[[], None] = lambda: None
-
-    def refresh(self) -> None:
-        """This clock is nobody else's."""
 
     def out_of_reach(self) -> None:
         """Storage answers nobody from now on."""
@@ -384,16 +358,12 @@ class Door:
 
         result = (self.validated if valid else self.app)(environ, start_response)
         try:
-            body = b"".join(_pieces(result))
+            body = b"".join(iter(result))
         finally:
             if hasattr(result, "close"):
                 result.close()
         [(status, headers)] = started
         return Seen(int(status[:3]), {name.lower(): value for name, value in headers}, body)
-
-
-def _pieces(result: Any) -> Iterator[bytes]:
-    yield from result
 
 
 def real_time() -> SystemClock:

@@ -69,6 +69,21 @@ def test_a_body_goes_in_and_comes_back(served: tuple[Door, Server]) -> None:
     assert (response.status, json.loads(body)["name"]) == (201, "a")
 
 
+def test_a_chunked_body_goes_in(served: tuple[Door, Server]) -> None:
+    door, server = served
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    for key, size, status in (("small", 1, 201), ("large", 70_000, 413)):
+        headers = {
+            "Authorization": door.basic(), "Content-Type": "application/json",
+            "Idempotency-Key": key,
+        }  # fmt: skip
+        pieces = iter([b'{"name":', b" " * size, b'"a"}'])
+        connection.request("POST", "/v2/things", pieces, headers, encode_chunked=True)
+        response = connection.getresponse()
+        assert (response.status, bool(response.read())) == (status, True)
+    connection.close()
+
+
 def test_head_has_no_body(served: tuple[Door, Server]) -> None:
     _, server = served
     response, body = ask(server, "HEAD", "/healthz")

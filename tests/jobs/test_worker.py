@@ -128,6 +128,25 @@ def test_jobs_that_a_run_adds_to_an_earlier_queue_are_run_until_nothing_is_due()
     assert bench.ran == ["a", "b"]
 
 
+def test_a_clock_that_another_process_moves_is_looked_at_before_each_claim() -> None:
+    bench = Bench()
+    bench.add("a", delay_ms=HOUR)
+    worker = Worker(
+        bench.storage, bench.clock, "sandbox", {"note": bench.note}, (STOPPING,),
+        refresh=lambda: bench.clock.advance(3600) and None,
+    )  # fmt: skip
+    assert worker.run_until_idle() == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_claim_that_gives_less_than_there_is_does_not_end_the_run(seed: int) -> None:
+    weakness = Weakness(seed=seed, clock_ahead=0, lost_commit=0, short_claim=0.3)
+    bench = Bench(MemoryStorage(weakness))
+    for n in range(10):
+        bench.add(f"job{n}")
+    assert bench.worker().run_until_idle() >= 9
+
+
 def test_another_mode_is_left_alone() -> None:
     bench = Bench()
     bench.add("a")

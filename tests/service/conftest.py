@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.service.world import World
 
@@ -11,6 +12,16 @@ from tests.service.world import World
 @pytest.fixture
 def world(storage: Storage) -> World:
     """A merchant and a payer with 100.00 USDC, on every storage."""
+    return funded(storage)
+
+
+@pytest.fixture
+def memory_world() -> World:
+    """The same on memory alone, for rules that no storage can bend."""
+    return funded(MemoryStorage())
+
+
+def funded(storage: Storage) -> World:
     world = World(storage).open()
     world.fund("100.00")
     return world

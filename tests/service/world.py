@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import attrs
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
+from payments_core.assets import asset_of
+from payments_core.chains.books import SimulatedSender
 from payments_core.chains.port import AddressSpec, Chain, TransferIntent
 from payments_core.chains.simulated import SimulatedChain
 from payments_core.clock import FixedClock
@@ -24,17 +27,17 @@ from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.operations import NewPayment, ToAccount
 from payments_core.payments.record import Payment
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.sandbox.operations import Sandbox
 from payments_core.service import PaymentsService
-from payments_core.storage.port import SIMULATED, Storage, StorageUnavailable
+from payments_core.storage.port import SIMULATED, CommitUnknown, Storage, VersionConflict
 from payments_core.storage.records import R
 from payments_core.tenants.record import Environment, Key
 from payments_core.vaults.record import Policy, VaultBalance, balance_id
 
 BASE = 8453
+USDC = asset_of(BASE, "USDC")
 RING = KeyRing.generate()
 PAYER_PERMISSIONS = ("account:read", "payments:read", "payments:write", "vault_payments:write")
-EMPTY_HOLDER = "0x00000000000000000000000000000000000E0E0E"
+STRANGER = "0x00000000000000000000000000000000000E0E0E"
 
 
 class World:
@@ -44,30 +47,24 @@ class World:
         self,
         storage: Storage,
         *,
-        chains: Callable[[World], Mapping[int, Chain]] | None = None,
+        chains: Callable[[Mapping[int, Chain]], Mapping[int, Chain]] | None = None,
         system: FixedClock | None = None,
     ) -> None:
         self.storage = storage
         self.system = system or FixedClock()
         self.clock = SandboxClock(storage, self.system)
         self._wrap = chains
+        self._names = count()
         self.service = self.restarted()
 
     def restarted(self, storage: Storage | None = None) -> PaymentsService:
         """Another process on the same data: it shares nothing but the storage and the clock."""
-        service = PaymentsService(
-            storage or self.storage, KeyRing.parse(RING), clock=self.clock
-        )
-        if self._wrap is not None:
-            self.simulated = dict(service.chains)
-            wrapped = self._wrap(self)
-            again = PaymentsService(
-                storage or self.storage, KeyRing.parse(RING), clock=self.clock, chains=wrapped
-            )
-            service = again
-        else:
-            self.simulated = dict(service.chains)
-        return service
+        storage, ring = storage or self.storage, KeyRing.parse(RING)
+        service = PaymentsService(storage, ring, clock=self.clock)
+        if self._wrap is None:
+            return service
+        chains = self._wrap(service.chains)
+        return PaymentsService(storage, ring, clock=self.clock, chains=chains)
 
     # The tenant.
 
@@ -119,14 +116,9 @@ class World:
 
     # The flow.
 
-    @property
-    def sandbox(self) -> Sandbox:
-        sandbox = self.service.sandbox()
-        assert sandbox is not None
-        return sandbox
-
     def fund(self, amount: str, account: Account | None = None) -> None:
-        self.chain.mint(self.usdc, self.vault_address(account or self.payer), atomic(amount))
+        address = self.vault_address(account or self.payer)
+        self.chain.mint(USDC.address, address, atomic(amount), f"mint-{next(self._names)}")
 
     def payment(self, amount: str = "25.00", **more: Any) -> PaymentDetails:
         to = ToAccount(account_id=self.merchant.id)
@@ -189,9 +181,7 @@ class World:
 
     def vault_address(self, account: Account | None = None) -> str:
         return str(
-            self.chain.derive(
-                AddressSpec(self.environment_id, "vault", (account or self.payer).id)
-            )
+            self.chain.derive(AddressSpec(self.environment_id, "vault", (account or self.payer).id))
         )
 
     def held(self, account: Account | None = None) -> tuple[int, int, int]:
@@ -224,18 +214,15 @@ class World:
 
     @cached_property
     def chain(self) -> SimulatedChain:
-        chain = self.simulated[BASE]
+        """The chain itself, past every wrapper."""
+        chain = PaymentsService(self.storage, KeyRing.parse(RING), clock=self.clock).chains[BASE]
         assert isinstance(chain, SimulatedChain)
         return chain
-
-    @property
-    def usdc(self) -> str:
-        return "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 
     def on_chain(self, address: str) -> int:
         """What an address holds at the newest block."""
         self.chain.mine(3)
-        return self.chain.balances(self.usdc, [address]).amounts[address]
+        return self.chain.balances(USDC.address, [address]).amounts[address]
 
     def drain(self, account: Account | None = None) -> None:
         """Empty a vault behind the service's back."""
@@ -244,20 +231,18 @@ class World:
         slot = self._strangers_slot
         self._strangers_slot += 1
         intent = TransferIntent(
-            f"drain-{slot}", "env_stranger", self.usdc, source, EMPTY_HOLDER, amount
+            f"drain-{slot}", "env_stranger", USDC.address, source, STRANGER, amount
         )
         self.chain.broadcast(self.chain.prepare(intent, slot))
 
     _strangers_slot = 0
 
-    def transfers(self) -> Counter[tuple[str, str, int]]:
-        """Every transfer on the chain but the faucet's and strangers', as (from, to, amount)."""
-        from payments_core.chains.books import SimulatedTransaction
-
-        rows = all_of(self.storage, SIMULATED, SimulatedTransaction)
-        return Counter(
-            (log.sender, log.recipient, int(log.amount)) for row in rows for log in row.logs
-        )
+    def sent(self) -> int:
+        """How many transactions of ours are on the chain, of whatever outcome."""
+        sender = self.chain.derive(AddressSpec(self.environment_id, "operator", "operator"))
+        id = f"{BASE}:{sender}"
+        row = self.storage.read(SIMULATED, lambda snapshot: snapshot.get(SimulatedSender, id))
+        return row.next_slot if row else 0
 
     # Writing what has no operation yet.
 
@@ -270,9 +255,7 @@ class World:
 def authority_of(environment: Environment, key: Key, **more: Any) -> Authority:
     """What a server key may do, with no scopes asked for unless `more` has a requirement."""
     more.setdefault("requirement", Requirement("server"))
-    return Authority(
-        environment=environment, key=key, api_version=environment.api_version, **more
-    )
+    return Authority(environment=environment, key=key, api_version=environment.api_version, **more)
 
 
 def atomic(amount: str) -> int:
@@ -283,8 +266,6 @@ def atomic(amount: str) -> int:
 
 def write(storage: Storage, partition: str, work: Callable[[Any], None]) -> None:
     """A transaction of the test's own, repeated until it is done for certain."""
-    from payments_core.storage.port import CommitUnknown, VersionConflict
-
     while True:
         try:
             storage.transact(partition, work)
@@ -293,30 +274,6 @@ def write(storage: Storage, partition: str, work: Callable[[Any], None]) -> None
             continue
         except VersionConflict:
             return  # the replace that was in doubt took place
-
-
-def all_of(storage: Storage, partition: str, kind: type[R]) -> list[R]:
-    """Every record of a kind, found without an index, by the adapters' own means."""
-    from payments_core.storage.records import Index
-
-    everything = Index("everything_for_tests")
-    collection = attrs.evolve(kind.collection, indexes=(*kind.collection.indexes, everything))
-    kind.collection, before = collection, kind.collection
-
-    def look(snapshot: Any) -> list[R]:
-        found: list[R] = []
-        after = None
-        while True:
-            page = snapshot.find(kind, "everything_for_tests", after=after, limit=100)
-            found += page.records
-            after = page.next
-            if after is None:
-                return found
-
-    try:
-        return storage.read(partition, look)
-    finally:
-        kind.collection = before
 
 
 def once(id: str, fingerprint: str = "f") -> Idempotent:
@@ -335,6 +292,3 @@ def answer_of(call: Callable[[], Any]) -> Answer | None:
     except AlreadyAnswered as earlier:
         return earlier.answer
     return None
-
-
-__all__ = ["StorageUnavailable", "World"]

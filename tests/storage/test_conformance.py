@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import pytest
 from payments_core.conformance.storage import Address, StorageConformance
 from payments_core.storage.memory import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
+from payments_core.storage.postgres import PostgresStorage
 from payments_core.storage.postgres import open_url as open_postgres
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite import SqliteStorage
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+from tests.storage.lossy import cut_next_postgres_commit, fail_next_sqlite_commit
 
 
 class TestMemory(StorageConformance):
@@ -24,6 +27,7 @@ class TestMemory(StorageConformance):
 class TestSqlite(StorageConformance):
     persistent = True
     multi_process = True
+    can_lose_commits = True
 
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
@@ -34,6 +38,10 @@ class TestSqlite(StorageConformance):
 
     def address(self) -> Address:
         return Address("payments_core.storage.sqlite:open_url", f"sqlite:///{self.path}")
+
+    def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
+        assert isinstance(storage, SqliteStorage)
+        fail_next_sqlite_commit(storage, sqlite3.SQLITE_IOERR_FSYNC, applied=applied)
 
 
 class TestMemoryWeak(StorageConformance):
@@ -51,6 +59,7 @@ class TestMemoryWeak(StorageConformance):
 class TestPostgres(StorageConformance):
     persistent = True
     multi_process = True
+    can_lose_commits = True
 
     @pytest.fixture(autouse=True)
     def _schema(self) -> Iterator[None]:
@@ -63,3 +72,7 @@ class TestPostgres(StorageConformance):
 
     def address(self) -> Address:
         return Address("payments_core.storage.postgres:open_url", self.url)
+
+    def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
+        assert isinstance(storage, PostgresStorage)
+        cut_next_postgres_commit(storage, applied=applied)

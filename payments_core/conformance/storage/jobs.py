@@ -103,7 +103,7 @@ class JobChecks(Setting):
         self.insert(storage, *(job(f"j {lane} {n}", lane=lane) for lane in lanes for n in (1, 2)))
         for half in (1, 2):
             seen: list[Claimed] = []
-            while batch := claim(storage, limit=40, slots=1, now=NOW):
+            while len(seen) <= len(lanes) and (batch := claim(storage, limit=40)):
                 seen.extend(batch)
             assert sorted(claimed.job.lane for claimed in seen) == sorted(lanes)
             assert {claimed.job.id[-1] for claimed in seen} == {str(half)}
@@ -218,7 +218,7 @@ class JobChecks(Setting):
         def drain(storage: Storage) -> list[Claimed]:
             taken: list[Claimed] = []
             empty = 0
-            while empty < 3:
+            while empty < 3 and len(taken) <= 36:
                 batch = claim(storage, limit=3, slots=2)
                 empty = 0 if batch else empty + 1
                 taken.extend(batch)
@@ -239,7 +239,7 @@ class JobChecks(Setting):
         done: list[str] = []
 
         def work_off() -> None:
-            while storage.next_due(QUEUE) is not None:
+            while storage.next_due(QUEUE) is not None and len(done) <= 40:
                 for claimed in claim(storage, limit=2, slots=2):
                     self.finish(storage, claimed)
                     done.append(claimed.job.id)
@@ -253,7 +253,7 @@ class JobChecks(Setting):
         self.insert(storage, *(job(f"j{n:02d}", lane=f"lane {n}") for n in range(60)))
         child = self.run_child("claim", QUEUE, str(NOW), str(LEASE_MS))
         mine: list[str] = []
-        while batch := claim(storage, limit=2):
+        while len(mine) <= 60 and (batch := claim(storage, limit=2)):
             mine.extend(ids(batch))
         theirs, _ = child.communicate(timeout=HANG_S)
         assert child.returncode == 0

@@ -211,9 +211,12 @@ class TransactionChecks(Setting):
         storage = self.start()
         self.insert(storage, Counter(id="c"))
 
+        meeting = Meeting(threads=3)
+
         def add() -> None:
             def work(tx: Transaction) -> None:
                 tx.get(Counter, "c")
+                meeting.wait()
                 counter = locked(tx, Counter, "c")
                 tx.replace(attrs.evolve(counter, total=counter.total + 1))
 

@@ -1,0 +1,205 @@
+"""The demo's child processes: a sandbox and a webhook receiver, each a real one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+READY_S = 20.0
+"""How long a child may take until it is ready; it takes about a second."""
+
+ENDING_S = 10.0
+
+
+class ChildFailed(Exception):
+    """A child process ended, or did not become ready in time."""
+
+
+class Child:
+    """A Python process of ours that tells facts as JSON lines on its standard output."""
+
+    def __init__(self, name: str, module: str, arguments: Sequence[str] = ()) -> None:
+        """Start it. What it writes to standard error is kept for `errors`."""
+        self.name = name
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
+        self._changed = threading.Condition()
+        self._told: list[dict[str, Any]] = []
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,  # Ctrl-C reaches the demo alone, which then ends its children
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, name=f"{name}-output", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def told(self) -> list[dict[str, Any]]:
+        """What it has told so far."""
+        with self._changed:
+            return list(self._told)
+
+    def wait_for(
+        self, seen: Callable[[list[dict[str, Any]]], bool], timeout_s: float = READY_S
+    ) -> bool:
+        """Wait until `seen` is true of what it told. False if it ended before, or time ran out."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: seen(self._told) or not self._reader.is_alive(), timeout_s
+            )
+            return seen(self._told)
+
+    def first(self) -> Mapping[str, Any]:
+        """Its first line. Raises ChildFailed."""
+        if not self.wait_for(bool):
+            self.end()
+            raise ChildFailed(f"the {self.name} did not become ready.\n{self.errors()}".rstrip())
+        return self.told()[0]
+
+    def tell(self, **facts: Any) -> None:
+        """Write it a JSON line."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(facts) + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise ChildFailed(f"the {self.name} has ended") from error
+
+    def errors(self) -> str:
+        """What it wrote to standard error; empty once it was ended."""
+        if self._errors.closed:
+            return self._last_errors
+        self._errors.seek(0)
+        return self._errors.read().decode("utf-8", "replace").strip()
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would (SIGKILL)."""
+        self._process.kill()
+        self._ended()
+
+    def end(self) -> int:
+        """End it politely, or by force when it takes too long. Returns its exit code."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(ENDING_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        return self._ended()
+
+    def _ended(self) -> int:
+        code = self._process.wait()
+        self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:  # what was not read any more
+                    continue
+        self._last_errors = self.errors()
+        self._errors.close()
+        return code
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                facts = json.loads(line)
+            except ValueError:  # a line that was cut off by a kill
+                continue
+            with self._changed:
+                self._told.append(facts)
+                self._changed.notify_all()
+        with self._changed:
+            self._changed.notify_all()
+
+
+class SandboxChild:
+    """A `payments sandbox` of its own, which may be killed and started again on its data."""
+
+    def __init__(self, data: Path, port: int = 0) -> None:
+        """Start it and wait until it is ready. Raises ChildFailed."""
+        self.data = data
+        started = time.monotonic()
+        self._child = Child(
+            "sandbox",
+            "payments_core_http.cli",
+            ["sandbox", "--json", "--port", str(port), "--data", str(data)],
+        )
+        self.facts = self._child.first()
+        self.ready_s = time.monotonic() - started
+        """How long it took to become ready."""
+
+    @property
+    def base_url(self) -> str:
+        """Where it answers."""
+        return str(self.facts["baseUrl"])
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self.base_url.rpartition(":")[2])
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._child.pid
+
+    def errors(self) -> str:
+        """What it wrote to standard error."""
+        return self._child.errors()
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        self._child.kill()
+
+    def end(self) -> int:
+        """End it politely. Returns its exit code."""
+        return self._child.end()
+
+
+class ReceiverChild:
+    """A webhook receiver in a process of its own."""
+
+    def __init__(self) -> None:
+        """Start it and wait until it listens. Raises ChildFailed."""
+        self._child = Child("webhook receiver", "payments_core_http.cli.receiver")
+        self.url = f"http://127.0.0.1:{self._child.first()['port']}"
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._child.pid
+
+    def expect(self, path: str, secret: str) -> None:
+        """Tell it the signing secret of a path. Raises ChildFailed."""
+        self._child.tell(path=path, secret=secret)
+        if not self._child.wait_for(lambda told: {"secretFor": path} in told):
+            raise ChildFailed("the webhook receiver did not take the signing secret")
+
+    def deliveries(self) -> list[dict[str, Any]]:
+        """What it received so far, in order, refused or verified."""
+        return [facts for facts in self._child.told() if "verified" in facts]
+
+    def wait_for(self, seen: Callable[[list[dict[str, Any]]], bool], timeout_s: float) -> bool:
+        """Wait until `seen` is true of the deliveries; False when time runs out first."""
+        return self._child.wait_for(
+            lambda told: seen([facts for facts in told if "verified" in facts]), timeout_s
+        )
+
+    def end(self) -> int:
+        """End it. Returns its exit code."""
+        return self._child.end()

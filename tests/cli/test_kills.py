@@ -1,0 +1,204 @@
+"""kill -9 of the sandbox at random points of the demo: nothing is lost and nothing happens twice.
+
+Every round is a whole demo in the same sandbox, with one kill between two steps or in the middle
+of one; the sandbox starts again on the same port and data, and the step is tried again with the
+same idempotency keys. `PAYMENTS_KILL_SEED` repeats a run's points, as far as time repeats.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core_http.cli.children import ReceiverChild, SandboxChild
+from payments_core_http.cli.client import Client, NotAnswered
+from payments_core_http.cli.stage import Known, Stage, expect
+from payments_core_http.cli.steps import CHAIN_ID, EVENTS, STATUSES, STEPS, verified
+from tests.cli.ledger_file import LedgerFile
+
+POINTS = 20
+TRIES = 3
+LEASES_END_S = 61
+
+
+class Victim:
+    """A sandbox that is killed and started again, on one port and one folder."""
+
+    def __init__(self, data: Path) -> None:
+        self.child = SandboxChild(data)
+        self.dead = threading.Event()
+        self.ready_s: list[float] = []
+
+    def kill(self) -> None:
+        self.child.kill()
+        self.dead.set()
+
+    def restart(self) -> None:
+        self.child = SandboxChild(self.child.data, self.child.port)
+        self.ready_s.append(self.child.ready_s)
+        self.dead.clear()
+
+
+@attrs.frozen
+class Point:
+    """Where a round's kill falls: before a step, or `after_s` seconds into it."""
+
+    step: int
+    after_s: float | None
+
+    def __str__(self) -> str:
+        when = "before" if self.after_s is None else f"{1000 * self.after_s:.0f} ms into"
+        return f"{when} {STEPS[self.step].name}"
+
+
+@pytest.fixture
+def receiver() -> Iterator[ReceiverChild]:
+    child = ReceiverChild()
+    yield child
+    child.end()
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Iterator[Victim]:
+    victim = Victim(tmp_path / "sandbox-data")
+    yield victim
+    if not victim.dead.is_set():
+        victim.child.end()
+
+
+@pytest.mark.slow
+def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(
+    victim: Victim, receiver: ReceiverChild
+) -> None:
+    seed = int(os.environ.get("PAYMENTS_KILL_SEED") or random.randrange(2**32))
+    print(f"PAYMENTS_KILL_SEED={seed}")
+    chance = random.Random(seed)
+    stage = Stage(Client(victim.child.base_url), receiver)
+    durations: list[float] = []
+    rounds = [play(victim, stage, "undisturbed", None, durations)]
+    for number in range(POINTS):
+        step = chance.randrange(len(STEPS))
+        within = chance.random() < 0.7
+        point = Point(step, chance.uniform(0, 1.2) * durations[step] if within else None)
+        print(f"{number + 1:2}: kill -9 {point}")
+        rounds.append(play(victim, stage, f"{seed:x}-{number}", point, []))
+    assert victim.child.end() == 0
+    print(f"restarts took {min(victim.ready_s):.2f} to {max(victim.ready_s):.2f} s")
+    assert len(victim.ready_s) == POINTS
+    ledger = LedgerFile.read(victim.child.data / "payments.db")
+    deliveries = receiver.deliveries()
+    for known in rounds:
+        assert_paid_once(ledger, known)
+        assert_every_event_was_delivered(ledger, known, deliveries)
+    assert_repeats_are_equal(deliveries)
+    assert len(ledger.tables["payments"]) == len(rounds)
+    assert len(ledger.tables["accounts"]) == 2 * len(rounds)
+    assert ledger.parked_jobs() == []
+
+
+def play(
+    victim: Victim, stage: Stage, run: str, point: Point | None, durations: list[float]
+) -> Known:
+    """Go through every step, with the kill at its point; returns what is known at the end."""
+    facts = victim.child.facts
+    known = Known(
+        run=run,
+        app_id=facts["appId"],
+        app_secret=facts["appSecret"],
+        environment_id=facts["environmentId"],
+    )
+    for number, step in enumerate(STEPS):
+        killer = None
+        if point is not None and number == point.step:
+            if point.after_s is None:
+                victim.kill()
+                victim.restart()
+            else:
+                killer = threading.Timer(point.after_s, victim.kill)
+                killer.start()
+        began = time.monotonic()
+        known = completed(victim, step.run, stage, known, killer)
+        durations.append(time.monotonic() - began)
+    repeat_and_archive(stage, known)
+    return known
+
+
+def completed(
+    victim: Victim,
+    run: Callable[[Stage, Known], Known],
+    stage: Stage,
+    known: Known,
+    killer: threading.Timer | None,
+) -> Known:
+    """Run a step until it is done, starting the sandbox again where it was killed."""
+    for _ in range(TRIES):
+        try:
+            done = run(stage, known)
+        except NotAnswered:
+            assert killer is not None, victim.child.errors()
+            killer.join()
+            victim.restart()
+            continue
+        if killer is not None:
+            killer.join()
+            if victim.dead.is_set():  # it was done just before
+                victim.restart()
+        return done
+    raise AssertionError("the step was never done")
+
+
+def repeat_and_archive(stage: Stage, known: Known) -> None:
+    """Let the deliveries whose worker was killed come again, and then close the endpoint."""
+    for method, path, body in (
+        ("POST", "/v2/sandbox/clock", {"advanceSeconds": LEASES_END_S}),
+        ("PATCH", f"/v2/console/webhooks/{known.webhook_id}", {"status": "archived"}),
+    ):
+        expect(stage.client.call(method, path, body, authorization=known.backend), 200)
+
+
+def assert_paid_once(ledger: LedgerFile, known: Known) -> None:
+    payment = ledger.payment(known.payment_id)
+    assert [entry["status"] for entry in payment["timeline"]] == list(STATUSES)
+    alice, bob = ledger.vault(known.alice_id, CHAIN_ID), ledger.vault(known.bob_id, CHAIN_ID)
+    escrow = payment["escrow_address"]
+    assert sorted(ledger.transfers(escrow)) == sorted(
+        [(alice, escrow, 25_000_000), (escrow, bob, 25_000_000)]
+    )
+    assert len(ledger.transfers(alice)) == 2  # the faucet's and the Payment's
+    assert (ledger.balance(alice), ledger.balance(escrow), ledger.balance(bob)) == (
+        75_000_000,
+        0,
+        25_000_000,
+    )
+    statuses = [
+        row["status"] for row in ledger.tables["receipts"] if row["payment_id"] == payment["id"]
+    ]
+    assert statuses == ["verified"]
+
+
+def assert_every_event_was_delivered(
+    ledger: LedgerFile, known: Known, deliveries: list[dict[str, Any]]
+) -> None:
+    events = ledger.events(known.payment_id)
+    assert Counter(event["name"] for event in events) == Counter(EVENTS)
+    received = {facts["eventId"] for facts in verified(deliveries, known)}
+    assert received == {event["id"] for event in events}
+
+
+def assert_repeats_are_equal(deliveries: list[dict[str, Any]]) -> None:
+    """A retry keeps its delivery id, its event id and its body; and nothing was refused."""
+    assert [facts for facts in deliveries if not facts["verified"]] == []
+    seen: dict[tuple[str, str], tuple[str, str]] = {}
+    for facts in deliveries:
+        sent = (facts["deliveryId"], facts["bodySha256"])
+        assert seen.setdefault((facts["path"], facts["eventId"]), sent) == sent
+    print(f"{len(deliveries)} deliveries, {len(deliveries) - len(seen)} of them repeats")

@@ -1,0 +1,209 @@
+"""SQLite and PostgreSQL beside the memory adapter, which is the model, on drawn histories."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import attrs
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from payments_core.conformance.storage.records import KINDS, Note
+from payments_core.jobs.record import FOREVER, Job
+from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.port import Storage, Transaction, Where
+from payments_core.storage.postgres import open_url as open_postgres
+from payments_core.storage.sqlite import SqliteStorage
+from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+
+TEXTS = ("", "Z", "a", "é", "😀")
+SIZES = (None, -1, 0, 2**63 - 1)
+NOW = 5_000_000_000
+
+ids = st.sampled_from("abcde")
+texts = st.sampled_from(TEXTS)
+nullable = st.sampled_from((None, *TEXTS))
+notes = st.builds(
+    Note,
+    id=ids,
+    group=st.sampled_from(("one", "two")),
+    rank=st.integers(-1, 2),
+    name=texts,
+    tag=nullable,
+    size=st.sampled_from(SIZES),
+    code=nullable,
+    left=nullable,
+    right=nullable,
+)
+comparisons = st.one_of(
+    st.builds(Where, st.just("name"), st.sampled_from(("=", "!=", "<", "<=", ">", ">=")), texts),
+    st.builds(
+        Where,
+        st.just("size"),
+        st.sampled_from(("=", "!=", "<", "<=", ">", ">=")),
+        st.integers(-1, 1),
+    ),
+)
+questions = st.tuples(
+    st.sampled_from(("by_rank", "newest", "by_name", "by_name_and_rank", "by_tag", "all")),
+    nullable,
+    st.sampled_from(("one", "two")),
+    st.lists(comparisons, max_size=2),
+    st.integers(1, 4),
+)
+steps = st.one_of(
+    st.tuples(st.just("insert"), notes),
+    st.tuples(st.sampled_from(("replace", "delete", "hold", "get")), notes),
+    st.tuples(st.sampled_from(("replace stale", "delete stale", "hold stale")), notes),
+    st.tuples(st.just("find"), questions),
+    st.tuples(st.just("fail"), st.none()),
+)
+instants = st.sampled_from((0, NOW - 2**21, NOW - 1, NOW, NOW + 10, FOREVER))
+
+
+class Refusal(Exception):
+    """What a work raises of its own."""
+
+
+class Comparison(RuleBasedStateMachine):
+    """Does the same to both, and compares what comes of it."""
+
+    subject: ClassVar[Storage]
+    runs = itertools.count()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = MemoryStorage()
+        run = next(self.runs)  # partitions and queues of its own stand for a fresh database
+        self.partitions = [f"run {run} one", f"run {run} two"]
+        self.queue = f"queue {run}"
+
+    def both(self, call: Callable[[Storage], Any]) -> Any:
+        outcomes = [_outcome(call, storage) for storage in (self.model, self.subject)]
+        assert outcomes[0] == outcomes[1]
+        return outcomes[0]
+
+    @rule(there=st.booleans(), work=st.lists(steps, min_size=1, max_size=5))
+    def transact(self, there: bool, work: list[tuple[str, Any]]) -> None:
+        def run(tx: Transaction) -> list[Any]:
+            return [_step(tx, name, what) for name, what in work]
+
+        self.both(lambda storage: storage.transact(self.partitions[there], run))
+
+    @rule(there=st.booleans(), question=questions)
+    def page_through(self, there: bool, question: Any) -> None:
+        after = None
+        for _ in range(10):
+            page = self.both(
+                lambda storage, after=after: storage.read(
+                    self.partitions[there], lambda snapshot: _find(snapshot, question, after)
+                )
+            )
+            after = page.next
+            if after is None:
+                return
+        raise AssertionError("the pages do not end")
+
+    @rule(there=st.booleans(), id=ids)
+    def look(self, there: bool, id: str) -> None:
+        self.both(lambda storage: storage.read(self.partitions[there], lambda s: s.get(Note, id)))
+
+    @rule(
+        there=st.booleans(),
+        id=ids,
+        lane=st.sampled_from("xyz"),
+        due_at=instants,
+        ordinal=st.integers(0, 1),
+        lease_until=st.sampled_from((0, 0, NOW, FOREVER)),
+    )
+    def add_job(self, there: bool, id: str, **fields: Any) -> None:
+        partition = self.partitions[there]
+        job = Job(id=f"{partition} {id}", queue=self.queue, kind="k", subject="s", **fields)
+        self.both(lambda storage: storage.transact(partition, lambda tx: tx.insert(job)))
+
+    @rule(there=st.booleans(), id=ids)
+    def end_job(self, there: bool, id: str) -> None:
+        def work(tx: Transaction) -> None:
+            job = tx.get(Job, f"{self.partitions[there]} {id}", for_update=True)
+            if job is not None:
+                tx.delete(job)
+
+        self.both(lambda storage: storage.transact(self.partitions[there], work))
+
+    @rule(now=instants, limit=st.integers(1, 4), slots=st.integers(1, 3))
+    def claim(self, now: int, limit: int, slots: int) -> None:
+        self.both(
+            lambda storage: list(
+                storage.claim(self.queue, now, lease_ms=20, limit=limit, slots=slots)
+            )
+        )
+
+    @rule()
+    def next_due(self) -> None:
+        self.both(lambda storage: storage.next_due(self.queue))
+
+
+def _outcome(call: Callable[[Storage], Any], storage: Storage) -> Any:
+    try:
+        return call(storage)
+    except Exception as error:
+        return type(error)
+
+
+def _step(tx: Transaction, name: str, what: Any) -> Any:
+    if name == "fail":
+        raise Refusal
+    if name == "insert":
+        return tx.insert(what)
+    if name == "find":
+        return _find(tx, what, None)
+    found = tx.get(Note, what.id, for_update=name == "replace")
+    if name == "get":
+        return found
+    verb, _, stale = name.partition(" ")
+    version = (found.version if found else 1) - bool(stale)
+    return getattr(tx, verb)(attrs.evolve(what, version=version))
+
+
+def _find(tx: Any, question: Any, after: Any) -> Any:
+    index, tag, group, where, limit = question
+    key = {"all": (), "by_tag": (tag,)}.get(index, (group,))
+    return tx.find(Note, index, key, where=where, after=after, limit=limit)
+
+
+def compare(storage: Storage, examples: int) -> None:
+    class Machine(Comparison):
+        subject = storage
+
+    storage.migrate()
+    try:
+        run_state_machine_as_test(
+            Machine,
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=30,
+                deadline=None,
+                derandomize=True,
+                database=None,
+            ),
+        )
+    finally:
+        storage.close()
+
+
+def test_sqlite_does_as_memory_does(tmp_path: Path) -> None:
+    compare(SqliteStorage(tmp_path / "data.db", KINDS), 60)
+
+
+@pytest.mark.postgres
+def test_postgres_does_as_memory_does() -> None:
+    url = fresh_schema(postgres_or_skip())
+    try:
+        compare(open_postgres(url, KINDS), 30)
+    finally:
+        drop_schema(url)

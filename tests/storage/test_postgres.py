@@ -1,0 +1,284 @@
+"""What is PostgreSQL's own: its locks, its errors, its connections."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import psycopg
+import pytest
+from psycopg import errors
+
+from payments_core.conformance.storage.jobs import claim, job
+from payments_core.conformance.storage.records import AFTER, KINDS, Counter, Mark, Note
+from payments_core.conformance.storage.setting import (
+    HERE,
+    Meeting,
+    errors_among,
+    fetch,
+    fetch_known,
+    locked,
+    together,
+)
+from payments_core.jobs.record import Job
+from payments_core.storage import documents
+from payments_core.storage.port import (
+    CommitUnknown,
+    StorageError,
+    StorageUnavailable,
+    Transaction,
+    VersionConflict,
+)
+from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.records import Record
+from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+from tests.storage.lossy import fail_next_postgres_commit
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    url = fresh_schema(postgres_or_skip())
+    yield url
+    drop_schema(url)
+
+
+@pytest.fixture
+def storage(url: str) -> Iterator[PostgresStorage]:
+    storage = PostgresStorage(url, KINDS)
+    storage.migrate()
+    yield storage
+    storage.close()
+
+
+def insert(storage: PostgresStorage, *records: Record) -> None:
+    storage.transact(HERE, lambda tx: [tx.insert(record) for record in records])
+
+
+def test_a_lock_that_does_not_come_is_unavailable(
+    storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert(storage, Counter(id="c"))
+    monkeypatch.setattr("payments_core.storage.postgres.LOCK_TIMEOUT_MS", 50)
+    impatient = PostgresStorage(url, KINDS)
+
+    def work(tx: Transaction) -> None:
+        locked(tx, Counter, "c")
+        with pytest.raises(StorageUnavailable, match="lock timeout"):
+            impatient.transact(HERE, lambda other: locked(other, Counter, "c"))
+
+    storage.transact(HERE, work)
+    impatient.close()
+
+
+def test_a_deadlock_runs_again(storage: PostgresStorage) -> None:
+    insert(storage, Counter(id="a"), Counter(id="b"))
+    meeting = Meeting(patience_s=0.3)
+    runs: list[str] = []
+
+    def move(first: str, second: str) -> None:
+        def work(tx: Transaction) -> None:
+            runs.append(first)
+            one = locked(tx, Counter, first)
+            meeting.wait()
+            two = locked(tx, Counter, second)
+            tx.replace(attrs.evolve(one, total=one.total + 1))
+            tx.replace(attrs.evolve(two, total=two.total + 1))
+
+        storage.transact(HERE, work)
+
+    assert errors_among(together(lambda: move("a", "b"), lambda: move("b", "a"))) == []
+    assert len(runs) == 3
+    assert fetch_known(storage, Counter, "a").total == 2
+
+
+def test_a_deadlock_that_the_work_swallows_runs_again(storage: PostgresStorage) -> None:
+    insert(storage, Counter(id="c"))
+    runs = 0
+
+    def work(tx: Transaction) -> None:
+        nonlocal runs
+        runs += 1
+        if runs < 3:
+            failure: Any = tx
+            failure._failure = StorageUnavailable("deadlock")
+            failure._failure.__cause__ = errors.DeadlockDetected()
+        else:
+            tx.insert(Mark(id="m"))
+
+    storage.transact(HERE, work)
+    assert runs == 3
+    assert fetch(storage, Mark, "m") is not None
+
+
+def test_too_many_deadlocks_are_unavailable(
+    storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("payments_core.storage.postgres.RERUNS", 2)
+
+    def work(tx: Transaction) -> None:
+        raise StorageUnavailable from errors.SerializationFailure()
+
+    with pytest.raises(StorageUnavailable, match="too often"):
+        storage.transact(HERE, work)
+
+
+def test_a_row_that_comes_back_while_one_waits_for_it_is_found(storage: PostgresStorage) -> None:
+    """Deleted and inserted again by the transaction that held the lock."""
+    insert(storage, Counter(id="c", total=1))
+    inside = threading.Event()
+
+    def again() -> None:
+        def work(tx: Transaction) -> None:
+            tx.delete(locked(tx, Counter, "c"))
+            inside.set()
+            Meeting(patience_s=0.1).wait()
+            tx.insert(Counter(id="c", total=2))
+
+        storage.transact(HERE, work)
+
+    def look() -> int:
+        inside.wait(5)
+        return storage.transact(HERE, lambda tx: locked(tx, Counter, "c").total)
+
+    assert together(again, look) == [None, 2]
+
+
+@pytest.mark.parametrize(
+    "error", [errors.StatementCompletionUnknown, psycopg.OperationalError, psycopg.InterfaceError]
+)
+@pytest.mark.parametrize("applied", [True, False])
+def test_an_answer_that_did_not_come_leaves_it_unknown(
+    storage: PostgresStorage, error: type[psycopg.Error], applied: bool
+) -> None:
+    fail_next_postgres_commit(storage, error("lost"), applied=applied)
+    with pytest.raises(CommitUnknown):
+        insert(storage, Mark(id="m"))
+    assert (fetch(storage, Mark, "m") is not None) == applied
+
+
+def test_a_commit_that_the_server_refuses_did_not_happen(storage: PostgresStorage) -> None:
+    fail_next_postgres_commit(storage, errors.DiskFull("full"), applied=False)
+    with pytest.raises(StorageUnavailable):
+        insert(storage, Mark(id="m"))
+    fail_next_postgres_commit(storage, errors.SerializationFailure("again"), applied=False)
+    insert(storage, Mark(id="m"))
+    assert fetch(storage, Mark, "m") is not None
+
+
+def test_a_connection_that_the_server_ends_undoes_the_work(
+    storage: PostgresStorage, url: str
+) -> None:
+    def work(tx: Transaction) -> None:
+        tx.insert(Mark(id="first"))
+        rows: Any = tx
+        with psycopg.connect(url, autocommit=True) as other:
+            pid = rows._connection.info.backend_pid
+            other.execute("SELECT pg_terminate_backend(%s, 1000)", (pid,))
+        tx.insert(Mark(id="second"))
+
+    with pytest.raises(StorageUnavailable):
+        storage.transact(HERE, work)
+    assert fetch(storage, Mark, "first") is None
+    insert(storage, Mark(id="first"))
+
+
+def test_no_server_and_no_free_connection_are_unavailable(
+    storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("payments_core.storage.postgres.POOL_TIMEOUT_S", 0.2)
+    nowhere = PostgresStorage("postgresql://nobody@localhost:1/none", KINDS)
+    with pytest.raises(StorageUnavailable):
+        nowhere.migrate()
+    nowhere.close()
+    single = PostgresStorage(url, KINDS, connections=1)
+    with pytest.raises(StorageUnavailable):
+        single.read(HERE, lambda s: single.read(HERE, lambda inner: inner.get(Mark, "m")))
+    assert fetch(single, Mark, "m") is None
+    single.close()
+
+
+def test_a_database_that_was_never_migrated_says_so(url: str) -> None:
+    storage = PostgresStorage(url, KINDS)
+    with pytest.raises(StorageError, match="has `migrate` been run"):
+        insert(storage, Mark(id="m"))
+    storage.close()
+
+
+def test_a_lane_whose_first_job_is_being_changed_waits(storage: PostgresStorage) -> None:
+    insert(storage, job("a"), job("b", ordinal=1), job("c", lane="other"))
+
+    def work(tx: Transaction) -> list[str]:
+        locked(tx, Job, "a")
+        return [item.job.id for item in claim(storage)]
+
+    assert storage.transact(HERE, work) == ["c"]
+    assert [item.job.id for item in claim(storage)] == ["a"]
+
+
+def test_a_read_cannot_write(storage: PostgresStorage) -> None:
+    def work(snapshot: Any) -> None:
+        snapshot._connection.execute("DELETE FROM suite_marks")
+
+    with pytest.raises(StorageError, match="read-only"):
+        storage.read(HERE, work)
+    insert(storage, Mark(id="m"))
+
+
+def test_texts_are_ordered_by_code_point_whatever_the_database_prefers(
+    storage: PostgresStorage, url: str
+) -> None:
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT table_name, column_name FROM information_schema.columns "
+            "WHERE table_schema = current_schema() AND data_type = 'text' "
+            "AND column_name NOT IN ('body', 'fingerprint') AND collation_name <> 'C'"
+        ).fetchall()
+    assert rows == []
+
+
+def test_a_body_is_kept_to_the_byte(storage: PostgresStorage, url: str) -> None:
+    insert(storage, Note(id="n", text="\0"), Note(id="m", text="readable"))
+    assert fetch_known(storage, Note, "n").text == "\0"
+    with psycopg.connect(url) as connection:
+        bodies = dict(connection.execute("SELECT id, body FROM suite_notes").fetchall())
+        sql = "SELECT body::jsonb ->> 'text' FROM suite_notes WHERE id = 'm'"
+        assert connection.execute(sql).fetchone() == ("readable",)
+    for id, body in bodies.items():
+        assert body.encode() == documents.encode(fetch_known(storage, Note, id))
+
+
+def test_a_stale_replace_waits_and_is_refused(storage: PostgresStorage) -> None:
+    insert(storage, Counter(id="c"))
+    seen = fetch_known(storage, Counter, "c")
+    meeting = Meeting(patience_s=0.1)
+
+    def change() -> None:
+        def work(tx: Transaction) -> None:
+            meeting.wait()
+            tx.replace(seen)
+            meeting.wait()
+
+        storage.transact(HERE, work)
+
+    outcomes = together(change, change)
+    assert [type(error) for error in errors_among(outcomes)] == [VersionConflict]
+
+
+def test_indexes_follow_their_declaration(storage: PostgresStorage, url: str) -> None:
+    later = PostgresStorage(url, AFTER)
+    later.migrate()
+    later.close()
+    storage.migrate()
+    with psycopg.connect(url) as connection:
+        connection.execute("COMMENT ON INDEX suite_notes__code IS 'another declaration'")
+        connection.execute("UPDATE storage_schema SET fingerprint = ''")
+    storage.migrate()
+    with psycopg.connect(url) as connection:
+        made_of = connection.execute(
+            "SELECT obj_description('suite_notes__code'::regclass)"
+        ).fetchone()
+    assert made_of == ("UNIQUE code",)

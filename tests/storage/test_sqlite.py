@@ -1,0 +1,349 @@
+"""What is SQLite's own: the file, its errors, and its migrations."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import attrs
+import pytest
+
+from payments_core.conformance.storage.jobs import claim, job
+from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
+from payments_core.conformance.storage.setting import HERE, fetch, together
+from payments_core.storage.port import (
+    CommitUnknown,
+    StorageError,
+    StorageUnavailable,
+    Transaction,
+    UniqueConflict,
+)
+from payments_core.storage.records import Collection, Index, Record, Unique
+from payments_core.storage.sqlite import SqliteStorage
+from tests.storage.lossy import fail_next_sqlite_commit
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.db"
+
+
+@pytest.fixture
+def storage(path: Path) -> Iterator[SqliteStorage]:
+    storage = SqliteStorage(path, KINDS, busy_timeout_s=0.05)
+    storage.migrate()
+    yield storage
+    storage.close()
+
+
+def writer_of(storage: SqliteStorage) -> sqlite3.Connection:
+    with storage._writing() as connection:
+        return connection
+
+
+def insert(storage: SqliteStorage, *records: Record) -> None:
+    storage.transact(HERE, lambda tx: [tx.insert(record) for record in records])
+
+
+# The file.
+
+
+def test_only_its_owner_can_read_the_file(storage: SqliteStorage, path: Path) -> None:
+    insert(storage, Mark(id="m"))
+    for name in (path, path.with_name("data.db-wal")):
+        assert name.stat().st_mode & 0o077 == 0
+
+
+def test_a_place_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "nowhere" / "data.db", KINDS)
+    with pytest.raises(StorageUnavailable, match="nowhere"):
+        storage.migrate()
+
+
+def test_a_file_of_something_else_is_an_error(path: Path) -> None:
+    path.write_bytes(b"this is not a database" * 100)
+    storage = SqliteStorage(path, KINDS)
+    with pytest.raises(StorageError, match="not a database"):
+        storage.migrate()
+
+
+def test_a_file_that_was_never_migrated_says_so(path: Path) -> None:
+    storage = SqliteStorage(path, KINDS)
+    for call in (
+        lambda: insert(storage, Mark(id="m")),
+        lambda: fetch(storage, Mark, "m"),
+        lambda: storage.next_due("q"),
+    ):
+        with pytest.raises(StorageError, match="has `migrate` been run"):
+            call()
+    storage.close()
+
+
+def test_every_commit_is_synced(storage: SqliteStorage) -> None:
+    writer = writer_of(storage)
+    assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert writer.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_a_forked_process_must_open_its_own(storage: SqliteStorage) -> None:
+    storage._process = os.getpid() + 1
+    with pytest.raises(StorageUnavailable, match="fork"):
+        insert(storage, Mark(id="m"))
+
+
+# Errors.
+
+
+def test_a_full_disk_undoes_the_work(storage: SqliteStorage) -> None:
+    insert(storage, Mark(id="before"))
+    writer = writer_of(storage)
+    writer.execute(f"PRAGMA max_page_count = {writer.execute('PRAGMA page_count').fetchone()[0]}")
+
+    def work(tx: Transaction) -> None:
+        tx.insert(Mark(id="first"))
+        for number in range(50):
+            tx.insert(Note(id=f"n{number}", text="x" * 9_000))
+
+    def swallow(tx: Transaction) -> None:
+        try:
+            work(tx)
+        except StorageUnavailable:
+            tx.insert(Mark(id="after the error"))
+
+    for refused in (work, swallow):
+        with pytest.raises(StorageUnavailable, match="full"):
+            storage.transact(HERE, refused)
+    writer.execute("PRAGMA max_page_count = 1000000")
+    for id in ("first", "after the error"):
+        assert fetch(storage, Mark, id) is None
+    assert fetch(storage, Mark, "before") is not None
+    insert(storage, Mark(id="life goes on"))
+
+
+def test_an_interrupt_undoes_the_work_and_nothing_commits_by_itself(
+    storage: SqliteStorage,
+) -> None:
+    writer = writer_of(storage)
+
+    def work(tx: Transaction) -> None:
+        tx.insert(Mark(id="first"))
+        writer.set_progress_handler(lambda: 1, 1)
+        try:
+            tx.insert(Mark(id="interrupted"))
+        except StorageUnavailable:
+            writer.set_progress_handler(None, 0)
+            assert not writer.in_transaction, "SQLite keeps the transaction now; adapt this test"
+            tx.insert(Mark(id="alone"))
+
+    with pytest.raises(StorageUnavailable, match="interrupted"):
+        storage.transact(HERE, work)
+    for id in ("first", "interrupted", "alone"):
+        assert fetch(storage, Mark, id) is None
+
+
+def test_a_writer_that_waits_too_long_is_unavailable(storage: SqliteStorage, path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StorageUnavailable, match="locked"):
+        insert(storage, Mark(id="m"))
+    assert fetch(storage, Mark, "m") is None, "readers do not wait for writers"
+    other.execute("ROLLBACK")
+    insert(storage, Mark(id="m"))
+    other.close()
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_an_io_error_in_commit_leaves_it_unknown(storage: SqliteStorage, applied: bool) -> None:
+    fail_next_sqlite_commit(storage, sqlite3.SQLITE_IOERR_FSYNC, applied=applied)
+    with pytest.raises(CommitUnknown):
+        insert(storage, Mark(id="m"))
+    assert (fetch(storage, Mark, "m") is not None) == applied
+    insert(storage, Mark(id="next"))
+
+
+def test_a_commit_that_finds_the_disk_full_did_not_happen(storage: SqliteStorage) -> None:
+    fail_next_sqlite_commit(storage, sqlite3.SQLITE_FULL, applied=False)
+    with pytest.raises(StorageUnavailable):
+        insert(storage, Mark(id="m"))
+    assert fetch(storage, Mark, "m") is None
+    insert(storage, Mark(id="m"))
+
+
+def test_a_constraint_of_another_kind_is_an_error(storage: SqliteStorage) -> None:
+    writer_of(storage).execute("ALTER TABLE suite_marks ADD COLUMN x TEXT CHECK (x IS NOT NULL)")
+    with pytest.raises(StorageError, match="CHECK") as caught:
+        insert(storage, Mark(id="m"))
+    assert not isinstance(caught.value, UniqueConflict)
+
+
+def test_a_work_may_not_start_another_transaction(storage: SqliteStorage) -> None:
+    with pytest.raises(RuntimeError):
+        storage.transact(HERE, lambda tx: insert(storage, Mark(id="m")))
+    insert(storage, Mark(id="m"))
+
+
+def test_a_storage_may_be_closed_amid_a_read(storage: SqliteStorage) -> None:
+    storage.read(HERE, lambda snapshot: storage.close())
+    assert storage._idle_readers == []
+
+
+def test_a_claim_that_finds_its_jobs_taken_looks_again(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look without the lock and the lease with it, another claims."""
+    insert(storage, job("j"))
+    writing = storage._writing
+    others = iter([True])
+
+    def after_another() -> object:
+        for _ in others:
+            assert len(claim(storage)) == 1
+        return writing()
+
+    monkeypatch.setattr(storage, "_writing", after_another)
+    assert claim(storage) == []
+
+
+# Migrations.
+
+
+def test_a_start_on_a_current_file_imports_no_heavy_module(
+    storage: SqliteStorage, path: Path
+) -> None:
+    code = (
+        "import sys\n"
+        "from payments_core.conformance.storage.records import KINDS\n"
+        "from payments_core.storage.opening import open_storage\n"
+        "storage = open_storage(sys.argv[1], KINDS)\n"
+        "storage.migrate()\n"
+        "print('sqlite_utils' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"sqlite:///{path}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"
+
+
+def kind_of(*, indexes: tuple[Index, ...] = (), uniques: tuple[Unique, ...] = ()) -> type[Record]:
+    """One collection, declared in one of many ways."""
+
+    @attrs.frozen(kw_only=True)
+    class Thing(Record):
+        collection: ClassVar[Collection] = Collection(
+            "things", columns={"a": str, "b": int}, indexes=indexes, uniques=uniques
+        )
+        a: str = ""
+        b: int = 0
+
+    return Thing
+
+
+def indexes_of(path: Path) -> dict[str, str]:
+    connection = sqlite3.connect(path)
+    sql = "SELECT name, sql FROM sqlite_master WHERE tbl_name = 'things' AND sql LIKE '%INDEX%'"
+    found = {name: " ".join(sql.split()) for name, sql in connection.execute(sql)}
+    connection.close()
+    return found
+
+
+def migrated(path: Path, kind: type[Record]) -> None:
+    storage = SqliteStorage(path, [kind])
+    storage.migrate()
+    storage.close()
+
+
+def test_indexes_follow_their_declaration(path: Path) -> None:
+    migrated(path, kind_of(indexes=(Index("one", ("a",)), Index("two", ("b",)))))
+    assert indexes_of(path)["things__one"].endswith('("partition", "a", "id")')
+    migrated(
+        path, kind_of(indexes=(Index("one", ("a",), ("b",)),), uniques=(Unique("three", ("a",)),))
+    )
+    found = indexes_of(path)
+    assert set(found) == {"things__one", "things__three"}
+    assert found["things__one"].endswith('("partition", "a", "b", "id")')
+    assert found["things__three"].startswith("CREATE UNIQUE INDEX")
+
+
+def test_an_index_that_an_operator_made_stays(path: Path) -> None:
+    migrated(path, kind_of())
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE INDEX mine ON things (b)")
+    connection.close()
+    migrated(path, kind_of(indexes=(Index("one", ("a",)),)))
+    assert set(indexes_of(path)) == {"mine", "things__one"}
+
+
+def test_a_migration_that_another_has_just_made_is_not_made_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, other = SqliteStorage(path, KINDS), SqliteStorage(path, KINDS)
+    writing = storage._writing
+
+    def after_another() -> object:
+        other.migrate()
+        return writing()
+
+    monkeypatch.setattr(storage, "_writing", after_another)
+    storage.migrate()
+    insert(other, Mark(id="m"))
+    storage.close()
+    other.close()
+
+
+def test_many_handles_open_a_new_file_at_once(path: Path) -> None:
+    def begin() -> None:
+        storage = SqliteStorage(path, KINDS)
+        storage.migrate()
+        storage.close()
+
+    outcomes = together(*[begin] * 6)
+    assert outcomes == [None] * 6
+
+
+# Claims.
+
+
+def test_a_claim_passes_over_lanes_whose_jobs_come_later(storage: SqliteStorage) -> None:
+    now = 2**40
+    insert(
+        storage,
+        *(job(f"later {n}", lane=f"a{n:03d}", due_at=now + 1) for n in range(100)),
+        *(job(f"much later {n}", lane=f"b{n:03d}", due_at=now + 2**30) for n in range(100)),
+        job("due", lane="c", due_at=now),
+    )
+    assert [item.job.id for item in claim(storage, now=now)] == ["due"]
+    assert claim(storage, now=now) == []
+
+
+Call = Callable[[], object]
+
+
+def test_counters_of_many_threads_add_up(storage: SqliteStorage, path: Path) -> None:
+    """Two handles on one file, as two processes have them, and more threads than cores."""
+    patient = [SqliteStorage(path, KINDS) for _ in range(2)]
+    insert(storage, Counter(id="c"))
+
+    def add(storage: SqliteStorage) -> None:
+        def work(tx: Transaction) -> None:
+            counter = tx.get(Counter, "c", for_update=True)
+            assert counter is not None
+            tx.replace(attrs.evolve(counter, total=counter.total + 1))
+
+        for _ in range(25):
+            storage.transact(HERE, work)
+
+    calls: list[Call] = [lambda s=s: add(s) for s in patient * 3]  # type: ignore[misc]
+    assert together(*calls) == [None] * 6
+    counter = fetch(storage, Counter, "c")
+    assert counter is not None
+    assert counter.total == 150
+    for handle in patient:
+        handle.close()
