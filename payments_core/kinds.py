@@ -22,7 +22,7 @@ from payments_core.receipts.record import Receipt
 from payments_core.storage.records import Record
 from payments_core.tenants.record import App, Environment, KeyUse, PartnerName, SecretAddress
 from payments_core.vaults.record import Policy, Vault, VaultBalance
-from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
 
 KINDS: tuple[type[Record], ...] = (
     # The directory
@@ -49,6 +49,7 @@ KINDS: tuple[type[Record], ...] = (
     Event,
     Endpoint,
     Delivery,
+    ConsoleAction,
     StoredAnswer,
     Job,
     # The simulated chains and clock

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeVar
 
-from payments_core.clock import Clock
+import attrs
+
+from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.keyring import KeyRing
 from payments_core.decision import Decision, Draw, Ledger
@@ -26,6 +29,7 @@ from payments_core.storage.port import (
     Storage,
     Transaction,
 )
+from payments_core.storage.records import Record
 from payments_core.webhooks.delivery import seal_secret
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
@@ -43,13 +47,15 @@ from payments_core.webhooks.lifecycle import (
     decide_rotate,
     decide_update,
 )
-from payments_core.webhooks.record import Delivery, Endpoint, url_digest
+from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, url_digest
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import new_secret
 
 DESCRIPTION_CHARACTERS = 512
 EVENT_NAMES = 100
 RESOLVE_S = 5.0
+
+T = TypeVar("T")
 
 
 class WebhookEndpoints:
@@ -143,7 +149,8 @@ class WebhookEndpoints:
 
         def decide(tx: Transaction, draw: Draw) -> Decision[Endpoint]:
             endpoint = _endpoint_for_update(tx, endpoint_id)
-            return decide_update(endpoint, changes, now=self._clock.now())
+            now = self._clock.now()
+            return _told(decide_update(endpoint, changes, now=now), draw, endpoint, "update", now)
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -159,7 +166,9 @@ class WebhookEndpoints:
         def decide(tx: Transaction, draw: Draw) -> Decision[tuple[Endpoint, str]]:
             endpoint = _endpoint_for_update(tx, endpoint_id)
             sealed = seal_secret(self._key_ring, endpoint.id, secret)
-            return _with_secret(decide_rotate(endpoint, sealed, now=self._clock.now()), secret)
+            now = self._clock.now()
+            decision = decide_rotate(endpoint, sealed, now=now)
+            return _with_secret(_told(decision, draw, endpoint, "rotate_secret", now), secret)
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -211,7 +220,9 @@ class WebhookEndpoints:
             delivery = _delivery(tx.get(Delivery, delivery_id, for_update=True), endpoint)
             if delivery.job_id != seen.job_id:
                 raise Conflicting("The delivery was put back by another request just now.")
-            return decide_retry(delivery, endpoint, job, authority.mode, now=self._clock.now())
+            now = self._clock.now()
+            decision = decide_retry(delivery, endpoint, job, authority.mode, now=now)
+            return _told(decision, draw, delivery, "retry", now)
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -264,6 +275,22 @@ def _delivery(delivery: Delivery | None, endpoint: Endpoint) -> Delivery:
     if delivery is None or delivery.endpoint_id != endpoint.id:
         raise NotFound("webhook delivery")
     return delivery
+
+
+def _told(
+    decision: Decision[T],
+    draw: Draw,
+    subject: Record,
+    action: Literal["update", "rotate_secret", "retry"],
+    now: Instant,
+) -> Decision[T]:
+    """The decision with the row that tells of it, unless it changes nothing."""
+    if not decision.replaces:
+        return decision
+    told = ConsoleAction(
+        id=draw.id("webhook_action"), subject=subject.id, action=action, created_at=now
+    )
+    return attrs.evolve(decision, inserts=(told, *decision.inserts))
 
 
 def _with_secret(decision: Decision[Endpoint], secret: str) -> Decision[tuple[Endpoint, str]]:

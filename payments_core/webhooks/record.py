@@ -105,6 +105,25 @@ class Delivery(Record):
         return _derived("job", self.event_id, f"{self.endpoint_id}/{self.round}")
 
 
+@attrs.frozen(kw_only=True)
+class ConsoleAction(Record):
+    """What a partner asked of an endpoint or a delivery: `subject` is its id.
+
+    A trail for those who wonder; and where the answer to a COMMIT was lost, this row tells that
+    the change was made, which could not be made twice.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "webhook_console_actions",
+        columns={"subject": str, "created_at": int},
+        indexes=(Index("by_subject", key=("subject",), order=("created_at",)),),
+    )
+
+    subject: str
+    action: Literal["update", "rotate_secret", "retry"]
+    created_at: Instant
+
+
 def delivery_id(event_id: str, endpoint_id: str) -> str:
     """The id of the one delivery of an event to an endpoint."""
     return _derived("delivery", event_id, endpoint_id)

@@ -26,12 +26,15 @@ class LedgerFile:
                  "receipts", "jobs", "accounts")  # fmt: skip
         with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            return cls({
-                name: [
-                    json.loads(body) for (body,) in connection.execute(f"SELECT body FROM {name}")
-                ]
-                for name in names
-            })
+            return cls(
+                {
+                    name: [
+                        json.loads(body)
+                        for (body,) in connection.execute(f"SELECT body FROM {name}")
+                    ]
+                    for name in names
+                }
+            )
 
     def payment(self, payment_id: str) -> dict[str, Any]:
         """The one Payment of that id."""

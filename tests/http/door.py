@@ -25,11 +25,12 @@ from payments_core.credentials.tokens import Claims
 from payments_core.decision import Decision, Draw, Ledger
 from payments_core.errors import InvalidState, NotFound
 from payments_core.idempotency.record import Answer, Idempotent
-from payments_core.service import PaymentsService
+from payments_core.service import PaymentsService, Settings
 from payments_core.storage.memory import MemoryStorage
-from payments_core.storage.port import Page, Position, StorageUnavailable, Transaction
+from payments_core.storage.port import Page, Position, Storage, StorageUnavailable, Transaction
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.record import Environment
+from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.app import create_app
 from payments_core_http.calls import Call
 from payments_core_http.metadata import Metadata
@@ -123,7 +124,7 @@ def view(thing: Thing) -> ThingView:
 class Things:
     """The operations of the made-up resource. `before` runs ahead of every commit."""
 
-    def __init__(self, storage: MemoryStorage, ledger: Ledger) -> None:
+    def __init__(self, storage: Storage, ledger: Ledger) -> None:
         self._storage = storage
         self._ledger = ledger
         self.before: Callable[[], None] = lambda: None
@@ -217,11 +218,16 @@ ROWS = (
 
 
 class Bench(PaymentsService):
-    """The real service on memory storage and a clock that stands, with the made-up resource."""
+    """The real service, on memory storage and a clock that stands unless told otherwise, with
+    the made-up resource."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, storage: Storage | None = None) -> None:
+        storage = storage or MemoryStorage()
         super().__init__(
-            MemoryStorage(), KeyRing.parse(KeyRing.generate()), clock=clock or FixedClock()
+            storage,
+            KeyRing.parse(KeyRing.generate()),
+            clock=clock or FixedClock(),
+            settings=Settings(webhooks=WebhookSettings(local_allowed=True)),
         )
         self.things = Things(self.storage, self.ledger)
 
@@ -262,8 +268,10 @@ class Seen:
 class Door:
     """One app with its environment, keys and an account, and calls through plain WSGI."""
 
-    def __init__(self, clock: Clock | None = None, threads: int = 8) -> None:
-        self.service = Bench(clock)
+    def __init__(
+        self, clock: Clock | None = None, threads: int = 8, storage: Storage | None = None
+    ) -> None:
+        self.service = Bench(clock, storage)
         tenants = self.service.tenants
         self.app_row = tenants.create_app("Shop", "shop")
         environment_id = self.app_row.environments["sandbox"]

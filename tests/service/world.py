@@ -28,7 +28,7 @@ from payments_core.payments.operations import NewPayment, ToAccount
 from payments_core.payments.record import Payment
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
-from payments_core.storage.port import SIMULATED, CommitUnknown, Storage, VersionConflict
+from payments_core.storage.port import SIMULATED, CommitUnknown, Storage, VersionConflict, Where
 from payments_core.storage.records import R
 from payments_core.tenants.record import Environment, Key
 from payments_core.vaults.record import Policy, VaultBalance, balance_id
@@ -40,31 +40,37 @@ PAYER_PERMISSIONS = ("account:read", "payments:read", "payments:write", "vault_p
 STRANGER = "0x00000000000000000000000000000000000E0E0E"
 
 
+class NoTransport:
+    """Nobody is told: there are no endpoints in these tests."""
+
+    def send(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("a webhook was sent")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
 class World:
     """One app with a merchant and a payer in its sandbox."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        *,
-        chains: Callable[[Mapping[int, Chain]], Mapping[int, Chain]] | None = None,
-        system: FixedClock | None = None,
-    ) -> None:
+    def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self.system = system or FixedClock()
+        self.system = FixedClock()
         self.clock = SandboxClock(storage, self.system)
-        self._wrap = chains
         self._names = count()
         self.service = self.restarted()
 
-    def restarted(self, storage: Storage | None = None) -> PaymentsService:
+    def restarted(
+        self, storage: Storage | None = None, chains: Mapping[int, Chain] | None = None
+    ) -> PaymentsService:
         """Another process on the same data: it shares nothing but the storage and the clock."""
-        storage, ring = storage or self.storage, KeyRing.parse(RING)
-        service = PaymentsService(storage, ring, clock=self.clock)
-        if self._wrap is None:
-            return service
-        chains = self._wrap(service.chains)
-        return PaymentsService(storage, ring, clock=self.clock, chains=chains)
+        return PaymentsService(
+            storage or self.storage,
+            KeyRing.parse(RING),
+            chains=chains,
+            clock=self.clock,
+            transport=NoTransport(),
+        )
 
     # The tenant.
 
@@ -192,13 +198,15 @@ class World:
         raise AssertionError("no such holding")
 
     def events(self, subject: str | None = None) -> list[Event]:
-        """The outbox in the order of its ids, or what of it concerns a Payment."""
+        """The outbox in the order of its creation, or what of it concerns a Payment."""
+        since = self.paid(subject).created_at if subject else 0
 
         def look(snapshot: Any) -> list[Event]:
             found: list[Event] = []
             after = None
             while True:
-                page = snapshot.find(Event, "by_created", after=after, limit=100)
+                where = (Where("created_at", ">=", since),)
+                page = snapshot.find(Event, "by_created", where=where, after=after, limit=100)
                 found += page.records
                 after = page.next
                 if after is None:
@@ -214,8 +222,7 @@ class World:
 
     @cached_property
     def chain(self) -> SimulatedChain:
-        """The chain itself, past every wrapper."""
-        chain = PaymentsService(self.storage, KeyRing.parse(RING), clock=self.clock).chains[BASE]
+        chain = self.service.chains[BASE]
         assert isinstance(chain, SimulatedChain)
         return chain
 

@@ -1,0 +1,225 @@
+"""`payments sandbox` as a process: first start, restarts, permissions, signals, refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from payments_core_http.cli.children import Child, ChildFailed, SandboxChild
+from payments_core_http.cli.client import Client, basic
+
+READY_S = 2.0
+FIRST_STARTS = 6
+FIRST_WORK_S = 0.6
+"""About how long a first start is busy in its folder."""
+
+LINE = {
+    "baseUrl", "sdkBaseUrl", "publicUrl", "dashboardUrl", "appId", "partnerId", "environmentId",
+    "appSecret", "restrictedKeys", "apiKey", "operator",
+}  # fmt: skip
+KEYS = ("appId", "partnerId", "environmentId", "appSecret")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "below" / "sandbox-data"
+
+
+@pytest.fixture
+def sandbox(data: Path) -> Iterator[SandboxChild]:
+    child = SandboxChild(data)
+    yield child
+    child.end()
+
+
+def opens(sandbox: SandboxChild) -> bool:
+    credential = basic(sandbox.facts["appId"], sandbox.facts["appSecret"])
+    client = Client(sandbox.base_url)
+    return client.call("GET", "/v2/partners/config", authorization=credential).status == 200
+
+
+def refused(*arguments: str) -> str:
+    """What a sandbox says that does not start."""
+    done = subprocess.run(
+        [sys.executable, "-m", "payments_core_http.cli", "sandbox", *arguments],
+        capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_the_line_says_where_it_is_and_what_opens_it(sandbox: SandboxChild) -> None:
+    assert set(sandbox.facts) == LINE
+    assert sandbox.facts["baseUrl"] == sandbox.facts["publicUrl"]
+    assert sandbox.facts["restrictedKeys"] == {}
+    absent = ("sdkBaseUrl", "dashboardUrl", "apiKey", "operator")
+    assert all(sandbox.facts[name] is None for name in absent)
+    assert sandbox.port != 0
+    assert opens(sandbox)
+
+
+def test_it_is_ready_in_under_two_seconds(tmp_path: Path) -> None:
+    took = []
+    for name in ("one", "two"):
+        child = SandboxChild(tmp_path / name)
+        child.end()
+        took.append(child.ready_s)
+    assert min(took) < READY_S, took
+
+
+def test_the_keys_stay(sandbox: SandboxChild) -> None:
+    assert sandbox.end() == 0
+    again = SandboxChild(sandbox.data, sandbox.port)
+    try:
+        assert again.facts == sandbox.facts
+        assert opens(again)
+    finally:
+        again.end()
+
+
+def test_only_the_owner_reads_its_files(data: Path) -> None:
+    before = os.umask(0)
+    try:
+        sandbox = SandboxChild(data)
+    finally:
+        os.umask(before)
+    try:
+        assert opens(sandbox)
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in data.iterdir()}
+        assert {"sandbox.json", "key-ring", "payments.db", "payments.db-wal"} <= modes.keys()
+        assert set(modes.values()) == {0o600}
+        assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    finally:
+        sandbox.end()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(sandbox: SandboxChild, number: signal.Signals) -> None:
+    assert opens(sandbox)
+    os.kill(sandbox.pid, number)
+    assert sandbox.end() == 0
+    assert sandbox.errors() == ""
+    assert not (sandbox.data / "payments.db-wal").exists()  # what was in it is in the database
+
+
+def test_webhooks_to_this_machine_are_for_a_sandbox_on_loopback_alone(tmp_path: Path) -> None:
+    for host, allowed in (("localhost", True), ("0.0.0.0", False)):
+        child = Child(
+            "sandbox",
+            "payments_core_http.cli",
+            ["sandbox", "--json", "--host", host, "--port", "0", "--data", str(tmp_path / host)],
+        )
+        try:
+            facts = child.first()
+            client = Client(str(facts["baseUrl"]))
+            credential = basic(facts["appId"], facts["appSecret"])
+            path = "/v2/console/apps/{appId}/environments/{environmentId}/webhooks"
+            made = client.call(
+                "POST",
+                path.format_map(dict(facts)),
+                {"url": "http://127.0.0.1:9/hook"},
+                authorization=credential,
+            )
+            assert made.status == (201 if allowed else 422)
+            config = client.call("GET", "/v2/partners/config", authorization=credential).document
+            policy = config["capabilities"]["webhooks"]["deliveryPolicy"]
+            assert policy["localPrivateDestinationsAllowed"] is allowed
+        finally:
+            child.end()
+
+
+def test_a_second_sandbox_on_the_same_data_is_refused(sandbox: SandboxChild) -> None:
+    told = refused("--port", "0", "--data", str(sandbox.data))
+    assert "Another sandbox is running on" in told
+    assert "--data" in told
+    assert opens(sandbox)
+
+
+def test_a_port_in_use_is_refused_by_name(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"127.0.0.1:{port}" in refused("--port", str(port), "--data", str(data))
+
+
+def test_a_host_that_is_none_is_refused(data: Path) -> None:
+    assert "--host" in refused("--host", "no host", "--data", str(data))
+
+
+def test_a_database_without_its_key_ring_is_refused(sandbox: SandboxChild) -> None:
+    sandbox.end()
+    (sandbox.data / "key-ring").unlink()
+    assert "key-ring is missing" in refused("--port", "0", "--data", str(sandbox.data))
+
+
+def test_without_its_keys_file_it_makes_a_new_key_and_ends_the_old_one(
+    sandbox: SandboxChild,
+) -> None:
+    sandbox.end()
+    (sandbox.data / "sandbox.json").unlink()
+    again = SandboxChild(sandbox.data)
+    try:
+        assert opens(again)
+        assert again.facts["appId"] == sandbox.facts["appId"]
+        old = basic(sandbox.facts["appId"], sandbox.facts["appSecret"])
+        answer = Client(again.base_url).call("GET", "/v2/partners/config", authorization=old)
+        assert answer.status == 401
+    finally:
+        again.end()
+
+
+def test_a_first_start_that_is_killed_leaves_a_folder_that_works(tmp_path: Path) -> None:
+    seed = int(os.environ.get("PAYMENTS_KILL_SEED") or random.randrange(2**32))
+    print(f"PAYMENTS_KILL_SEED={seed}")
+    chance = random.Random(seed)
+    for number in range(FIRST_STARTS):
+        data = tmp_path / str(number)
+        arguments = ["sandbox", "--json", "--port", "0", "--data", str(data)]
+        child = Child("sandbox", "payments_core_http.cli", arguments)
+        while not data.exists():  # the interpreter starts; there is nothing to break yet
+            assert not child.wait_for(bool, timeout_s=0.002)
+        child.wait_for(bool, chance.uniform(0, FIRST_WORK_S))
+        child.kill()
+        print(f"killed with {sorted(path.name for path in data.iterdir())}")
+        again = SandboxChild(data)
+        assert opens(again), number
+        again.end()
+
+
+def test_a_child_that_cannot_start_says_why(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(ChildFailed, match="is a file"):
+        SandboxChild(file)
+
+
+def test_the_banner_says_what_a_newcomer_needs(data: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "payments_core_http.cli", "sandbox", "--port", "0",
+         "--data", str(data)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    lines: list[str] = []
+    began = time.monotonic()
+    while "Ctrl-C" not in "".join(lines[-1:]) and time.monotonic() - began < 20:
+        lines.append(process.stdout.readline())
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    banner = "".join(lines)
+    keys = json.loads((data / "sandbox.json").read_text())
+    assert f"curl -u {keys['appId']}:{keys['appSecret']} http://127.0.0.1:" in banner
+    assert "Rate policies are not enforced." in banner
+    assert rest.strip() == ""

@@ -1,0 +1,168 @@
+"""Ports that go wrong at one call of the test's choosing, and are healthy before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
+
+from payments_core.assets import ChainType
+from payments_core.chains.port import (
+    AddressSpec,
+    BalancesAt,
+    Chain,
+    ChainUnavailable,
+    Heads,
+    Signed,
+    TransactionView,
+    TransferIntent,
+)
+from payments_core.clock import Instant
+from payments_core.storage.port import (
+    Claimed,
+    CommitUnknown,
+    Snapshot,
+    Storage,
+    StorageUnavailable,
+    Transaction,
+)
+
+T = TypeVar("T")
+Fault = Callable[[Callable[[], Any]], Any]
+
+EVERY_CALL = ("transact", "read", "claim", "next_due")
+
+
+class Crashed(BaseException):
+    """The process died; nothing in it can catch that."""
+
+
+def crash(call: Callable[[], Any]) -> Any:
+    """Die before the call, which is after the one before."""
+    raise Crashed
+
+
+def storage_away(call: Callable[[], Any]) -> Any:
+    """The storage is out of reach for one call."""
+    raise StorageUnavailable("for the moment")
+
+
+def commit_lost(call: Callable[[], Any]) -> Any:
+    """The transaction takes place and nobody hears of it."""
+    call()
+    raise CommitUnknown("took place")
+
+
+def commit_failed(call: Callable[[], Any]) -> Any:
+    """The transaction does not take place, and nobody hears of that."""
+    raise CommitUnknown("did not take place")
+
+
+def chain_away(call: Callable[[], Any]) -> Any:
+    """The node is out of reach for one call."""
+    raise ChainUnavailable("for the moment")
+
+
+def answer_lost(call: Callable[[], Any]) -> Any:
+    """The node does as asked, and its answer is lost."""
+    call()
+    raise ChainUnavailable("after all was done")
+
+
+class FaultyStorage:
+    """A storage whose `at`-th call of those that count has a fault."""
+
+    def __init__(
+        self, inner: Storage, at: int, fault: Fault, counted: Collection[str] = EVERY_CALL
+    ) -> None:
+        self._inner = inner
+        self._at = at
+        self._fault = fault
+        self._counted = counted
+        self.calls = 0
+
+    @property
+    def had_its_fault(self) -> bool:
+        return self.calls >= self._at
+
+    def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        return self._through("transact", lambda: self._inner.transact(partition, work))
+
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        return self._through("read", lambda: self._inner.read(partition, work))
+
+    def claim(
+        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
+    ) -> Sequence[Claimed]:
+        return self._through(
+            "claim",
+            lambda: self._inner.claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots),
+        )
+
+    def next_due(self, queue: str) -> Instant | None:
+        return self._through("next_due", lambda: self._inner.next_due(queue))
+
+    def migrate(self) -> None:
+        self._inner.migrate()
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _through(self, operation: str, call: Callable[[], T]) -> T:
+        if operation in self._counted:
+            self.calls += 1
+            if self.calls == self._at:
+                answer: T = self._fault(call)
+                return answer
+        return call()
+
+
+class FaultyChain:
+    """A chain whose `at`-th call has a fault; with `until`, all the calls from there to that."""
+
+    def __init__(self, inner: Chain, at: int, fault: Fault, until: int | None = None) -> None:
+        self._inner = inner
+        self._at = at
+        self._fault = fault
+        self._until = at if until is None else until
+        self.calls = 0
+
+    @property
+    def had_its_fault(self) -> bool:
+        return self.calls >= self._at
+
+    def heal(self) -> None:
+        """No more faults."""
+        self._until = -1
+
+    @property
+    def chain_id(self) -> int:
+        return self._inner.chain_id
+
+    @property
+    def chain_type(self) -> ChainType:
+        return self._inner.chain_type
+
+    def derive(self, spec: AddressSpec) -> str:
+        return self._inner.derive(spec)
+
+    def heads(self) -> Heads:
+        return self._through(self._inner.heads)
+
+    def transaction(self, hash: str) -> TransactionView | None:
+        return self._through(lambda: self._inner.transaction(hash))
+
+    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+        return self._through(lambda: self._inner.balances(token_address, holders))
+
+    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+        return self._through(lambda: self._inner.prepare(intent, slot))
+
+    def broadcast(self, signed: Signed) -> None:
+        self._through(lambda: self._inner.broadcast(signed))
+
+    def _through(self, call: Callable[[], T]) -> T:
+        self.calls += 1
+        if self._at <= self.calls <= self._until:
+            answer: T = self._fault(call)
+            return answer
+        return call()
