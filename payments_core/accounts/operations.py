@@ -213,7 +213,7 @@ class Accounts:
     ) -> tuple[tuple[Vault, ...], tuple[Policy, ...]]:
         vaults: list[Vault] = []
         policies: list[Policy] = []
-        for chain_id, chain in self._chains.items():
+        for chain_id, chain in sorted(self._chains.items()):
             policy_id = draw.id("policy")
             vault = Vault(
                 id=draw.id("vault"),

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,13 +27,17 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite_claims import Lease, lanes_with_work, lease_jobs, next_due
+from payments_core.storage.sqlite_gate import Gate
+from payments_core.storage.sqlite_groups import GROUP_LIMIT, Groups
 from payments_core.storage.sqlite_rows import Rows, WritingRows, storage_error
 
 T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 5.0
 CHECKPOINT_PAGES = 4_000
-"""With SQLite's own 1,000 the commit that checkpoints is felt five times as often."""
+"""SQLite's own 1,000 makes a commit in every few hundred wait for a checkpoint."""
+LOG_BYTES = 64 * 2**20
+"""A checkpoint cuts a longer log back to this."""
 
 
 class SqliteStorage:
@@ -44,10 +49,15 @@ class SqliteStorage:
         kinds: Sequence[type[Record]],
         *,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
+        group_limit: int = GROUP_LIMIT,
     ) -> None:
         self._path = Path(path)
         self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
         self._busy_timeout_s = busy_timeout_s
+        self._gate = Gate(self._path.with_name(self._path.name + "-gate"), busy_timeout_s)
+        self._groups = Groups(
+            self._writing, lambda connection: self._commit(connection), limit=group_limit
+        )
         self._write_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._writing_thread: int | None = None
@@ -59,11 +69,13 @@ class SqliteStorage:
     # The port.
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
-        with self._writing() as connection:
+        def run(connection: sqlite3.Connection) -> T:
             rows = WritingRows(connection, partition)
             result = work(rows)
             rows.finish()
             return result
+
+        return self._write(run)
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         with self._reading() as connection:
@@ -78,8 +90,7 @@ class SqliteStorage:
                 lanes = lanes_with_work(connection, lease, self._rings.get(queue, ""))
             if not lanes:
                 return []
-            with self._writing() as connection:
-                claimed = lease_jobs(connection, lease, lanes)
+            claimed = self._write(partial(lease_jobs, lease=lease, lanes=lanes))
             if claimed:
                 self._rings[queue] = claimed[-1].job.lane
                 return claimed
@@ -92,10 +103,7 @@ class SqliteStorage:
         with self._reading() as connection:
             if sqlite_schema.is_current(connection, self._kinds):
                 return
-        with self._writing() as connection:
-            # Another process may have done it while this one waited for the lock.
-            if not sqlite_schema.is_current(connection, self._kinds):
-                sqlite_schema.bring_up_to_date(connection, self._kinds)
+        self._write(self._migrate)
 
     def close(self) -> None:
         self._closed = True
@@ -103,29 +111,39 @@ class SqliteStorage:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+            self._gate.close()
         while self._idle_readers:
             self._idle_readers.pop().close()
 
     # Under the port.
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is alone with the file, committed at the end or undone."""
+    def _write(self, run: Callable[[sqlite3.Connection], T]) -> T:
+        """Run in a transaction, perhaps together with others, and commit."""
         if self._writing_thread == threading.get_ident():
             raise RuntimeError("a work may not start another transaction")
+        return self._groups.run(run)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is alone with the file; what is not committed in it is undone."""
         with self._write_lock:
             self._require_open()
             if self._writer is None:
                 self._writer = self._connect()
-            self._writing_thread = threading.get_ident()
-            try:
-                with _translated():
-                    self._writer.execute("BEGIN IMMEDIATE")
-                    yield self._writer
-                self._commit(self._writer)
-            finally:
-                self._writing_thread = None
-                _undo(self._writer)
+            with self._gate.held():
+                self._writing_thread = threading.get_ident()
+                try:
+                    with _translated():
+                        self._writer.execute("BEGIN IMMEDIATE")
+                        yield self._writer
+                finally:
+                    self._writing_thread = None
+                    _undo(self._writer)
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        # Another process may have done it while this one waited for the lock.
+        if not sqlite_schema.is_current(connection, self._kinds):
+            sqlite_schema.bring_up_to_date(connection, self._kinds)
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         """Commit; raises StorageUnavailable if nothing was written, CommitUnknown if it may be.
@@ -180,6 +198,7 @@ class SqliteStorage:
                     connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+                connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
                 connection.execute("PRAGMA cache_size = -16000")
             except BaseException:
                 connection.close()
@@ -187,9 +206,15 @@ class SqliteStorage:
             return connection
 
     def _make_private(self) -> None:
-        """Make a new file that only its owner can read; its companions take after it."""
+        """Make a new file that only its owner can read; its companions take after it.
+
+        One that is there is not opened: closing it again would drop the locks that SQLite's
+        other connections in this process hold on it.
+        """
         try:
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            return
         except OSError as error:
             raise StorageUnavailable(f"{self._path}: {error.strerror}") from error
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
-from payments_core.storage.port import CommitUnknown, StorageError, StorageUnavailable
+from payments_core.storage.port import CommitUnknown, StorageError
 from payments_core.storage.sqlite_rows import storage_error
 
 T = TypeVar("T")
@@ -33,6 +33,8 @@ class _Waiting(Generic[T]):
         self.turn = threading.Lock()
         self.turn.acquire()  # released once: with the answer, or to lead
         self.answered = False
+        self.committing = False
+        self.settled = False
         self.result: T | None = None
         self.error: BaseException | None = None
 
@@ -41,8 +43,15 @@ class _Waiting(Generic[T]):
         self.result, self.error = None, None
         try:
             self.result = self.run(connection)
+        except sqlite3.Error as error:
+            self.fail(storage_error(error), error)
         except Exception as error:
             self.error = error
+
+    def fail(self, error: StorageError, cause: BaseException) -> None:
+        """Keep an error of its own: a raised one takes the traceback of its thread."""
+        self.result, self.error = None, type(error)(str(error))
+        self.error.__cause__ = cause
 
     def outcome(self) -> T:
         if self.error is not None:
@@ -101,24 +110,30 @@ class Groups:
         with self._mutex:
             group = [self._queue.popleft() for _ in range(min(self._limit, len(self._queue)))]
         others = [waiting for waiting in group if waiting is not mine]
-        begun: list[bool] = []  # whether a COMMIT was begun
         try:
-            for undone in self._commit_together(group, begun):
-                begun.clear()
-                self._commit_alone(undone, begun)
-        except BaseException:  # Ctrl-C, or a work that leaves by SystemExit
-            if not begun:
-                with self._mutex:
-                    self._queue.extendleft(reversed(others))
-                others = []
-            for waiting in others:
-                waiting.error = CommitUnknown("the leader of the group was stopped")
+            if len(group) == 1 or not self._commit_together(group):
+                for waiting in group:
+                    self._commit_alone(waiting)
+        except BaseException as error:  # Ctrl-C, or a work that leaves by SystemExit
+            others = self._stopped(others, error)
             raise
         finally:
             self._pass_on()
             for waiting in others:
                 waiting.answered = True
                 waiting.turn.release()
+
+    def _stopped(
+        self, others: Sequence[_Waiting[Any]], error: BaseException
+    ) -> list[_Waiting[Any]]:
+        """Give works back that a stopped leader has not begun to commit; return the rest."""
+        back = [w for w in others if not (w.settled or w.committing)]
+        with self._mutex:
+            self._queue.extendleft(reversed(back))
+        for waiting in others:
+            if waiting.committing and not waiting.settled:
+                waiting.fail(CommitUnknown("the leader of the group was stopped"), error)
+        return [waiting for waiting in others if waiting not in back]
 
     def _pass_on(self) -> None:
         """Let the first that waits lead, or nobody."""
@@ -128,49 +143,38 @@ class Groups:
             else:
                 self._led = False
 
-    def _commit_together(
-        self, group: Sequence[_Waiting[Any]], begun: list[bool]
-    ) -> Sequence[_Waiting[Any]]:
-        """Run a group in one transaction; return those that must run alone.
+    def _commit_together(self, group: Sequence[_Waiting[Any]]) -> bool:
+        """Run a group in one transaction; False where nothing was done and each must go alone.
 
-        A full disk or an interrupt makes SQLite undo everything, not one savepoint.
+        A full disk or an interrupt makes SQLite undo everything, and not one savepoint.
         """
-        if len(group) == 1:
-            return group
         try:
             with self._writing() as connection:
                 for waiting in group:
                     connection.execute("SAVEPOINT work")
                     waiting.try_on(connection)
                     if not connection.in_transaction:
-                        return group
+                        return False
                     if waiting.error is not None:
                         connection.execute("ROLLBACK TO work")
                     connection.execute("RELEASE work")
-                begun.append(True)
+                for waiting in group:
+                    waiting.committing = True
                 self._commit(connection)
-        except sqlite3.Error as error:
-            _fail(group, storage_error(error), error)
         except StorageError as error:
-            _fail(group, error, error)
-        return ()
+            for waiting in group:
+                waiting.fail(error, error.__cause__ or error)
+        for waiting in group:
+            waiting.settled = True
+        return True
 
-    def _commit_alone(self, waiting: _Waiting[Any], begun: list[bool]) -> None:
+    def _commit_alone(self, waiting: _Waiting[Any]) -> None:
         try:
             with self._writing() as connection:
                 waiting.try_on(connection)
                 if waiting.error is None:
-                    begun.append(True)
+                    waiting.committing = True
                     self._commit(connection)
-        except sqlite3.Error as error:
-            _fail([waiting], storage_error(error), error)
         except StorageError as error:
-            _fail([waiting], error, error)
-
-
-def _fail(group: Sequence[_Waiting[Any]], error: StorageError, cause: Exception) -> None:
-    """Give each its own error, since a raised one takes the traceback of its thread."""
-    kind = type(error) if isinstance(error, CommitUnknown | StorageUnavailable) else StorageError
-    for waiting in group:
-        waiting.result, waiting.error = None, kind(str(error))
-        waiting.error.__cause__ = cause
+            waiting.fail(error, error.__cause__ or error)
+        waiting.settled = True

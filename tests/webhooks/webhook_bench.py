@@ -16,7 +16,7 @@ from payments_core.identifiers import Identifiers
 from payments_core.jobs.record import Job
 from payments_core.jobs.worker import Worker
 from payments_core.storage.memory import MemoryStorage
-from payments_core.storage.port import Transaction
+from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.delivery import WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.destinations import ResolutionFailed
@@ -64,7 +64,7 @@ class Wire:
 class Bench:
     """One environment with its webhooks."""
 
-    storage: MemoryStorage = attrs.field(factory=MemoryStorage)
+    storage: Storage = attrs.field(factory=MemoryStorage)
     clock: FixedClock = attrs.field(factory=FixedClock)
     wire: Transport = attrs.field(factory=Wire)
     names: Names = attrs.field(factory=Names)

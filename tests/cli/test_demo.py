@@ -1,0 +1,195 @@
+"""`payments demo`: every step is seen or the exit code says otherwise, and nothing stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core_http.cli.children import ReceiverChild
+from payments_core_http.cli.client import Client, without_secrets
+from payments_core_http.cli.demo import START, show
+from payments_core_http.cli.stage import Known, Stage, Step, StepFailed
+from payments_core_http.cli.steps import EVENTS, STEPS
+from payments_core_http.cli.telling import Seen, TextTeller, laid_out
+
+DEMO = [sys.executable, "-m", "payments_core_http.cli", "demo"]
+NAMES = [START.name, *(step.name for step in STEPS)]
+WHOLE_SECRET = re.compile(r"(sk_sandbox_|whsec_|cst_|cat_)[A-Za-z0-9+/_-]{12,}|_secret_")
+DEMO_S = 15
+
+
+@attrs.define
+class Listener:
+    """A teller that remembers."""
+
+    seen: list[Seen] = attrs.field(factory=list)
+    ending: tuple[str, bool] | None = None
+
+    def step(self, seen: Seen) -> None:
+        self.seen.append(seen)
+
+    def end(self, text: str, ok: bool) -> None:
+        self.ending = (text, ok)
+
+
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*DEMO, *arguments], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )  # fmt: skip
+
+
+def ended(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_the_demo_sees_every_step_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    done = run("--json", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [document["step"] for document in told] == NAMES
+    assert all(document["ok"] for document in told)
+    assert sum(document["seconds"] for document in told) < DEMO_S
+    between = told[1:-1]
+    assert all(document["exchanges"] for document in between)
+    assert set(told[-1]["verified"]) == EVENTS
+    assert not WHOLE_SECRET.search(done.stdout)
+    assert ended(told[0]["sandbox"]["pid"])
+    assert ended(told[0]["receiver"]["pid"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_terminal_the_demo_prints_plain_text(tmp_path: Path) -> None:
+    done = run(folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for number, step in enumerate((START, *STEPS), start=1):
+        assert f"{number}/{len(NAMES)}  {step.shows}" in done.stdout
+    assert "Idempotent-Replayed: true" in done.stdout
+    assert f"All {len(NAMES)} steps were seen" in done.stdout
+    assert "What to try next" in done.stdout
+    assert "\x1b[" not in done.stdout
+    assert not WHOLE_SECRET.search(done.stdout)
+
+
+def test_a_step_that_fails_is_named_and_is_the_last() -> None:
+    def unseen(stage: Stage, known: Known) -> Known:
+        raise StepFailed("nothing was seen")
+
+    broken = Step("broken", "What never happens", unseen)
+    listener = Listener()
+    assert show((STEPS[0], broken, STEPS[1]), listener) is False
+    assert [seen.step.name for seen in listener.seen] == [START.name, STEPS[0].name, "broken"]
+    assert listener.seen[-1].failure == "nothing was seen"
+    assert listener.ending == ("The step `broken` did not happen.", False)
+
+
+def test_an_answer_of_another_shape_fails_its_step() -> None:
+    def misread(stage: Stage, known: Known) -> Known:
+        return attrs.evolve(known, bob_id={}["accountId"])
+
+    listener = Listener()
+    assert show((Step("misread", "An answer", misread),), listener) is False
+    assert "KeyError" in str(listener.seen[-1].failure)
+
+
+def test_every_step_refuses_a_service_that_answers_otherwise() -> None:
+    """With a secret that opens nothing, each step that calls the service fails by itself."""
+    receiver = ReceiverChild()
+    try:
+        listener = Listener()
+        refused: list[str] = []
+
+        def strange(stage: Stage, known: Known) -> Known:
+            stranger = attrs.evolve(
+                known, app_secret="sk_sandbox_none", access_token="cat_none", client_secret="none"
+            )
+            for step in STEPS:
+                try:
+                    step.run(stage, stranger)
+                except StepFailed as error:
+                    assert "401" in str(error)
+                    refused.append(step.name)
+            return known
+
+        quick = [step.name for step in STEPS if step.name != "webhooks"]
+        assert show((Step("strange", "Refusals", strange),), listener)
+        assert [name for name in refused if name != "webhooks"] == quick
+    finally:
+        receiver.end()
+
+
+def test_the_demo_exits_1_when_its_sandbox_is_killed(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    demo = subprocess.Popen([*DEMO, "--json"], stdout=subprocess.PIPE, text=True, env=environment)
+    assert demo.stdout is not None
+    first = json.loads(demo.stdout.readline())
+    os.kill(first["sandbox"]["pid"], signal.SIGKILL)
+    rest = [json.loads(line) for line in demo.stdout]
+    assert demo.wait(30) == 1
+    demo.stdout.close()
+    assert [document["ok"] for document in rest[:-1]] == [True] * (len(rest) - 1)
+    assert rest[-1]["ok"] is False
+    assert rest[-1]["failure"]
+    assert ended(first["receiver"]["pid"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_demo_and_its_children(tmp_path: Path, number: signal.Signals) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    demo = subprocess.Popen(
+        [*DEMO, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment,
+    )  # fmt: skip
+    assert demo.stdout is not None
+    first = json.loads(demo.stdout.readline())
+    demo.send_signal(number)
+    _, errors = demo.communicate(timeout=30)
+    assert demo.returncode == 1
+    assert "Traceback" not in errors
+    assert ended(first["sandbox"]["pid"])
+    assert ended(first["receiver"]["pid"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_receiver_answers_nothing_good_to_what_it_cannot_verify() -> None:
+    receiver = ReceiverChild()
+    try:
+        client = Client(receiver.url)
+        assert client.call("POST", "/hooks/x", {}, authorization="none").status == 503
+        receiver.expect("/hooks/x", "whsec_" + "A" * 43 + "=")
+        assert client.call("POST", "/hooks/x", {}, authorization="none").status == 400
+        [refusal] = receiver.deliveries()
+        assert refusal == {"path": "/hooks/x", "verified": False, "refused": "signature_missing"}
+    finally:
+        assert receiver.end() == 0
+
+
+def test_text_shows_a_failure_and_long_answers_divided() -> None:
+    said: list[str] = []
+    teller = TextTeller(lambda text, style: said.append(text))
+    teller.step(Seen(STEPS[0], 2, 16, 0.1, failure="it was dark"))
+    teller.end("over", False)
+    assert said == [f"\n2/16  {STEPS[0].shows}", "  Failed: it was dark", "\nover"]
+    wide = {"name": "x" * 60, "list": ["y" * 30, "z" * 30], "empty": []}
+    text = laid_out(wide)
+    assert json.loads(text) == wide
+    assert max(map(len, text.splitlines())) <= 96
+
+
+def test_secrets_are_shortened_wherever_they_stand() -> None:
+    shown = without_secrets({"data": [{"signingSecret": "whsec_" + "a" * 44, "id": "b" * 44}]})
+    assert shown == {"data": [{"signingSecret": "whsec_aaaaaa…", "id": "b" * 44}]}
