@@ -26,12 +26,16 @@ from typing import Any
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.kinds import KINDS
+from payments_core.payments.operations import NewPayment, ToAccount
 from payments_core.service import PaymentsService
 from payments_core.storage.opening import open_storage
 from payments_core_http.app import create_app
 from payments_core_http.serving import Server
 
 ROUNDS = 3
+SERVER_THREADS = (1, 4, 8)
+
+Template = list[tuple[str, tuple[Any, ...]]]
 
 
 class Bench:
@@ -91,7 +95,11 @@ class Bench:
             "CONTENT_LENGTH": str(len(raw)),
         }
         for name, value in (self.basic if headers is None else headers).items():
-            key = "CONTENT_TYPE" if name == "Content-Type" else "HTTP_" + name.upper().replace("-", "_")
+            key = (
+                "CONTENT_TYPE"
+                if name == "Content-Type"
+                else "HTTP_" + name.upper().replace("-", "_")
+            )
             environ[key] = value
         status: list[str] = []
         answer = b"".join(self.wsgi(environ, lambda line, _headers, *_: status.append(line)))
@@ -169,7 +177,7 @@ class Rows:
                 for table in self.tables
             }
 
-    def changed(self, do: Callable[[], Any]) -> list[tuple[str, tuple[Any, ...]]]:
+    def changed(self, do: Callable[[], Any]) -> Template:
         """The rows that `do` inserted or replaced."""
         before = self.snapshot()
         do()
@@ -182,7 +190,7 @@ class Rows:
         ]
 
 
-def bare(schema_of: Path, template: list[tuple[str, tuple[Any, ...]]], runs: int) -> float:
+def bare(schema_of: Path, template: Template, runs: int) -> float:
     """Seconds for `runs` transactions of the template's rows, with fresh ids, durably."""
     with tempfile.TemporaryDirectory() as folder:
         connection = sqlite3.connect(Path(folder) / "bare.db", isolation_level=None)
@@ -230,7 +238,9 @@ def _client(port: int, headers: dict[str, str], body: bytes, runs: int, name: st
     return time.perf_counter() - started
 
 
-def _clients(port: int, headers: dict[str, str], body: bytes, runs: int, count: int, name: str) -> None:
+def _clients(
+    port: int, headers: dict[str, str], body: bytes, runs: int, count: int, name: str
+) -> None:
     threads = [
         threading.Thread(target=_client, args=(port, headers, body, runs, f"{name}-{n}"))
         for n in range(count)
@@ -285,6 +295,26 @@ def profile(do: Callable[[], Any], runs: int) -> None:
     pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 
 
+def library_create(bench: Bench) -> Callable[[], Any]:
+    """One Payment through the library alone, without HTTP."""
+    authority = bench.service.tenants.trusted(bench.app.environments["sandbox"])
+    new = NewPayment(amount="0.01", destination=ToAccount(account_id=bench.recipient))
+    return lambda: bench.service.payments.create(authority, new)
+
+
+def one_round(bench: Bench, created: Template, authorized: Template, runs: int) -> dict[str, float]:
+    """Every figure once, in turns, so that a noisy moment falls on all of them alike."""
+    ready = iter([bench.option() for _ in range(runs)])
+    return {
+        "bare create": runs / bare(bench.path, created, runs),
+        "library": timed(library_create(bench), runs),
+        "create": timed(bench.create, runs),
+        "bare authorize": runs / bare(bench.path, authorized, runs),
+        "authorize": timed(lambda: bench.authorize(next(ready)), runs),
+        **{f"sockets {n}": over_sockets(bench, n, runs) for n in SERVER_THREADS},
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1_000)
@@ -298,46 +328,30 @@ def main() -> None:
         if options.profile:
             profile(bench.create, options.runs)
             return
-        figures: dict[str, list[float]] = {}
         created = rows.changed(bench.create)
         prepared = bench.option()
         authorized = rows.changed(lambda: bench.authorize(prepared))
-        for _ in range(ROUNDS):
-            bare_create = options.runs / bare(bench.path, created, options.runs)
-            bare_authorize = options.runs / bare(bench.path, authorized, options.runs)
-            figures.setdefault("bare create", []).append(bare_create)
-            figures.setdefault("bare authorize", []).append(bare_authorize)
-            figures.setdefault("create", []).append(timed(bench.create, options.runs))
-            options_ready = [bench.option() for _ in range(options.runs // 2)]
-            figures.setdefault("authorize", []).append(
-                timed(lambda ready=iter(options_ready): bench.authorize(next(ready)), len(options_ready))
-            )
-            for threads in (1, 4, 8):
-                rate = over_sockets(bench, threads, options.runs)
-                figures.setdefault(f"socket {threads}", []).append(rate)
-        best = {name: statistics.median(values) for name, values in figures.items()}
+        rounds = [one_round(bench, created, authorized, options.runs) for _ in range(ROUNDS)]
+        median = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
+
+        def row(label: str, name: str, beside: str) -> tuple[str, float, float]:
+            return label, median[name], median[name] / median[beside]
+
         report(
             [
-                (f"bare script, rows of a create ({len(created)})", best["bare create"], None),
-                ("create, whole pipeline", best["create"], best["create"] / best["bare create"]),
+                (f"bare script, {len(created)} rows of a create", median["bare create"], None),
+                row("create, library", "library", "bare create"),
+                row("create, WSGI", "create", "bare create"),
                 *(
-                    (
-                        f"create, sockets, {threads} threads",
-                        best[f"socket {threads}"],
-                        best[f"socket {threads}"] / best["bare create"],
-                    )
-                    for threads in (1, 4, 8)
+                    row(f"create, sockets, {n} threads", f"sockets {n}", "bare create")
+                    for n in SERVER_THREADS
                 ),
                 (
-                    f"bare script, rows of an authorize ({len(authorized)})",
-                    best["bare authorize"],
+                    f"bare script, {len(authorized)} rows of an authorize",
+                    median["bare authorize"],
                     None,
                 ),
-                (
-                    "authorize, whole pipeline",
-                    best["authorize"],
-                    best["authorize"] / best["bare authorize"],
-                ),
+                row("authorize, WSGI", "authorize", "bare authorize"),
             ]
         )
         bench.close()

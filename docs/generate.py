@@ -17,10 +17,18 @@ from payments_core.funding.lifecycle import FUNDING_OPERATION
 from payments_core.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.lifecycle import PAYMENT
 from payments_core.transitions import Machine
+from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 
 REFERENCE = Path(__file__).parent / "reference"
 
-MACHINES: tuple[Machine, ...] = (PAYMENT, OPTION, SELECTION, FUNDING_OPERATION)
+MACHINES: tuple[Machine, ...] = (
+    PAYMENT,
+    OPTION,
+    SELECTION,
+    FUNDING_OPERATION,
+    ENDPOINT,
+    DELIVERY,
+)
 
 
 def state_machines() -> str:

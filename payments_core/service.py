@@ -122,7 +122,14 @@ class PaymentsService:
     def worker(self, mode: str) -> Worker:
         """The worker that does this process's share of a mode's jobs; one per mode."""
         if mode not in self._workers:
-            worker = Worker(self.storage, self.clock, mode, self._handlers(mode), QUEUES)
+            worker = Worker(
+                self.storage,
+                self.clock,
+                mode,
+                self._handlers(mode),
+                QUEUES,
+                refresh=self.refresh,
+            )
             self._workers[mode] = worker
             self.ledger.on_commit(worker.wake)
         return self._workers[mode]

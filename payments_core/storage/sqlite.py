@@ -55,9 +55,7 @@ class SqliteStorage:
         self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
         self._busy_timeout_s = busy_timeout_s
         self._gate = Gate(self._path.with_name(self._path.name + "-gate"), busy_timeout_s)
-        self._groups = Groups(
-            self._writing, lambda connection: self._commit(connection), limit=group_limit
-        )
+        self._groups = Groups(self._writing, lambda open: self._commit(open), limit=group_limit)
         self._write_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._writing_thread: int | None = None

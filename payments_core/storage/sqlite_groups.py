@@ -32,6 +32,7 @@ class _Waiting(Generic[T]):
         self.run = run
         self.turn = threading.Lock()
         self.turn.acquire()  # released once: with the answer, or to lead
+        self.leads = False
         self.answered = False
         self.committing = False
         self.settled = False
@@ -82,28 +83,18 @@ class Groups:
         Raises StorageUnavailable or CommitUnknown where the commit of the group failed.
         """
         mine = _Waiting(run)
-        with self._mutex:
-            self._queue.append(mine)
-            leads = not self._led
-            self._led = True
-        if not leads:
-            self._await_turn(mine)
-        if not mine.answered:
-            self._lead(mine)
-        return mine.outcome()
-
-    def _await_turn(self, mine: _Waiting[T]) -> None:
         try:
-            mine.turn.acquire()
-        except BaseException:  # Ctrl-C in a waiting thread: nobody may be left to wait for it
             with self._mutex:
-                waits = mine in self._queue
-                if waits:
-                    self._queue.remove(mine)
-                appointed = waits and not mine.turn.locked()
-            if appointed:
-                self._pass_on()
-            raise
+                self._queue.append(mine)
+                mine.leads = not self._led
+                self._led = True
+            if not mine.leads:
+                mine.turn.acquire()
+            if not mine.answered:
+                self._lead(mine)
+        finally:  # also where Ctrl-C came: nobody else would lead for those who wait
+            self._step_down(mine)
+        return mine.outcome()
 
     def _lead(self, mine: _Waiting[T]) -> None:
         """Commit a group that holds `mine`, answer the others, and pass the lead on."""
@@ -118,7 +109,7 @@ class Groups:
             others = self._stopped(others, error)
             raise
         finally:
-            self._pass_on()
+            self._step_down(mine)
             for waiting in others:
                 waiting.answered = True
                 waiting.turn.release()
@@ -135,10 +126,16 @@ class Groups:
                 waiting.fail(CommitUnknown("the leader of the group was stopped"), error)
         return [waiting for waiting in others if waiting not in back]
 
-    def _pass_on(self) -> None:
-        """Let the first that waits lead, or nobody."""
+    def _step_down(self, mine: _Waiting[Any]) -> None:
+        """Wait for nothing any more; if it leads, let the first that waits lead, or nobody."""
         with self._mutex:
+            if mine in self._queue:
+                self._queue.remove(mine)
+            if not mine.leads:
+                return
+            mine.leads = False
             if self._queue:
+                self._queue[0].leads = True
                 self._queue[0].turn.release()
             else:
                 self._led = False

@@ -55,8 +55,9 @@ PAGE = 50
 
 _log = logging.getLogger(__name__)
 
-WEBHOOKS = Queue(QUEUE, slots=4, lease_ms=1 * MINUTE, stops=False)
-"""The queue of these jobs. The lease outlasts an attempt by far; a parked delivery stops none."""
+WEBHOOKS = Queue(QUEUE, slots=4, lease_ms=1 * MINUTE, stops=False, threads=2)
+"""The queue of these jobs. The lease outlasts an attempt by far; a parked delivery stops none.
+Endpoints that hang leave threads of a process for the other queues."""
 
 
 class WebhookDelivery:

@@ -63,8 +63,13 @@ class Child:
             return seen(self._told)
 
     def first(self) -> Mapping[str, Any]:
-        """Its first line. Raises ChildFailed."""
-        if not self.wait_for(bool):
+        """Its first line; without one it is ended. Raises ChildFailed."""
+        try:
+            ready = self.wait_for(bool)
+        except BaseException:  # Ctrl-C, while nobody else knows of it yet
+            self.end()
+            raise
+        if not ready:
             self.end()
             raise ChildFailed(f"the {self.name} did not become ready.\n{self.errors()}".rstrip())
         return self.told()[0]

@@ -54,7 +54,8 @@ def command(as_json: bool) -> None:
     and shows every request with its answer, secrets shortened. Nothing is left behind. The exit
     code is 0 only if every step was seen.
     """
-    signal.signal(signal.SIGTERM, _end)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     teller: Teller = JsonTeller() if as_json else text_teller()
     if not show(STEPS, teller):
         sys.exit(1)
@@ -147,5 +148,5 @@ def _since(began: float) -> float:
 
 
 def _end(*_: object) -> NoReturn:
-    """SIGTERM ends it as Ctrl-C does: the children first."""
+    """SIGTERM and a closed terminal end it as Ctrl-C does: the children first."""
     raise KeyboardInterrupt

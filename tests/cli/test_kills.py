@@ -30,6 +30,8 @@ TRIES = 3
 WEIGHTS = [{"authorize": 3, "watch": 6}.get(step.name, 1) for step in STEPS]
 """The money moves in these."""
 
+CREATION = [step.name for step in STEPS].index("create-payment")
+
 LEASES_END_S = 61
 
 
@@ -53,14 +55,40 @@ class Victim:
 
 @attrs.frozen
 class Point:
-    """Where a round's kill falls: before a step, or `after_s` seconds into it."""
+    """Where a round's kill falls: before a step, `after_s` seconds into it, or, from that step
+    on, when the receiver has its `delivery`th delivery and the sandbox may not know it yet."""
 
     step: int
-    after_s: float | None
+    after_s: float | None = None
+    delivery: int | None = None
+
+    @classmethod
+    def draw(cls, chance: random.Random, durations: list[float]) -> Point:
+        """A random one; money moves in the middle, so most of them fall there."""
+        if chance.random() < 0.3:
+            return cls(CREATION, delivery=chance.randint(1, len(EVENTS)))
+        [step] = chance.choices(range(len(STEPS)), WEIGHTS)
+        if chance.random() < 0.3:
+            return cls(step)
+        return cls(step, after_s=chance.uniform(0, 1.2) * durations[step])
 
     def __str__(self) -> str:
+        if self.delivery is not None:
+            return f"at delivery {self.delivery}"
         when = "before" if self.after_s is None else f"{1000 * self.after_s:.0f} ms into"
         return f"{when} {STEPS[self.step].name}"
+
+    def killer(self, victim: Victim, receiver: ReceiverChild) -> threading.Thread:
+        """What does it; join it to be sure that it is done."""
+        before = len(receiver.deliveries())
+
+        def kill() -> None:
+            if self.delivery is not None:
+                wanted = before + self.delivery
+                receiver.wait_for(lambda deliveries: len(deliveries) >= wanted, 60)
+            victim.kill()
+
+        return threading.Timer(self.after_s or 0, kill)
 
 
 @pytest.fixture
@@ -90,9 +118,7 @@ def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(
     durations: list[float] = []
     rounds = [play(victim, stage, "undisturbed", None, durations)]
     for number in range(POINTS):
-        [step] = chance.choices(range(len(STEPS)), WEIGHTS)
-        within = chance.random() < 0.7
-        point = Point(step, chance.uniform(0, 1.2) * durations[step] if within else None)
+        point = Point.draw(chance, durations)
         print(f"{number + 1:2}: kill -9 {point}")
         rounds.append(play(victim, stage, f"{seed:x}-{number}", point, []))
     assert victim.child.end() == 0
@@ -120,18 +146,20 @@ def play(
         app_secret=facts["appSecret"],
         environment_id=facts["environmentId"],
     )
+    killer = None
     for number, step in enumerate(STEPS):
-        killer = None
         if point is not None and number == point.step:
-            if point.after_s is None:
-                victim.kill()
-                victim.restart()
-            else:
-                killer = threading.Timer(point.after_s, victim.kill)
-                killer.start()
+            killer = point.killer(victim, stage.receiver)
+            killer.start()
+            if point.after_s is None and point.delivery is None:
+                killer.join()
         began = time.monotonic()
         known = completed(victim, step.run, stage, known, killer)
         durations.append(time.monotonic() - began)
+    if killer is not None:
+        killer.join()
+        if victim.dead.is_set():  # everything was done just before
+            victim.restart()
     repeat_and_archive(stage, known)
     return known
 
@@ -141,22 +169,17 @@ def completed(
     run: Callable[[Stage, Known], Known],
     stage: Stage,
     known: Known,
-    killer: threading.Timer | None,
+    killer: threading.Thread | None,
 ) -> Known:
     """Run a step until it is done, starting the sandbox again where it was killed."""
     for _ in range(TRIES):
         try:
-            done = run(stage, known)
+            return run(stage, known)
         except NotAnswered:
             assert killer is not None, victim.child.errors()
             killer.join()
+            assert victim.dead.is_set(), "it did not answer, and was not killed"
             victim.restart()
-            continue
-        if killer is not None:
-            killer.join()
-            if victim.dead.is_set():  # it was done just before
-                victim.restart()
-        return done
     raise AssertionError("the step was never done")
 
 

@@ -20,7 +20,7 @@ from payments_core_http.cli.children import Child, ChildFailed, SandboxChild
 from payments_core_http.cli.client import Client, basic
 
 READY_S = 2.0
-FIRST_STARTS = 6
+FIRST_STARTS = 4
 FIRST_WORK_S = 0.6
 """About how long a first start is busy in its folder."""
 

@@ -585,11 +585,15 @@ class EveryStatementCommits(SqliteStorage):
                 self._writer = self._connect()
             yield self._writer
 
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        pass
+
 
 class UniqueIndexesForgotten(SqliteStorage):
     def migrate(self) -> None:
         super().migrate()
         with self._writing() as connection:
+            connection.execute("ROLLBACK")
             names = "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '%UNIQUE%'"
             for (name,) in connection.execute(names).fetchall():
                 connection.execute(f'DROP INDEX "{name}"')
@@ -617,6 +621,7 @@ class NothingOutlivesTheHandle(SqliteStorage):
     def migrate(self) -> None:
         super().migrate()
         with self._writing() as connection:
+            connection.execute("ROLLBACK")
             for table in ("suite_marks", "suite_notes", "suite_counters"):
                 connection.execute(f"DELETE FROM {table}")
 

@@ -25,12 +25,11 @@ from payments_core.credentials.tokens import Claims
 from payments_core.decision import Decision, Draw, Ledger
 from payments_core.errors import InvalidState, NotFound
 from payments_core.idempotency.record import Answer, Idempotent
-from payments_core.service import PaymentsService, Settings
+from payments_core.service import PaymentsService
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Page, Position, Storage, StorageUnavailable, Transaction
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.record import Environment
-from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.app import create_app
 from payments_core_http.calls import Call
 from payments_core_http.metadata import Metadata
@@ -223,12 +222,7 @@ class Bench(PaymentsService):
 
     def __init__(self, clock: Clock | None = None, storage: Storage | None = None) -> None:
         storage = storage or MemoryStorage()
-        super().__init__(
-            storage,
-            KeyRing.parse(KeyRing.generate()),
-            clock=clock or FixedClock(),
-            settings=Settings(webhooks=WebhookSettings(local_allowed=True)),
-        )
+        super().__init__(storage, KeyRing.parse(KeyRing.generate()), clock=clock or FixedClock())
         self.things = Things(self.storage, self.ledger)
 
     def out_of_reach(self) -> None:

@@ -108,7 +108,7 @@ def test_a_worker_may_die_before_any_call_it_makes(world: World) -> None:
 
 
 def test_the_storage_may_be_out_of_reach_at_any_call_of_a_worker(world: World) -> None:
-    step = 5 if isinstance(world.storage, SqliteStorage) else 1  # it waits for a real disk
+    step = 9 if isinstance(world.storage, SqliteStorage) else 3  # a disk takes its time
     for at in range(1, 400, step):
         before = state(world)
         option = world.authorized(AMOUNT)

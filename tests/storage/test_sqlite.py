@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -197,15 +197,15 @@ def test_a_claim_that_finds_its_jobs_taken_looks_again(
 ) -> None:
     """Between the look without the lock and the lease with it, another claims."""
     insert(storage, job("j"))
-    writing = storage._writing
+    write = storage._write
     others = iter([True])
 
-    def after_another() -> object:
+    def after_another(run: Any) -> object:
         for _ in others:
             assert len(claim(storage)) == 1
-        return writing()
+        return write(run)
 
-    monkeypatch.setattr(storage, "_writing", after_another)
+    monkeypatch.setattr(storage, "_write", after_another)
     assert claim(storage) == []
 
 
@@ -285,13 +285,13 @@ def test_a_migration_that_another_has_just_made_is_not_made_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage, other = SqliteStorage(path, KINDS), SqliteStorage(path, KINDS)
-    writing = storage._writing
+    write = storage._write
 
-    def after_another() -> object:
+    def after_another(run: Any) -> object:
         other.migrate()
-        return writing()
+        return write(run)
 
-    monkeypatch.setattr(storage, "_writing", after_another)
+    monkeypatch.setattr(storage, "_write", after_another)
     storage.migrate()
     insert(other, Mark(id="m"))
     storage.close()

@@ -1,0 +1,469 @@
+"""Commits in groups: no outcome before the COMMIT, and each work whole or absent."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core.conformance.storage.jobs import claim, job
+from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
+from payments_core.conformance.storage.setting import HERE, fetch, locked, together
+from payments_core.storage import sqlite_groups
+from payments_core.storage.port import (
+    CommitUnknown,
+    StorageUnavailable,
+    Transaction,
+    UniqueConflict,
+)
+from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite_gate import Gate
+from tests.storage.lossy import fail_next_sqlite_commit
+
+Work = Callable[[Transaction], Any]
+
+
+class Stopped(BaseException):
+    """As Ctrl-C stops a thread: no `except Exception` takes it."""
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
+    storage = SqliteStorage(tmp_path / "data.db", KINDS)
+    storage.migrate()
+    yield storage
+    storage.close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for other threads to come to a point; there is no event to wait for."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.000_5)
+
+
+def in_one_group(
+    storage: SqliteStorage, *calls: Callable[[], Any], amid: Callable[[], object] = bool
+) -> list[Any]:
+    """What calls return or raise when they commit together, in their order.
+
+    A first work keeps the lead until all have come; then `amid` happens, and the group goes.
+    """
+    queue = storage._groups._queue
+    outcomes: list[Any] = [None] * len(calls)
+    led = threading.Event()
+
+    def first(tx: Transaction) -> None:
+        led.set()
+        until(lambda: len(queue) == len(calls))
+        amid()
+
+    def run(place: int) -> None:
+        led.wait(10)
+        until(lambda: len(queue) == place)
+        try:
+            outcomes[place] = calls[place]()
+        except BaseException as error:
+            outcomes[place] = error
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    storage.transact(HERE, first)
+    for thread in threads:
+        thread.join(20)
+    assert not storage._groups._led, "the lead was not given back"
+    return outcomes
+
+
+def insert(storage: SqliteStorage, id: str, code: str | None = None) -> Callable[[], Any]:
+    def work(tx: Transaction) -> str:
+        tx.insert(Note(id=id, code=code))
+        return id
+
+    return lambda: storage.transact(HERE, work)
+
+
+def there(storage: SqliteStorage, *ids: str) -> list[bool]:
+    return [fetch(storage, Note, id) is not None for id in ids]
+
+
+def count_commits(storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """One entry for each COMMIT from now on."""
+    commits: list[bool] = []
+    commit = storage._commit
+
+    def counted(connection: sqlite3.Connection) -> None:
+        commits.append(True)
+        commit(connection)
+
+    monkeypatch.setattr(storage, "_commit", counted)
+    return commits
+
+
+def test_a_group_has_one_commit_and_each_its_own_outcome(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = count_commits(storage, monkeypatch)
+
+    def refuse(tx: Transaction) -> None:
+        tx.insert(Note(id="refused"))
+        raise ArithmeticError("no")
+
+    outcomes = in_one_group(
+        storage,
+        insert(storage, "a", "code"),
+        insert(storage, "b", "code"),
+        lambda: storage.transact(HERE, refuse),
+        insert(storage, "c"),
+    )
+    assert len(commits) == 2, "one for the work that waited, one for the group"
+    assert [outcomes[0], outcomes[3]] == ["a", "c"]
+    assert isinstance(outcomes[1], UniqueConflict)
+    assert isinstance(outcomes[2], ArithmeticError)
+    assert there(storage, "a", "b", "refused", "c") == [True, False, False, True]
+
+
+def test_works_of_a_group_see_each_other_in_turn(storage: SqliteStorage) -> None:
+    storage.transact(HERE, lambda tx: tx.insert(Counter(id="c")))
+
+    def add(tx: Transaction) -> int:
+        counter = locked(tx, Counter, "c")
+        tx.replace(attrs.evolve(counter, total=counter.total + 1))
+        return counter.total
+
+    calls = [lambda: storage.transact(HERE, add)] * 5
+    assert in_one_group(storage, *calls) == [0, 1, 2, 3, 4]
+
+
+def test_a_group_is_no_larger_than_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = SqliteStorage(tmp_path / "data.db", KINDS, group_limit=2)
+    storage.migrate()
+    commits = count_commits(storage, monkeypatch)
+    calls = [insert(storage, f"n{number}") for number in range(5)]
+    assert in_one_group(storage, *calls) == [f"n{number}" for number in range(5)]
+    assert len(commits) == 4
+    storage.close()
+
+
+def test_claims_and_works_share_a_commit(storage: SqliteStorage) -> None:
+    storage.transact(HERE, lambda tx: tx.insert(job("j")))
+    claimed, _, again = in_one_group(
+        storage, lambda: claim(storage), insert(storage, "n"), lambda: claim(storage)
+    )
+    assert [item.job.id for item in (*claimed, *again)] == ["j"]
+    assert there(storage, "n") == [True]
+
+
+def test_no_outcome_leaves_before_the_commit(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refusal too: the row that it rests on may yet fail to be committed."""
+    told: list[str] = []
+    seen: list[list[str]] = []
+    commit = storage._commit
+
+    def watched(connection: sqlite3.Connection) -> None:
+        seen.append(list(told))
+        commit(connection)
+
+    def telling(call: Callable[[], Any], name: str) -> Callable[[], Any]:
+        def run() -> None:
+            try:
+                call()
+            except UniqueConflict:
+                told.append(f"{name} refused")
+                return
+            told.append(name)
+
+        return run
+
+    monkeypatch.setattr(storage, "_commit", watched)
+    in_one_group(
+        storage,
+        telling(insert(storage, "a", "code"), "a"),
+        telling(insert(storage, "b", "code"), "b"),
+    )
+    assert seen == [[], []]
+    assert sorted(told) == ["a", "b refused"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (sqlite3.SQLITE_FULL, StorageUnavailable),
+        (sqlite3.SQLITE_IOERR, CommitUnknown),
+    ],
+)
+def test_where_the_commit_fails_all_fail(
+    storage: SqliteStorage, code: int, expected: type[Exception]
+) -> None:
+    outcomes = in_one_group(
+        storage,
+        insert(storage, "a", "code"),
+        insert(storage, "b", "code"),
+        insert(storage, "c"),
+        # The work that waits commits first; the failure is for the group.
+        amid=lambda: _fail_after_one(storage, code),
+    )
+    assert [type(outcome) for outcome in outcomes] == [expected] * 3
+    assert len({id(outcome) for outcome in outcomes}) == 3
+    assert there(storage, "a", "b", "c") == [False] * 3
+    assert insert(storage, "a", "code")() == "a"
+
+
+def _fail_after_one(storage: SqliteStorage, code: int) -> None:
+    def first(connection: sqlite3.Connection) -> None:
+        fail_next_sqlite_commit(storage, code, applied=False)
+        connection.execute("COMMIT")
+
+    storage._commit = first  # type: ignore[method-assign]
+
+
+def test_where_the_group_cannot_begin_all_fail(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "data.db", KINDS, busy_timeout_s=0.05)
+    storage.migrate()
+    other = sqlite3.connect(tmp_path / "data.db", isolation_level=None, check_same_thread=False)
+    commit = storage._commit
+
+    def then_lock(connection: sqlite3.Connection) -> None:
+        commit(connection)
+        other.execute("BEGIN IMMEDIATE")
+
+    def lock_after() -> None:
+        storage._commit = then_lock  # type: ignore[method-assign]
+
+    outcomes = in_one_group(storage, insert(storage, "a"), insert(storage, "b"), amid=lock_after)
+    assert [type(outcome) for outcome in outcomes] == [StorageUnavailable] * 2
+    other.close()
+    storage.close()
+
+
+def test_works_of_an_undone_group_run_singly(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interrupt, like a full disk, can undo the whole group and not one savepoint."""
+    commits = count_commits(storage, monkeypatch)
+    runs: list[str] = []
+
+    def interrupted(tx: Any) -> str:
+        runs.append("interrupted")
+        tx._connection.set_progress_handler(lambda: 1, 1)
+        try:
+            tx.insert(Note(id="i"))
+        finally:
+            tx._connection.set_progress_handler(None, 0)
+        return "not reached"
+
+    def counted(id: str) -> Callable[[], Any]:
+        def work(tx: Transaction) -> str:
+            runs.append(id)
+            tx.insert(Note(id=id))
+            return id
+
+        return lambda: storage.transact(HERE, work)
+
+    outcomes = in_one_group(
+        storage, counted("a"), lambda: storage.transact(HERE, interrupted), counted("b")
+    )
+    assert [outcomes[0], outcomes[2]] == ["a", "b"]
+    assert isinstance(outcomes[1], StorageUnavailable)
+    assert runs == ["a", "interrupted", "a", "interrupted", "b"]
+    assert there(storage, "a", "i", "b") == [True, False, True]
+    assert len(commits) == 3
+
+
+def test_a_disk_full_in_a_group_fails_only_who_needs_the_room(storage: SqliteStorage) -> None:
+    with storage._writing() as writer:
+        writer.execute("ROLLBACK")
+    pages = writer.execute("PRAGMA page_count").fetchone()[0]
+
+    def large(tx: Transaction) -> None:
+        for number in range(50):
+            tx.insert(Note(id=f"large {number}", text="x" * 9_000))
+
+    outcomes = in_one_group(
+        storage,
+        insert(storage, "a"),
+        lambda: storage.transact(HERE, large),
+        insert(storage, "b"),
+        amid=lambda: writer.execute(f"PRAGMA max_page_count = {pages + 2}"),
+    )
+    writer.execute("PRAGMA max_page_count = 1000000")
+    assert [outcomes[0], outcomes[2]] == ["a", "b"]
+    assert isinstance(outcomes[1], StorageUnavailable)
+    assert there(storage, "a", "large 0", "b") == [True, False, True]
+
+
+def test_a_leader_that_is_stopped_gives_the_others_back(storage: SqliteStorage) -> None:
+    def stop(tx: Transaction) -> None:
+        tx.insert(Note(id="stopped"))
+        raise Stopped
+
+    outcomes = in_one_group(
+        storage,
+        lambda: storage.transact(HERE, stop),
+        insert(storage, "a"),
+        insert(storage, "b"),
+    )
+    assert isinstance(outcomes[0], Stopped)
+    assert outcomes[1:] == ["a", "b"]
+    assert there(storage, "stopped", "a", "b") == [False, True, True]
+
+
+def test_a_leader_that_is_stopped_in_its_commit_leaves_it_unknown(
+    storage: SqliteStorage,
+) -> None:
+    commit = storage._commit
+    commits = iter(range(10))
+
+    def stop_second(connection: sqlite3.Connection) -> None:
+        commit(connection)
+        if next(commits) == 1:
+            raise Stopped
+
+    outcomes = in_one_group(
+        storage,
+        insert(storage, "a"),
+        insert(storage, "b"),
+        amid=lambda: setattr(storage, "_commit", stop_second),
+    )
+    assert isinstance(outcomes[0], Stopped)
+    assert isinstance(outcomes[1], CommitUnknown)
+    assert there(storage, "a", "b") == [True, True]
+    assert insert(storage, "c")() == "c"
+
+
+def test_a_leader_stopped_between_single_commits_repeats_none(storage: SqliteStorage) -> None:
+    """The group was undone; of the works that then ran singly, one is committed, one stops."""
+    interrupts = iter([True])
+
+    def interrupted(tx: Any) -> None:
+        for _ in interrupts:
+            tx._connection.set_progress_handler(lambda: 1, 1)
+            try:
+                tx.insert(Note(id="i"))
+            finally:
+                tx._connection.set_progress_handler(None, 0)
+        raise Stopped
+
+    outcomes = in_one_group(
+        storage,
+        insert(storage, "a"),
+        lambda: storage.transact(HERE, interrupted),
+        insert(storage, "b"),
+    )
+    # The leader's own work was done; the stop is raised in its thread all the same, and then
+    # in the thread whose work it was.
+    assert isinstance(outcomes[0], Stopped)
+    assert isinstance(outcomes[1], Stopped)
+    assert outcomes[2] == "b"
+    assert there(storage, "a", "b") == [True, True]
+
+
+def test_ctrl_c_in_a_waiting_thread_takes_its_work_back(storage: SqliteStorage) -> None:
+    """Python raises it in the main thread, which waits here behind two others."""
+    leading, go = threading.Event(), threading.Event()
+
+    def lead(tx: Transaction) -> None:
+        leading.set()
+        go.wait(10)
+
+    def interrupt() -> None:
+        until(lambda: len(storage._groups._queue) == 1)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        until(lambda: len(storage._groups._queue) == 0)
+        go.set()
+
+    threads = [
+        threading.Thread(target=lambda: storage.transact(HERE, lead)),
+        threading.Thread(target=interrupt),
+    ]
+    threads[0].start()
+    leading.wait(10)
+    threads[1].start()
+    with pytest.raises(KeyboardInterrupt):
+        insert(storage, "mine")()
+    for thread in threads:
+        thread.join(10)
+    assert there(storage, "mine") == [False]
+    assert insert(storage, "next")() == "next"
+
+
+def test_a_thread_stopped_as_it_is_called_to_lead_leaves_another_to(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C may come between the call to lead and the next step."""
+    sound = sqlite_groups._Waiting
+
+    class Turn:
+        def __init__(self, turn: threading.Lock) -> None:
+            self.release = turn.release
+            self.taken = turn.acquire
+
+        def acquire(self) -> None:
+            self.taken()
+            raise Stopped
+
+    def waiting(run: Any) -> Any:
+        monkeypatch.setattr(sqlite_groups, "_Waiting", sound)
+        mine: Any = sound(run)
+        mine.turn = Turn(mine.turn)
+        return mine
+
+    def stopped() -> None:
+        monkeypatch.setattr(sqlite_groups, "_Waiting", waiting)
+        insert(storage, "stopped")()
+
+    outcomes = in_one_group(storage, stopped, insert(storage, "next"))
+    assert isinstance(outcomes[0], Stopped)
+    assert outcomes[1] == "next"
+    assert there(storage, "stopped", "next") == [False, True]
+
+
+def test_many_threads_and_a_second_handle_lose_nothing(
+    storage: SqliteStorage, tmp_path: Path
+) -> None:
+    other = SqliteStorage(tmp_path / "data.db", KINDS)
+    storage.transact(HERE, lambda tx: tx.insert(Counter(id="c")))
+
+    def add(handle: SqliteStorage, thread: int) -> None:
+        for number in range(20):
+
+            def work(tx: Transaction, number: int = number) -> None:
+                counter = locked(tx, Counter, "c")
+                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+                tx.insert(Mark(id=f"m{thread}_{number}"))
+
+            handle.transact(HERE, work)
+
+    calls = [lambda t=t: add((storage, other)[t % 2], t) for t in range(8)]
+    assert together(*calls) == [None] * 8
+    counter = fetch(other, Counter, "c")
+    assert counter is not None
+    assert counter.total == 160
+    other.close()
+
+
+# The gate.
+
+
+def test_the_gate_lets_one_in_at_a_time_and_gives_up(tmp_path: Path) -> None:
+    gates = [Gate(tmp_path / "gate", 0.05) for _ in range(2)]
+    with gates[0].held(), pytest.raises(StorageUnavailable), gates[1].held():
+        pass
+    with gates[1].held():
+        pass
+    for gate in gates:
+        gate.close()
+        gate.close()
