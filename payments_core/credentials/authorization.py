@@ -19,7 +19,7 @@ from payments_core.errors import (
     InsufficientPermissions,
     Unauthorized,
 )
-from payments_core.storage.port import Transaction, VersionConflict
+from payments_core.storage.port import Transaction
 from payments_core.tenants.record import PERMISSION_PRODUCTS, SCOPE_PRODUCT, Environment, Key
 
 Caller = Literal["server", "client", "trusted"]
@@ -140,34 +140,20 @@ class Authority:
         return f"app:{self.environment.app_id}"
 
     def confirm(self, tx: Transaction) -> None:
-        """Hold the records that this authority rests on; raise where it no longer stands."""
-        environment = self.environment
-        try:
-            tx.hold(environment)
-        except VersionConflict:
-            environment = self._renewed_environment(tx)
-        if self.session is not None:
-            self._confirm_session(tx, environment, self.session)
+        """Hold the records that this authority rests on; raise where it no longer stands.
 
-    def _renewed_environment(self, tx: Transaction) -> Environment:
+        They are read again rather than held as they were: a hold that fails ends the transaction,
+        and most changes of an environment take nothing away from this caller.
+        """
         environment = held(tx, Environment, self.environment.id)
         if environment is None:
             raise Unauthorized()
-        key = environment.key(self.key.id) if self.key else None
-        if self.key is not None and (key is None or key.revoked_at is not None):
-            raise Unauthorized()
-        authorize(self.requirement, environment, key, self.session)
-        return environment
-
-    def _confirm_session(
-        self, tx: Transaction, environment: Environment, session: ClientSession
-    ) -> None:
-        try:
-            tx.hold(session)
-        except VersionConflict:
-            current = held(tx, ClientSession, session.id)
-            if current is None:
-                raise Unauthorized() from None
-            session = current
-        if not session_stands(session, environment):
-            raise Unauthorized()
+        if environment.version != self.environment.version:
+            key = environment.key(self.key.id) if self.key else None
+            if self.key is not None and (key is None or key.revoked_at is not None):
+                raise Unauthorized()
+            authorize(self.requirement, environment, key, self.session)
+        if self.session is not None:
+            session = held(tx, ClientSession, self.session.id)
+            if session is None or not session_stands(session, environment):
+                raise Unauthorized()

@@ -164,8 +164,9 @@ class Storage(Protocol):
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         """Run `work` and commit what it wrote, durably, before returning its result.
 
-        `work` does no I/O and may run more than once; whatever it raises undoes its writes and
-        comes out unchanged. Raises Conflict, StorageUnavailable, CommitUnknown.
+        `work` does no I/O; it may run more than once, and in another thread. Whatever it raises
+        undoes its writes and comes out unchanged. Raises Conflict, StorageUnavailable,
+        CommitUnknown.
         """
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from payments_core.storage.port import StorageUnavailable
-
-SHORTEST_PAUSE_S = 0.000_1
-LONGEST_PAUSE_S = 0.002
 
 
 class Gate:
@@ -33,11 +30,15 @@ class Gate:
         """Alone at the gate, of all processes. Raises StorageUnavailable after the timeout."""
         if self._file is None:
             self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        self._take(self._file)
+        file = self._file
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._queue_up(file)
         try:
             yield
         finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            fcntl.flock(file, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Give the file back."""
@@ -45,16 +46,27 @@ class Gate:
             os.close(self._file)
             self._file = None
 
-    def _take(self, file: int) -> None:
-        # Not a blocking `flock`: that would wait for ever on a process that was stopped.
-        until = time.monotonic() + self._timeout_s
-        pause_s = SHORTEST_PAUSE_S
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise StorageUnavailable("another process writes for too long") from None
-            time.sleep(pause_s)
-            pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
+    def _queue_up(self, file: int) -> None:
+        """Wait in the system's queue, which is fair as trying again and again is not.
+
+        That wait has no timeout, and a process that was stopped can hold the gate for ever; so a
+        thread waits there, and is left with the file when it takes too long.
+        """
+        granted = threading.Event()
+        mutex = threading.Lock()
+        given_up = False
+
+        def wait() -> None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with mutex:
+                if given_up:
+                    os.close(file)
+                granted.set()
+
+        threading.Thread(target=wait, daemon=True, name="sqlite-gate").start()
+        granted.wait(self._timeout_s)
+        with mutex:
+            given_up = not granted.is_set()
+        if given_up:
+            self._file = None
+            raise StorageUnavailable("another process has been writing for too long")

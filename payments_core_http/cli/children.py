@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -95,10 +96,10 @@ class Child:
         self._process.kill()
         self._ended()
 
-    def end(self) -> int:
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """End it politely, or by force when it takes too long. Returns its exit code."""
         if self._process.poll() is None:
-            self._process.terminate()
+            self._process.send_signal(number)
             try:
                 self._process.wait(ENDING_S)
             except subprocess.TimeoutExpired:
@@ -171,9 +172,9 @@ class SandboxChild:
         """End it at once (SIGKILL)."""
         self._child.kill()
 
-    def end(self) -> int:
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """End it politely. Returns its exit code."""
-        return self._child.end()
+        return self._child.end(number)
 
 
 class ReceiverChild:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import os
 import signal
 import socket
 from collections.abc import Iterable
@@ -79,8 +80,7 @@ def _serve(folder: DataFolder, host: str, port: int, as_json: bool) -> None:
         keys = folder.keys(service)
         door.application = create_app(service, mode=MODE)
         worker = service.worker(MODE)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: server.stop())
+        _stop_on_signals(server)
         worker.start(WORKER_THREADS)
         # The socket listens already: what arrives before `run` waits in its queue.
         _announce(keys, url, folder, loopback, as_json)
@@ -88,6 +88,22 @@ def _serve(folder: DataFolder, host: str, port: int, as_json: bool) -> None:
         worker.stop()
     finally:
         service.close()
+
+
+def _stop_on_signals(server: Server) -> None:
+    """The first Ctrl-C or SIGTERM finishes what was begun; a second one ends it there and then,
+    which loses nothing: the next start takes up what was left, as after any crash."""
+    stopping = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopping
+        if stopping:
+            os._exit(1)
+        stopping = True
+        server.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
 
 
 class Door:

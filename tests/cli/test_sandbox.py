@@ -49,6 +49,11 @@ def opens(sandbox: SandboxChild) -> bool:
     return client.call("GET", "/v2/partners/config", authorization=credential).status == 200
 
 
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def refused(*arguments: str) -> str:
     """What a sandbox says that does not start."""
     done = subprocess.run(
@@ -72,7 +77,7 @@ def test_the_line_says_where_it_is_and_what_opens_it(sandbox: SandboxChild) -> N
 
 def test_it_is_ready_in_under_two_seconds(tmp_path: Path) -> None:
     took = []
-    for name in ("one", "two"):
+    for name in ("one", "two", "three"):
         child = SandboxChild(tmp_path / name)
         child.end()
         took.append(child.ready_s)
@@ -108,10 +113,34 @@ def test_only_the_owner_reads_its_files(data: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly(sandbox: SandboxChild, number: signal.Signals) -> None:
     assert opens(sandbox)
-    os.kill(sandbox.pid, number)
-    assert sandbox.end() == 0
+    assert sandbox.end(number) == 0
     assert sandbox.errors() == ""
     assert not (sandbox.data / "payments.db-wal").exists()  # what was in it is in the database
+
+
+def test_a_second_signal_ends_it_there_and_then(sandbox: SandboxChild) -> None:
+    facts = sandbox.facts
+    client = Client(sandbox.base_url)
+    credential = basic(facts["appId"], facts["appSecret"])
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(10)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        path = "/v2/console/apps/{appId}/environments/{environmentId}/webhooks"
+        client.call("POST", path.format_map(dict(facts)), {"url": url}, authorization=credential)
+        account = {"externalUserId": "alice", "subjectType": "individual"}
+        client.call("POST", "/v2/accounts", account, authorization=credential)
+        delivery, _ = silent.accept()  # it is never answered, so its attempt takes 10 s
+        with delivery:
+            began = time.monotonic()
+            os.kill(sandbox.pid, signal.SIGINT)
+            while listens(sandbox.port):
+                assert time.monotonic() - began < 5
+            assert sandbox.end(signal.SIGINT) == 1
+            assert time.monotonic() - began < 8
+    assert sandbox.errors() == ""
+    again = SandboxChild(sandbox.data)
+    assert opens(again)
+    again.end()
 
 
 def test_webhooks_to_this_machine_are_for_a_sandbox_on_loopback_alone(tmp_path: Path) -> None:
@@ -161,6 +190,12 @@ def test_a_database_without_its_key_ring_is_refused(sandbox: SandboxChild) -> No
     sandbox.end()
     (sandbox.data / "key-ring").unlink()
     assert "key-ring is missing" in refused("--port", "0", "--data", str(sandbox.data))
+
+
+def test_a_file_that_is_no_database_is_refused(sandbox: SandboxChild) -> None:
+    sandbox.end()
+    (sandbox.data / "payments.db").write_bytes(b"not a database" * 100)
+    assert "cannot be used" in refused("--port", "0", "--data", str(sandbox.data))
 
 
 def test_without_its_keys_file_it_makes_a_new_key_and_ends_the_old_one(

@@ -12,7 +12,7 @@ from payments_core.conformance.storage import Address, StorageConformance
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite import SqliteStorage
-from tests.conformance_bites import broken
+from tests.conformance_bites import broken, broken_files, broken_reads
 
 IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken.HoldDoesNothing: "hold_prevents_write_skew",
@@ -35,43 +35,43 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken.IdCheckedTooEarly: "an_id_is_taken_once_by_concurrent_inserts",
     broken.NullsCollide: "a_null_excuses_from_a_unique_key",
     broken.UniqueIsNotNamed: "a_unique_key_is_taken_once",
-    broken.SnapshotTorn: "a_reader_never_sees_half_a_transaction",
-    broken.SnapshotStale: "a_snapshot_has_every_answered_commit",
-    broken.SnapshotDirty: "a_snapshot_does_not_see_what_is_not_committed",
-    broken.PagingDropsTies: "records_come_in_the_order_of_the_index_then_by_id",
-    broken.PagingRepeats: "records_come_in_the_order_of_the_index_then_by_id",
-    broken.CollationWrong: "texts_are_ordered_by_code_point",
-    broken.NullIsUnequal: "a_null_compares_with_nothing",
-    broken.NullKeyFindsNothing: "a_null_key_finds_the_nulls",
-    broken.DescendingIdsAscend: "a_descending_index_turns_the_ids_round_too",
-    broken.ScanLimitIgnored: "a_page_ends_short_at_the_scan_limit",
-    broken.ScanLimitEndsTheRows: "a_page_ends_short_at_the_scan_limit",
-    broken.UnknownFieldsDropped: "an_older_release_keeps_the_fields_that_it_does_not_know",
-    broken.SchemaGoesBack: "an_older_release_keeps_the_fields_that_it_does_not_know",
-    broken.AmountsAreFloats: "amounts_of_78_digits_survive",
-    broken.LongBodiesAreCut: "a_large_body_survives",
-    broken.TextsAreStripped: "texts_survive",
-    broken.PartitionsLeak: "partitions_are_apart",
-    broken.LeaseNotFenced: "an_expired_lease_comes_back_with_a_higher_counter",
-    broken.LeaseNotStored: "two_claimers_never_get_the_same_job",
-    broken.SlotsIgnored: "a_lane_gives_no_more_than_its_slots",
-    broken.LimitIgnored: "no_more_than_the_limit_are_claimed",
-    broken.RingStarves: "lanes_take_turns",
-    broken.LaneOutOfOrder: "a_lane_keeps_its_order",
-    broken.FullLaneStopsTheRing: "a_saturated_lane_starves_no_other",
-    broken.QueuesMix: "queues_are_apart",
-    broken.ClaimsStayInOnePartition: "claims_cross_partitions_and_say_which",
-    broken.NextDueIgnoresLeases: "next_due_is_the_earliest_that_can_be_claimed",
-    broken.ClosedStillAnswers: "a_closed_storage_is_unavailable",
+    broken_reads.SnapshotTorn: "a_reader_never_sees_half_a_transaction",
+    broken_reads.SnapshotStale: "a_snapshot_has_every_answered_commit",
+    broken_reads.SnapshotDirty: "a_snapshot_does_not_see_what_is_not_committed",
+    broken_reads.PagingDropsTies: "records_come_in_the_order_of_the_index_then_by_id",
+    broken_reads.PagingRepeats: "records_come_in_the_order_of_the_index_then_by_id",
+    broken_reads.CollationWrong: "texts_are_ordered_by_code_point",
+    broken_reads.NullIsUnequal: "a_null_compares_with_nothing",
+    broken_reads.NullKeyFindsNothing: "a_null_key_finds_the_nulls",
+    broken_reads.DescendingIdsAscend: "a_descending_index_turns_the_ids_round_too",
+    broken_reads.ScanLimitIgnored: "a_page_ends_short_at_the_scan_limit",
+    broken_reads.ScanLimitEndsTheRows: "a_page_ends_short_at_the_scan_limit",
+    broken_reads.UnknownFieldsDropped: "an_older_release_keeps_the_fields_that_it_does_not_know",
+    broken_reads.SchemaGoesBack: "an_older_release_keeps_the_fields_that_it_does_not_know",
+    broken_reads.AmountsAreFloats: "amounts_of_78_digits_survive",
+    broken_reads.LongBodiesAreCut: "a_large_body_survives",
+    broken_reads.TextsAreStripped: "texts_survive",
+    broken_reads.PartitionsLeak: "partitions_are_apart",
+    broken_reads.LeaseNotFenced: "an_expired_lease_comes_back_with_a_higher_counter",
+    broken_reads.LeaseNotStored: "two_claimers_never_get_the_same_job",
+    broken_reads.SlotsIgnored: "a_lane_gives_no_more_than_its_slots",
+    broken_reads.LimitIgnored: "no_more_than_the_limit_are_claimed",
+    broken_reads.RingStarves: "lanes_take_turns",
+    broken_reads.LaneOutOfOrder: "a_lane_keeps_its_order",
+    broken_reads.FullLaneStopsTheRing: "a_saturated_lane_starves_no_other",
+    broken_reads.QueuesMix: "queues_are_apart",
+    broken_reads.ClaimsStayInOnePartition: "claims_cross_partitions_and_say_which",
+    broken_reads.NextDueIgnoresLeases: "next_due_is_the_earliest_that_can_be_claimed",
+    broken_reads.ClosedStillAnswers: "a_closed_storage_is_unavailable",
 }
 
 ON_FILE: dict[type[SqliteStorage], str] = {
-    broken.CommitForgotten: "a_killed_process_loses_nothing_that_was_answered",
-    broken.EveryStatementCommits: "what_was_not_committed_is_gone_after_a_crash",
-    broken.UniqueIndexesForgotten: "a_unique_key_is_taken_once_by_two_handles",
-    broken.MigrationRaces: "two_handles_migrate_at_once",
-    broken.MigrationFillsNothing: "columns_indexes_and_unique_keys_can_come_later",
-    broken.NothingOutlivesTheHandle: "what_was_committed_is_there_after_closing",
+    broken_files.CommitForgotten: "a_killed_process_loses_nothing_that_was_answered",
+    broken_files.EveryStatementCommits: "what_was_not_committed_is_gone_after_a_crash",
+    broken_files.UniqueIndexesForgotten: "a_unique_key_is_taken_once_by_two_handles",
+    broken_files.MigrationRaces: "two_handles_migrate_at_once",
+    broken_files.MigrationFillsNothing: "columns_indexes_and_unique_keys_can_come_later",
+    broken_files.NothingOutlivesTheHandle: "what_was_committed_is_there_after_closing",
 }
 
 
@@ -97,11 +97,11 @@ class OnFile(StorageConformance):
         return self.adapter(self.path, kinds)
 
     def address(self) -> Address:
-        if self.adapter is broken.CommitForgotten:
+        if self.adapter is broken_files.CommitForgotten:
             opener = "open_commit_forgotten"
         else:
             opener = "open_every_statement_commits"
-        return Address(f"{broken.__name__}:{opener}", str(self.path))
+        return Address(f"{broken_files.__name__}:{opener}", str(self.path))
 
 
 def failures(suite: StorageConformance, check: str) -> Iterator[BaseException]:

@@ -458,12 +458,33 @@ def test_many_threads_and_a_second_handle_lose_nothing(
 # The gate.
 
 
-def test_the_gate_lets_one_in_at_a_time_and_gives_up(tmp_path: Path) -> None:
-    gates = [Gate(tmp_path / "gate", 0.05) for _ in range(2)]
-    with gates[0].held(), pytest.raises(StorageUnavailable), gates[1].held():
-        pass
-    with gates[1].held():
-        pass
+def test_the_gate_lets_one_in_at_a_time(tmp_path: Path) -> None:
+    gates = [Gate(tmp_path / "gate", 10) for _ in range(3)]
+    inside: list[int] = []
+
+    def go_through(gate: Gate) -> None:
+        for _ in range(10):
+            with gate.held():
+                inside.append(1)
+                assert len(inside) == 1
+                time.sleep(0.001)
+                inside.pop()
+
+    assert together(*(lambda gate=gate: go_through(gate) for gate in gates)) == [None] * 3
     for gate in gates:
         gate.close()
         gate.close()
+
+
+def test_who_waits_too_long_at_the_gate_gives_up_and_may_come_again(tmp_path: Path) -> None:
+    """As when the process that holds it was stopped."""
+    holder, late = Gate(tmp_path / "gate", 10), Gate(tmp_path / "gate", 0.05)
+    with holder.held(), pytest.raises(StorageUnavailable), late.held():
+        pass
+    until(lambda: all(thread.name != "sqlite-gate" for thread in threading.enumerate()))
+    with late.held():
+        pass
+    with holder.held():
+        pass
+    holder.close()
+    late.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,13 +12,19 @@ import attrs
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
 
 from payments_core.conformance.storage.records import KINDS, Note
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Storage, Transaction, Where
 from payments_core.storage.postgres import open_url as open_postgres
+from payments_core.storage.records import Record
 from payments_core.storage.sqlite import SqliteStorage
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 
@@ -25,13 +32,13 @@ TEXTS = ("", "Z", "a", "é", "😀")
 SIZES = (None, -1, 0, 2**63 - 1)
 NOW = 5_000_000_000
 
-ids = st.sampled_from("abcde")
+ids = st.sampled_from("abcdefgh")
 texts = st.sampled_from(TEXTS)
-nullable = st.sampled_from((None, *TEXTS))
+nullable = st.sampled_from((None, "a", "é", "Z"))
 notes = st.builds(
     Note,
     id=ids,
-    group=st.sampled_from(("one", "two")),
+    group=st.sampled_from(("one", "one", "one", "two")),
     rank=st.integers(-1, 2),
     name=texts,
     tag=nullable,
@@ -59,8 +66,14 @@ questions = st.tuples(
 steps = st.one_of(
     st.tuples(st.just("insert"), notes),
     st.tuples(st.sampled_from(("replace", "delete", "hold", "get")), notes),
-    st.tuples(st.sampled_from(("replace stale", "delete stale", "hold stale")), notes),
     st.tuples(st.just("find"), questions),
+)
+ends = st.one_of(  # most works end well, or there would be nothing to find
+    st.none(),
+    st.none(),
+    st.none(),
+    st.tuples(st.just("insert"), notes),
+    st.tuples(st.sampled_from(("replace stale", "delete stale", "hold stale")), notes),
     st.tuples(st.just("fail"), st.none()),
 )
 instants = st.sampled_from((0, NOW - 2**21, NOW - 1, NOW, NOW + 10, FOREVER))
@@ -88,10 +101,25 @@ class Comparison(RuleBasedStateMachine):
         assert outcomes[0] == outcomes[1]
         return outcomes[0]
 
-    @rule(there=st.booleans(), work=st.lists(steps, min_size=1, max_size=5))
-    def transact(self, there: bool, work: list[tuple[str, Any]]) -> None:
+    @initialize(
+        some=st.lists(notes, min_size=4, max_size=6, unique_by=lambda note: note.id),
+        lanes=st.lists(st.sampled_from("xyz"), min_size=5, max_size=9),
+    )
+    def begin(self, some: list[Note], lanes: list[str]) -> None:
+        """With rows, or most questions would find none."""
+        for note in some:
+            bare = attrs.evolve(note, code=None, left=None)
+            for partition in self.partitions:
+                self.both(partial(_insert, partition, bare))
+        for number, lane in enumerate(lanes):
+            self.add_job(self.partitions[number % 2], str(number), lane=lane, due_at=NOW - number)
+
+    @rule(there=st.booleans(), work=st.lists(steps, min_size=1, max_size=4), end=ends)
+    def transact(self, there: bool, work: list[tuple[str, Any]], end: Any) -> None:
+        whole = [*work, end] if end else work
+
         def run(tx: Transaction) -> list[Any]:
-            return [_step(tx, name, what) for name, what in work]
+            return [_step(tx, name, what) for name, what in whole]
 
         self.both(lambda storage: storage.transact(self.partitions[there], run))
 
@@ -121,10 +149,12 @@ class Comparison(RuleBasedStateMachine):
         ordinal=st.integers(0, 1),
         lease_until=st.sampled_from((0, 0, NOW, FOREVER)),
     )
-    def add_job(self, there: bool, id: str, **fields: Any) -> None:
-        partition = self.partitions[there]
+    def put_job(self, there: bool, id: str, **fields: Any) -> None:
+        self.add_job(self.partitions[there], id, **fields)
+
+    def add_job(self, partition: str, id: str, **fields: Any) -> None:
         job = Job(id=f"{partition} {id}", queue=self.queue, kind="k", subject="s", **fields)
-        self.both(lambda storage: storage.transact(partition, lambda tx: tx.insert(job)))
+        self.both(partial(_insert, partition, job))
 
     @rule(there=st.booleans(), id=ids)
     def end_job(self, there: bool, id: str) -> None:
@@ -155,17 +185,23 @@ def _outcome(call: Callable[[Storage], Any], storage: Storage) -> Any:
         return type(error)
 
 
+def _insert(partition: str, record: Record, storage: Storage) -> None:
+    storage.transact(partition, lambda tx: tx.insert(record))
+
+
 def _step(tx: Transaction, name: str, what: Any) -> Any:
     if name == "fail":
         raise Refusal
-    if name == "insert":
+    if name == "insert" and tx.get(Note, what.id) is None:
         return tx.insert(what)
     if name == "find":
         return _find(tx, what, None)
     found = tx.get(Note, what.id, for_update=name == "replace")
-    if name == "get":
+    if name in ("get", "insert"):
         return found
     verb, _, stale = name.partition(" ")
+    if found is None and not stale:
+        return None
     version = (found.version if found else 1) - bool(stale)
     return getattr(tx, verb)(attrs.evolve(what, version=version))
 

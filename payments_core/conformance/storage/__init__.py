@@ -23,6 +23,7 @@ a check of what the adapter does not declare raises `unittest.SkipTest`.
 from payments_core.conformance.storage.crashes import CrashChecks, MigrationChecks
 from payments_core.conformance.storage.documents import DocumentChecks
 from payments_core.conformance.storage.jobs import JobChecks
+from payments_core.conformance.storage.locks import LockChecks
 from payments_core.conformance.storage.pages import PageChecks
 from payments_core.conformance.storage.setting import Address, Setting
 from payments_core.conformance.storage.snapshots import SnapshotChecks
@@ -34,6 +35,7 @@ __all__ = ["StorageConformance", "Address", "Setting"]
 
 class StorageConformance(
     TransactionChecks,
+    LockChecks,
     UniquenessChecks,
     SnapshotChecks,
     PageChecks,

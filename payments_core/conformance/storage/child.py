@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 import attrs
@@ -26,20 +28,25 @@ from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Record
 
 
-def stream(storage: Storage) -> None:
-    """Transact for ever; a number is printed once its transaction was answered."""
-    number = 0
-    while True:
-        number += 1
+def stream(storage: Storage, threads: str) -> None:
+    """Transact for ever in threads; a name is printed once its transaction was answered."""
 
-        def work(tx: Transaction, number: int = number) -> None:
-            tx.insert(Mark(id=f"mark {number}"))
-            counter = locked(tx, Counter, "c")
-            tx.insert(Note(id=f"note {number}", code=f"code {number}", text="x" * 2_000))
-            tx.replace(attrs.evolve(counter, total=counter.total + 1))
+    def run(thread: int) -> None:
+        for number in itertools.count(1):
+            name = f"{thread}.{number}"
 
-        storage.transact(HERE, work)
-        _say(str(number))
+            def work(tx: Transaction, name: str = name) -> None:
+                counter = locked(tx, Counter, "c")
+                tx.insert(Mark(id=name))
+                tx.insert(Note(id=name, code=name, text="x" * 2_000))
+                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+
+            storage.transact(HERE, work)
+            _say(name)
+
+    for thread in range(int(threads)):
+        threading.Thread(target=run, args=(thread,)).start()
+    threading.Event().wait()
 
 
 def die_inside(storage: Storage) -> None:

@@ -1,4 +1,4 @@
-"""What a transaction promises: versions, locks, isolation, and all or nothing."""
+"""What a transaction promises: versions, isolation, and all or nothing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from payments_core.conformance.storage.records import Counter, Mark, Note
 from payments_core.conformance.storage.setting import (
     HERE,
     THERE,
-    Meeting,
     Setting,
     all_pages,
-    errors_among,
     fetch,
     fetch_known,
     locked,
@@ -33,7 +31,7 @@ Work = Callable[[Transaction], None]
 
 
 class TransactionChecks(Setting):
-    """Versions, holds, locks, reruns, lost commits."""
+    """Versions, isolation, reruns, lost commits."""
 
     def test_a_record_comes_back_as_it_was_inserted_at_version_1(self) -> None:
         storage = self.start()
@@ -103,128 +101,6 @@ class TransactionChecks(Setting):
             for work in _each_use_of(record):
                 self.refused(storage, VersionConflict, work)
         assert fetch(storage, Counter, "c") is None
-
-    def test_hold_sees_the_writes_of_its_own_work(self) -> None:
-        storage = self.start()
-        self.insert(storage, Counter(id="c"))
-        before = fetch_known(storage, Counter, "c")
-
-        def hold_the_new(tx: Transaction) -> None:
-            tx.replace(locked(tx, Counter, "c"))
-            tx.hold(locked(tx, Counter, "c"))
-
-        def hold_the_old(tx: Transaction) -> None:
-            tx.replace(locked(tx, Counter, "c"))
-            tx.hold(before)
-
-        self.refused(storage, VersionConflict, hold_the_old)
-        self.write(storage, hold_the_new)
-        assert fetch_known(storage, Counter, "c").version == 2
-
-    def test_hold_prevents_write_skew(self) -> None:
-        """Each of two works relies on the record that the other changes."""
-        storage = self.start()
-        self.insert(storage, Counter(id="a", total=1), Counter(id="b", total=1))
-        seen = [fetch_known(storage, Counter, id) for id in ("a", "b")]
-        meeting = Meeting()
-
-        def leave(mine: Counter, other: Counter) -> bool:
-            def work(tx: Transaction) -> None:
-                tx.hold(other)
-                meeting.wait()
-                tx.replace(attrs.evolve(mine, total=0))
-
-            self.write(storage, work)
-            return True
-
-        outcomes = together(lambda: leave(seen[0], seen[1]), lambda: leave(seen[1], seen[0]))
-        left = sum(fetch_known(storage, Counter, id).total for id in ("a", "b"))
-        assert left >= 1, "both works relied on what the other changed"
-        assert all(isinstance(error, Conflict) for error in errors_among(outcomes)), outcomes
-
-    def test_a_held_record_does_not_change_before_the_commit(self) -> None:
-        storage = self.start()
-        self.insert(storage, Counter(id="right"), Counter(id="c"))
-        right = fetch_known(storage, Counter, "right")
-        meeting = Meeting()
-        order: list[str] = []
-
-        def rely() -> None:
-            def work(tx: Transaction) -> None:
-                tx.hold(right)
-                meeting.wait()  # the other may now try to change what is held
-                meeting.wait()
-                tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=1))
-
-            self.write(storage, work)
-            order.append("relied")
-
-        def revoke() -> None:
-            def work(tx: Transaction) -> bool:
-                meeting.wait()
-                tx.replace(attrs.evolve(locked(tx, Counter, "right"), total=1))
-                return locked(tx, Counter, "c").total == 1
-
-            # Whoever changed the right after it was relied on must see what rested on it.
-            if not self.write(storage, work):
-                order.append("revoked first")
-
-        outcomes = together(rely, revoke)
-        for error in errors_among(outcomes):
-            assert isinstance(error, VersionConflict), outcomes
-        assert order in (["relied"], ["revoked first"]), order
-
-    def test_many_may_hold_the_same_record(self) -> None:
-        storage = self.start()
-        self.insert(storage, Counter(id="shared"))
-        shared = fetch_known(storage, Counter, "shared")
-
-        def call(number: int) -> None:
-            def work(tx: Transaction) -> None:
-                tx.hold(shared)
-                tx.insert(Note(id=f"n{number}"))
-
-            self.write(storage, work)
-
-        require_no_errors(together(*(lambda n=n: call(n) for n in range(6))))
-        assert len(all_pages(storage, Note, "all")) == 6
-
-    def test_get_for_update_loses_no_update(self) -> None:
-        storage = self.start()
-        self.insert(storage, Counter(id="c"))
-        meeting = Meeting(patience_s=0.02)
-
-        def add() -> None:
-            def work(tx: Transaction) -> None:
-                counter = locked(tx, Counter, "c")
-                meeting.wait()
-                tx.replace(attrs.evolve(counter, total=counter.total + 1))
-
-            for _ in range(8):
-                self.write(storage, work)
-
-        require_no_errors(together(add, add, add, add))
-        counter = fetch_known(storage, Counter, "c")
-        assert (counter.total, counter.version) == (32, 33)
-
-    def test_get_for_update_is_current_also_after_a_plain_get(self) -> None:
-        storage = self.start()
-        self.insert(storage, Counter(id="c"))
-
-        meeting = Meeting(threads=3)
-
-        def add() -> None:
-            def work(tx: Transaction) -> None:
-                tx.get(Counter, "c")
-                meeting.wait()
-                counter = locked(tx, Counter, "c")
-                tx.replace(attrs.evolve(counter, total=counter.total + 1))
-
-            for _ in range(10):
-                self.write(storage, work)
-
-        require_no_errors(together(add, add, add))
-        assert fetch_known(storage, Counter, "c").total == 30
 
     def test_a_work_sees_its_own_writes(self) -> None:
         storage = self.start()
@@ -303,27 +179,6 @@ class TransactionChecks(Setting):
             self.write(storage, work)
         assert fetch_known(storage, Counter, "c").total == 20
         assert len(all_pages(storage, Note, "all")) == 20
-
-    def test_locks_taken_in_opposite_orders_end(self) -> None:
-        storage = self.start()
-        self.insert(storage, Counter(id="a"), Counter(id="b"))
-        meeting = Meeting()
-
-        def move(first: str, second: str) -> None:
-            def work(tx: Transaction) -> None:
-                one = locked(tx, Counter, first)
-                meeting.wait()
-                two = locked(tx, Counter, second)
-                tx.replace(attrs.evolve(one, total=one.total + 1))
-                tx.replace(attrs.evolve(two, total=two.total + 1))
-
-            self.write(storage, work)
-
-        outcomes = together(lambda: move("a", "b"), lambda: move("b", "a"))
-        errors = errors_among(outcomes)
-        assert all(isinstance(e, Conflict | StorageUnavailable) for e in errors), outcomes
-        totals = {fetch_known(storage, Counter, id).total for id in ("a", "b")}
-        assert totals == {2 - len(errors)}
 
     def test_partitions_are_apart(self) -> None:
         storage = self.start()

@@ -1,0 +1,82 @@
+"""Adapters on a file that each break one promise: crashes and migrations."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from unittest import mock
+
+from payments_core.storage import sqlite_schema
+from payments_core.storage.records import Record
+from payments_core.storage.sqlite import SqliteStorage
+
+Kinds = Sequence[type[Record]]
+
+
+class CommitForgotten(SqliteStorage):
+    """Now and then the answer leaves before the COMMIT, which then does not come."""
+
+    commits = 0
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        self.commits += 1
+        if self.commits % 7:
+            super()._commit(connection)
+
+
+class EveryStatementCommits(SqliteStorage):
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._write_lock:
+            if self._writer is None:
+                self._writer = self._connect()
+            yield self._writer
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        pass
+
+
+class UniqueIndexesForgotten(SqliteStorage):
+    def migrate(self) -> None:
+        super().migrate()
+        with self._writing() as connection:
+            connection.execute("ROLLBACK")
+            names = "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '%UNIQUE%'"
+            for (name,) in connection.execute(names).fetchall():
+                connection.execute(f'DROP INDEX "{name}"')
+
+
+class MigrationRaces(SqliteStorage):
+    """Looks first, and takes the lock for each statement by itself."""
+
+    def migrate(self) -> None:
+        connection = self._connect()
+        try:
+            if not sqlite_schema.is_current(connection, self._kinds):
+                sqlite_schema.bring_up_to_date(connection, self._kinds)
+        finally:
+            connection.close()
+
+
+class MigrationFillsNothing(SqliteStorage):
+    def migrate(self) -> None:
+        with mock.patch.object(sqlite_schema, "_fill"):
+            super().migrate()
+
+
+class NothingOutlivesTheHandle(SqliteStorage):
+    def migrate(self) -> None:
+        super().migrate()
+        with self._writing() as connection:
+            connection.execute("ROLLBACK")
+            for table in ("suite_marks", "suite_notes", "suite_counters"):
+                connection.execute(f"DELETE FROM {table}")
+
+
+def open_commit_forgotten(url: str, kinds: Kinds) -> CommitForgotten:
+    return CommitForgotten(url, kinds)
+
+
+def open_every_statement_commits(url: str, kinds: Kinds) -> EveryStatementCommits:
+    return EveryStatementCommits(url, kinds)

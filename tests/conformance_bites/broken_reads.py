@@ -1,0 +1,288 @@
+"""Adapters that each break one promise about snapshots, pages, documents or claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import attrs
+
+from payments_core.conformance.storage.records import Letter
+from payments_core.jobs.record import Job
+from payments_core.money import Atomic
+from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory_rows import Row
+from payments_core.storage.port import (
+    Claimed,
+    Page,
+    Snapshot,
+    Transaction,
+)
+from payments_core.storage.records import Record
+from tests.conformance_bites.broken import Through, Wrapped
+
+T = TypeVar("T")
+
+# Snapshots.
+
+
+class SnapshotTorn(Wrapped):
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        sound = super().read
+
+        class Torn(Through):
+            def get(self, kind: Any, id: str, *, for_update: bool = False) -> Any:
+                return sound(partition, lambda snapshot: snapshot.get(kind, id))
+
+            def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+                return sound(partition, lambda s: s.find(kind, index, key, **options))
+
+        return work(Torn(None))
+
+
+class SnapshotStale(Wrapped):
+    """Every third read looks again; the others see what it saw."""
+
+    reads = 0
+
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        with self._lock:
+            self.reads += 1
+            if self.reads % 3 == 1:
+                self.old = MemoryStorage()
+                for place, rows in self._tables.items():
+                    self.old._tables[place] = dict(rows)
+        return self.old.read(partition, work)
+
+
+class SnapshotDirty(Wrapped):
+    """A reader sees what the writer has not committed."""
+
+    def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        undo = {place: dict(rows) for place, rows in self._tables.items()}
+
+        class Shown(Through):
+            def replace(inner, record: Record) -> None:
+                inner.inner.replace(record)
+                for (collection, id), row in inner.inner.writes.items():
+                    if row is not None:
+                        table = {**self._tables[partition, collection], id: row}
+                        self._shown[partition, collection] = table
+
+        self._shown = undo
+        return MemoryStorage.transact(self, partition, lambda tx: work(Shown(tx)))
+
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        dirty = MemoryStorage()
+        dirty._tables.update({**self._tables, **getattr(self, "_shown", {})})
+        return dirty.read(partition, work)
+
+
+# Pages.
+
+
+class PagingDropsTies(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            after = options.get("after")
+            if after is not None and len(after) > 1:
+                descending = kind.collection.index(index).descending
+                options["after"] = (*after[:-1], "" if descending else "\U0010ffff")
+            return self.inner.find(kind, index, key, **options)
+
+
+class PagingRepeats(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            after = options.get("after")
+            if after is not None:
+                options["after"] = (*after[:-1], after[-1][:-1])
+            return self.inner.find(kind, index, key, **options)
+
+
+class CollationWrong(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            page = self.inner.find(kind, index, key, **options)
+            if index != "by_name":
+                return page
+            inorder = sorted(page.records, key=lambda note: note.name.casefold())
+            return attrs.evolve(page, records=tuple(inorder))
+
+
+class NullIsUnequal(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            where = options.get("where", ())
+            options["where"] = [item for item in where if item.operator != "!="]
+            unequal = [item for item in where if item.operator == "!="]
+            page = self.inner.find(kind, index, key, **options)
+            kept = tuple(
+                record
+                for record in page.records
+                if all(getattr(record, item.column) != item.value for item in unequal)
+            )
+            return attrs.evolve(page, records=kept)
+
+
+class NullKeyFindsNothing(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            if None in key:
+                return Page((), None)
+            return self.inner.find(kind, index, key, **options)
+
+
+class DescendingIdsAscend(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            page = self.inner.find(kind, index, key, **options)
+            if not kind.collection.index(index).descending:
+                return page
+            return attrs.evolve(
+                page, records=tuple(sorted(page.records, key=lambda note: (-note.rank, note.id)))
+            )
+
+
+class ScanLimitIgnored(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            page = self.inner.find(kind, index, key, **options)
+            while page.next is not None and not page.records:
+                options["after"] = page.next
+                page = self.inner.find(kind, index, key, **options)
+            return page
+
+
+class ScanLimitEndsTheRows(Wrapped):
+    """Reaching the scan limit looks like the end."""
+
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            page = self.inner.find(kind, index, key, **options)
+            return page if page.records else Page((), None)
+
+
+# Documents and partitions.
+
+
+class UnknownFieldsDropped(Wrapped):
+    class through(Through):
+        def replace(self, record: Record) -> None:
+            self.inner.replace(attrs.evolve(record, unknown={}))
+
+
+class SchemaGoesBack(Wrapped):
+    class through(Through):
+        def replace(self, record: Record) -> None:
+            self.inner.replace(attrs.evolve(record, schema=0))
+
+
+class AmountsAreFloats(Wrapped):
+    class through(Through):
+        def insert(self, record: Record) -> None:
+            if isinstance(record, Letter):
+                rounded = Atomic(int(float(record.amount_atomic)))
+                record = attrs.evolve(record, amount_atomic=rounded)
+            self.inner.insert(record)
+
+
+class LongBodiesAreCut(Wrapped):
+    class through(Through):
+        def insert(self, record: Record) -> None:
+            if isinstance(record, Letter) and len(record.text) < 60_000:
+                record = attrs.evolve(record, text=record.text[:32_767])
+            self.inner.insert(record)
+
+
+class TextsAreStripped(Wrapped):
+    class through(Through):
+        def insert(self, record: Record) -> None:
+            if isinstance(record, Letter):
+                record = attrs.evolve(record, text=record.text.strip())
+            self.inner.insert(record)
+
+
+class PartitionsLeak(Wrapped):
+    def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        return super().transact("env_here", work)
+
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        return super().read("env_here", work)
+
+
+# Claims.
+
+
+class LeaseNotFenced(Wrapped):
+    """A job claimed again keeps its counter, and its version."""
+
+    def _lease(self, partition: str, row: Row, until: int) -> Claimed:
+        job = row.read(Job)
+        if job.claims == 0:
+            return super()._lease(partition, row, until)
+        columns = {**row.columns, "lease_until": until}
+        self._tables[partition, "jobs"][job.id] = attrs.evolve(row, columns=columns)
+        return Claimed(partition, attrs.evolve(job, lease_until=until))
+
+
+class LeaseNotStored(Wrapped):
+    def _lease(self, partition: str, row: Row, until: int) -> Claimed:
+        job = row.read(Job)
+        return Claimed(partition, attrs.evolve(job, claims=job.claims + 1, lease_until=until))
+
+
+class SlotsIgnored(Wrapped):
+    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
+        return super().claim(queue, now, lease_ms=lease_ms, limit=limit, slots=1_000)
+
+
+class LimitIgnored(Wrapped):
+    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
+        return super().claim(queue, now, lease_ms=lease_ms, limit=limit + 2, slots=slots)
+
+
+class RingStarves(Wrapped):
+    """Every claim begins with the first lane."""
+
+    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
+        self._rings.clear()
+        return super().claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots)
+
+
+class LaneOutOfOrder(Wrapped):
+    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
+        claimed = super().claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots)
+        return sorted(claimed, key=lambda item: item.job.id)
+
+
+class FullLaneStopsTheRing(Wrapped):
+    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
+        leased: dict[str, int] = {}
+        for _, row in self._jobs(queue):
+            live = int(row.columns["lease_until"] or 0) > now
+            leased[str(row.columns["lane"])] = leased.get(str(row.columns["lane"]), 0) + live
+        if leased.get(min(leased, default=""), 0) >= slots:
+            return []
+        return super().claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots)
+
+
+class QueuesMix(Wrapped):
+    def _jobs(self, queue: str) -> Iterator[tuple[str, Row]]:
+        for name in ("test.suite", "other"):
+            yield from super()._jobs(name)
+
+
+class ClaimsStayInOnePartition(Wrapped):
+    def _jobs(self, queue: str) -> Iterator[tuple[str, Row]]:
+        return ((p, row) for p, row in super()._jobs(queue) if p == "env_here")
+
+
+class NextDueIgnoresLeases(Wrapped):
+    def next_due(self, queue: str) -> Any:
+        return min((row.columns["due_at"] for _, row in self._jobs(queue)), default=None)
+
+
+class ClosedStillAnswers(Wrapped):
+    def close(self) -> None:
+        pass
