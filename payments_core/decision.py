@@ -24,11 +24,11 @@ from payments_core.storage import documents
 from payments_core.storage.port import (
     Claimed,
     CommitUnknown,
+    Conflict,
     Storage,
     StorageUnavailable,
     Transaction,
     UniqueConflict,
-    VersionConflict,
 )
 from payments_core.storage.records import R, Record
 
@@ -241,8 +241,6 @@ class Ledger:
                 doubtful.append(outcome)
                 if done := self._happened(permit, doubtful, claimed):
                     return self._settled(done)
-            except VersionConflict:
-                continue
             except (UniqueConflict, PaymentsError, LeaseLost) as error:
                 if done := self._happened(permit, doubtful, claimed):
                     return self._settled(done)
@@ -250,6 +248,8 @@ class Ledger:
                 refusal = _refusal(outcome, error)
                 if refusal is not None:
                     raise refusal from error
+            except Conflict:
+                continue
         raise Unavailable()
 
     def draw(self) -> Draw:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -147,6 +148,49 @@ def test_the_whole_balance_can_be_spent_and_not_a_unit_more(world: World) -> Non
         world.authorize(world.service.options.refresh(
             world.client, third.payment.id, third.option.id
         ))  # fmt: skip
+
+
+def test_an_answer_of_the_chain_that_was_overtaken_reserves_nothing(world: World) -> None:
+    """The chain is asked; a transfer becomes final and its reservation ends; then we commit."""
+    world.authorized("70.00")
+    option = world.option(world.payment("60.00"))
+
+    def overtaken(call: Callable[[], Any]) -> Any:
+        answer = call()
+        world.finish()
+        return answer
+
+    chain = FaultyChain(world.chain, 1, overtaken)
+    service = world.restarted(chains={BASE: chain})
+    with pytest.raises(InsufficientBalance) as caught:
+        service.funding.authorize(
+            world.client,
+            option.payment.id,
+            option.option.id,
+            action_id=str(option.option.action_id),
+        )
+    assert caught.value.available_atomic == atomic("30")
+    assert world.held() == (atomic("30"), 0, atomic("30"))
+
+
+def test_a_chain_that_is_always_overtaken_is_a_dependency_that_failed(world: World) -> None:
+    world.authorized("70.00")
+    option = world.option(world.payment("20.00"))
+
+    def stuck(call: Callable[[], Any]) -> Any:
+        return attrs.evolve(call(), height=0)
+
+    world.finish()
+    chain = FaultyChain(world.chain, 1, stuck, until=10**9)
+    service = world.restarted(chains={BASE: chain})
+    with pytest.raises(DependencyFailed):
+        service.funding.authorize(
+            world.client,
+            option.payment.id,
+            option.option.id,
+            action_id=str(option.option.action_id),
+        )
+    assert world.operation_now(option).status == "awaiting_authorization"
 
 
 def test_metadata_is_kept_with_the_operation(world: World) -> None:

@@ -114,7 +114,7 @@ class LockChecks(Setting):
     def test_get_for_update_loses_no_update(self) -> None:
         storage = self.start()
         self.insert(storage, Counter(id="c"))
-        meeting = Meeting(patience_s=0.02)
+        meeting = Meeting()
 
         def add() -> None:
             def work(tx: Transaction) -> None:
@@ -133,7 +133,7 @@ class LockChecks(Setting):
         storage = self.start()
         self.insert(storage, Counter(id="c"))
 
-        meeting = Meeting(threads=3)
+        meeting = Meeting(threads=3, patience_s=0.5)
 
         def add() -> None:
             def work(tx: Transaction) -> None:

@@ -200,7 +200,7 @@ class Meeting:
     the same moment, and so shows its fault each time and not by luck.
     """
 
-    def __init__(self, threads: int = 2, patience_s: float = 0.05) -> None:
+    def __init__(self, threads: int = 2, patience_s: float = 0.2) -> None:
         self._barrier = threading.Barrier(threads)
         self._patience_s = patience_s
 

@@ -1,0 +1,90 @@
+"""The judge: every reason, in its order, and nothing proven before it is final."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from payments_core.chains.judge import Expectation, Reason, judge
+from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
+
+HEADS = Heads(Block(103, "0xl"), Block(100, "0xf"))
+WANTED = Expectation(8453, "0xT", "0xR")
+LOG = TransferLog(0, 7, "0xT", "0xS", "0xR", 5)
+VIEW = TransactionView("0xh", Block(100, "0xb"), True, (LOG,))
+
+
+def reasons(view: TransactionView, *, chain_id: int = 8453, consumed: frozenset[int] = frozenset()):
+    verdicts = judge(WANTED, chain_id, view, HEADS, consumed)
+    assert verdicts, "there is always a verdict"
+    return [verdict.reason for verdict in verdicts]
+
+
+def changed(log: TransferLog = LOG, **view: object) -> TransactionView:
+    return attrs.evolve(VIEW, logs=(log,), **view)
+
+
+def test_the_expected_transfer_in_a_final_block_is_proven() -> None:
+    [verdict] = judge(WANTED, 8453, VIEW, HEADS, frozenset())
+    assert (verdict.reason, verdict.log) == (None, LOG)
+    assert not verdict.is_pending
+
+
+YOUNG = Block(101, "0xy")
+WRONG = {"token_address": "0xU", "recipient": "0xQ", "amount_atomic": 0}
+
+
+@pytest.mark.parametrize(
+    ("reason", "view"),
+    [
+        ("wrong_token", changed(attrs.evolve(LOG, token_address="0xU"))),
+        ("wrong_token", changed(attrs.evolve(LOG, token_address="0xU", amount_atomic=0))),
+        ("wrong_token", changed(attrs.evolve(LOG, token_address="0xU"), block=YOUNG)),
+        ("wrong_recipient", changed(attrs.evolve(LOG, recipient="0xQ"))),
+        ("wrong_recipient", attrs.evolve(VIEW, logs=())),
+        ("wrong_recipient", changed(attrs.evolve(LOG, recipient="0xQ", amount_atomic=0))),
+        ("wrong_amount", changed(attrs.evolve(LOG, amount_atomic=0))),
+        ("wrong_amount", changed(attrs.evolve(LOG, amount_atomic=0), block=YOUNG)),
+        ("transaction_failed", changed(succeeded=False)),
+        ("transaction_failed", attrs.evolve(VIEW, logs=(), succeeded=False)),
+        ("not_final", changed(succeeded=False, block=YOUNG)),
+        ("not_final", changed(block=YOUNG)),
+        ("not_final", changed(block=None)),
+        ("not_final", attrs.evolve(VIEW, block=None, logs=())),
+        ("not_final", attrs.evolve(VIEW, block=None, logs=(), succeeded=False)),
+    ],
+)
+def test_the_first_reason_is_told(reason: Reason, view: TransactionView) -> None:
+    assert reasons(view) == [reason]
+
+
+def test_another_chain_is_told_before_all_else() -> None:
+    worst = changed(attrs.evolve(LOG, **WRONG), succeeded=False, block=None)
+    assert reasons(worst, chain_id=1) == ["wrong_chain"]
+
+
+def test_a_log_counts_once() -> None:
+    assert reasons(VIEW, consumed=frozenset({0})) == ["already_used"]
+    assert reasons(VIEW, consumed=frozenset({1})) == [None]
+    assert reasons(changed(block=YOUNG), consumed=frozenset({0})) == ["not_final"]
+
+
+def test_every_transfer_to_the_recipient_is_judged_by_itself() -> None:
+    logs = (
+        attrs.evolve(LOG, position=0, recipient="0xQ"),
+        attrs.evolve(LOG, position=1),
+        attrs.evolve(LOG, position=2, token_address="0xU"),
+        attrs.evolve(LOG, position=3, amount_atomic=0),
+        attrs.evolve(LOG, position=4),
+    )
+    verdicts = judge(WANTED, 8453, attrs.evolve(VIEW, logs=logs), HEADS, frozenset({4}))
+    assert [(v.log.position, v.reason) for v in verdicts if v.log] == [
+        (1, None), (2, "wrong_token"), (3, "wrong_amount"), (4, "already_used"),
+    ]  # fmt: skip
+
+
+def test_only_what_lacks_finality_is_pending() -> None:
+    [verdict] = judge(WANTED, 8453, changed(block=YOUNG), HEADS, frozenset())
+    assert verdict.is_pending
+    [verdict] = judge(WANTED, 8453, changed(succeeded=False), HEADS, frozenset())
+    assert not verdict.is_pending
