@@ -73,11 +73,17 @@ def events() -> str:
     return "\n\n".join(
         (
             "# Events",
-            "Every event an endpoint can subscribe to, with the fields of its payload.",
+            "Every event an endpoint can subscribe to, with the fields of its payload.\n"
+            "Those that this release does not send yet can be subscribed to all the same.",
             table(
-                ("Event", "Meaning", "Fields"),
+                ("Event", "Sent", "Meaning", "Fields"),
                 (
-                    (code(event.name), event.meaning, ", ".join(code(f) for f in event.fields))
+                    (
+                        code(event.name),
+                        "yes" if event.emitted else "not yet",
+                        event.meaning,
+                        ", ".join(code(f) for f in event.fields),
+                    )
                     for event in CATALOGUE
                 ),
             ),

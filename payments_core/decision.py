@@ -15,16 +15,17 @@ import attrs
 
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.keyring import KeyRing
-from payments_core.errors import PaymentsError, Unavailable
+from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.events import Event, Happening
 from payments_core.idempotency.record import Idempotent, StoredAnswer
-from payments_core.identifiers import Identifiers
+from payments_core.identifiers import Draw, Identifiers
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.storage import documents
 from payments_core.storage.port import (
     Claimed,
     CommitUnknown,
     Conflict,
+    LockTimeout,
     Storage,
     StorageUnavailable,
     Transaction,
@@ -90,7 +91,7 @@ class Decision(Generic[T]):
 
     `holds` are records relied on and left unchanged. `refusals` says which error a taken unique
     key means. Under a claimed job, `again_at` keeps the job for later and FOREVER parks it;
-    None ends it.
+    None ends it. `in_vain` says that nothing was achieved: the job counts its failures on.
     """
 
     result: T
@@ -102,6 +103,7 @@ class Decision(Generic[T]):
     jobs: tuple[Follow, ...] = ()
     refusals: Mapping[str, PaymentsError] = attrs.field(factory=dict)
     again_at: Instant | None = None
+    in_vain: bool = False
 
     def joined(self, *others: Decision[Any]) -> Decision[T]:
         """This decision with the records, events and jobs of others, committed together."""
@@ -132,34 +134,6 @@ def held(tx: Transaction, kind: type[R], id: str) -> R | None:
 
 class LeaseLost(Exception):
     """Another worker has claimed the job since, or finished it. Its outcome stands; drop ours."""
-
-
-class Draw:
-    """Ids for one operation: when its work runs again, it draws the same ids in the same order.
-
-    A row that the transaction inserts can then be looked up after a COMMIT whose answer was lost.
-    """
-
-    def __init__(self, identifiers: Identifiers) -> None:
-        self._identifiers = identifiers
-        self._drawn: dict[tuple[str, int], str] = {}
-        self._counts: dict[str, int] = {}
-
-    def rewind(self) -> None:
-        """Begin again with the first id."""
-        self._counts = {}
-
-    def id(self, prefix: str) -> str:
-        """The next id of that kind."""
-        count = self._counts.get(prefix, 0)
-        self._counts[prefix] = count + 1
-        if (prefix, count) not in self._drawn:
-            self._drawn[prefix, count] = self._identifiers.new(prefix)
-        return self._drawn[prefix, count]
-
-    def drew(self, id: str) -> bool:
-        """Whether this id was drawn here."""
-        return id in self._drawn.values()
 
 
 Decide = Callable[[Transaction, Draw], Decision[T]]
@@ -209,6 +183,9 @@ class Ledger:
         """
         try:
             return self._commit(permit, decide, idempotent, claimed, draw or self.draw())
+        except LockTimeout as error:
+            # Most likely a request with the same key is under way in another process.
+            raise (IdempotencyInProgress() if idempotent else Unavailable()) from error
         except StorageUnavailable as error:
             raise Unavailable() from error
 
@@ -284,7 +261,7 @@ class Ledger:
         for record in (*decision.inserts, *events, *jobs):
             tx.insert(record)
         if job is not None:
-            _finish(tx, job, decision.again_at)
+            _finish(tx, job, decision.again_at, in_vain=decision.in_vain)
         if idempotent is not None:
             answer = idempotent.stored(decision.result, now, self._key_ring)
             tx.insert(answer)
@@ -352,14 +329,15 @@ def _leased(tx: Transaction, claimed: Claimed) -> Job:
     return job
 
 
-def _finish(tx: Transaction, job: Job, again_at: Instant | None) -> None:
+def _finish(tx: Transaction, job: Job, again_at: Instant | None, *, in_vain: bool) -> None:
     if again_at is None:
         tx.delete(job)
     elif again_at == FOREVER:
         tx.replace(attrs.evolve(job, lease_until=FOREVER))
     else:
-        # The work got somewhere, so the count towards parking starts again.
-        tx.replace(attrs.evolve(job, due_at=again_at, lease_until=0, claims=0, failures=0))
+        # The handler came to an end, so the count towards parking starts again.
+        failures = job.failures + 1 if in_vain else 0
+        tx.replace(attrs.evolve(job, due_at=again_at, lease_until=0, claims=0, failures=failures))
 
 
 def _forget_expired(tx: Transaction, idempotent: Idempotent | None, now: Instant) -> None:

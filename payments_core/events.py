@@ -17,11 +17,24 @@ from payments_core.storage.records import Collection, Index, Record
 
 @attrs.frozen
 class EventType:
-    """A kind of event: what it means, and the fields of its payload."""
+    """A kind of event: what it means, and the fields of its payload.
+
+    Those not yet `emitted` are here so that a subscription made today need not change.
+    """
 
     name: str
     meaning: str
     fields: tuple[str, ...]
+    emitted: bool = True
+
+
+def _later(
+    family: str, fields: tuple[str, ...], meanings: Mapping[str, str]
+) -> tuple[EventType, ...]:
+    return tuple(
+        EventType(f"{family}.{name}", meaning, fields, emitted=False)
+        for name, meaning in meanings.items()
+    )
 
 
 _PAYMENT = (
@@ -47,6 +60,7 @@ _FUNDING = (
     "amountAtomic",
 )
 _ACCOUNT = ("accountId", "externalUserId", "status")
+_BANK_FUNDING = ("accountId", "onrampBankAccountId", "transactionId", "status", "amount")
 
 CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.created", "A Payment was created and waits for funds.", _PAYMENT),
@@ -56,20 +70,74 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.executing", "The release to the recipient was sent.", _PAYMENT),
     EventType("payment.succeeded", "The recipient has the funds, finally.", _PAYMENT),
     EventType("payment.action_required", "The Payment waits for a decision of yours.", _PAYMENT),
+    EventType("payment.overpaid", "Proven funds pass the amount; the rest is held.", _PAYMENT),
     EventType("payment.expired", "The Payment expired with nothing received.", _PAYMENT),
     EventType("payment.cancelled", "The Payment was cancelled before funds moved.", _PAYMENT),
-    EventType("payment.overpaid", "Proven funds pass the amount; the rest is held.", _PAYMENT),
-    EventType("payment.late", "Funds were proven after the Payment had closed.", _PAYMENT),
-    EventType("payment.reorged", "A proven receipt was undone by the chain.", _PAYMENT),
-    EventType("payment.reconciled", "A decision of yours settled the Payment.", _PAYMENT),
-    EventType("payment.refunded", "A refund is final.", _PAYMENT),
-    EventType("payment.failed", "The Payment was given up.", _PAYMENT),
+    *_later(
+        "payment",
+        _PAYMENT,
+        {
+            "late": "Funds were proven after the Payment had closed.",
+            "reorged": "A proven receipt was undone by the chain.",
+            "reconciled": "A decision of yours settled the Payment.",
+            "refunded": "A refund is final.",
+            "failed": "The Payment was given up.",
+        },
+    ),
+    *_later(
+        "refund",
+        ("paymentId", "refundId", "status", "amountAtomic"),
+        {
+            "created": "A refund was asked for.",
+            "succeeded": "A refund is final on chain.",
+            "failed": "A refund will not happen.",
+        },
+    ),
     EventType("vault_funding.authorized", "A payer's vault authorized the transfer.", _FUNDING),
     EventType("vault_funding.broadcast", "The transfer was sent to the chain.", _FUNDING),
     EventType("vault_funding.confirmed", "The transfer is proven and final.", _FUNDING),
     EventType("vault_funding.failed", "The transfer will not happen.", _FUNDING),
+    *_later(
+        "deposit",
+        ("accountId", "depositId"),
+        {
+            "detected": "Funds were seen at a deposit address.",
+            "confirmed": "The deposit is final on chain.",
+            "settled": "The deposit is in the account's vault.",
+            "failed": "The deposit could not be settled.",
+        },
+    ),
     EventType("account.created", "An account was created.", _ACCOUNT),
     EventType("account.updated", "An account's data or status changed.", _ACCOUNT),
+    *_later(
+        "account",
+        ("accountId", "capability", "status"),
+        {"capability_updated": "A capability of an account changed."},
+    ),
+    *_later(
+        "bank_account",
+        ("accountId", "bankAccountId", "status"),
+        {"created": "A bank account was added.", "updated": "A bank account changed."},
+    ),
+    *_later(
+        "bank_funding",
+        _BANK_FUNDING,
+        {
+            "scheduled": "A bank transfer is on its way.",
+            "received": "A bank transfer has arrived.",
+            "in_review": "A bank transfer is being looked at.",
+            "submitted": "The stablecoins for it were sent.",
+            "settled": "The stablecoins have arrived.",
+            "refunded": "The bank transfer was sent back.",
+            "failed": "The bank transfer failed.",
+        },
+    ),
+    *_later(
+        "dispute",
+        ("sessionId", "paymentId", "status"),
+        {"flagged": "A dispute was flagged.", "resolved": "A dispute was resolved."},
+    ),
+    *_later("webhook", ("webhookId",), {"test": "A test that you asked for."}),
 )
 
 BY_NAME: Mapping[str, EventType] = {event.name: event for event in CATALOGUE}

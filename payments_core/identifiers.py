@@ -37,6 +37,34 @@ class Identifiers:
         return prefix + "_" + "".join(pairs)
 
 
+class Draw:
+    """Ids for one operation: when its work runs again, it draws the same ids in the same order.
+
+    A row that the transaction inserts can then be looked up after a COMMIT whose answer was lost.
+    """
+
+    def __init__(self, identifiers: Identifiers) -> None:
+        self._identifiers = identifiers
+        self._drawn: dict[tuple[str, int], str] = {}
+        self._counts: dict[str, int] = {}
+
+    def rewind(self) -> None:
+        """Begin again with the first id."""
+        self._counts = {}
+
+    def id(self, prefix: str) -> str:
+        """The next id of that kind."""
+        count = self._counts.get(prefix, 0)
+        self._counts[prefix] = count + 1
+        if (prefix, count) not in self._drawn:
+            self._drawn[prefix, count] = self._identifiers.new(prefix)
+        return self._drawn[prefix, count]
+
+    def drew(self, id: str) -> bool:
+        """Whether this id was drawn here."""
+        return id in self._drawn.values()
+
+
 def is_identifier(text: str, prefix: str) -> bool:
     """Whether `text` has the shape of an id of that kind; it says nothing of existence."""
     head = prefix + "_"

@@ -14,6 +14,7 @@ from payments_core.chains.simulated import SimulatedChain
 from payments_core.client_sessions.operations import ClientSessions
 from payments_core.clock import MINUTE, Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
+from payments_core.credentials.secrets import MODES
 from payments_core.credentials.tokens import Tokens
 from payments_core.decision import Ledger
 from payments_core.entropy import Entropy, system_entropy
@@ -119,8 +120,19 @@ class PaymentsService:
         )
         self._workers: dict[str, Worker] = {}
 
+    def require_mode(self, mode: str) -> None:
+        """Raise ValueError where this service cannot serve the mode."""
+        if mode not in MODES:
+            raise ValueError(f"the mode must be one of {', '.join(MODES)}")
+        if mode != "sandbox" and self._simulated:
+            raise ValueError("simulated chains serve the sandbox alone; give `chains` for others")
+
     def worker(self, mode: str) -> Worker:
-        """The worker that does this process's share of a mode's jobs; one per mode."""
+        """The worker that does this process's share of a mode's jobs; one per mode.
+
+        Raises ValueError where this service cannot serve the mode.
+        """
+        self.require_mode(mode)
         if mode not in self._workers:
             worker = Worker(
                 self.storage,
@@ -138,8 +150,7 @@ class PaymentsService:
         """The sandbox's doors. Raises NotFound in another mode, or where the chains are real."""
         if mode != "sandbox" or not self._simulated:
             raise NotFound("sandbox")
-        clock = self.clock if isinstance(self.clock, SandboxClock) else None
-        return Sandbox(self.storage, self.ledger, self._simulated, clock, self.worker(mode))
+        return Sandbox(self.storage, self.ledger, self._simulated, self.clock, self.worker(mode))
 
     def refresh(self) -> None:
         """What a process does first in every request: a sandbox's clock may have been moved."""

@@ -50,7 +50,9 @@ def create_app(
     """The WSGI application of one mode, `sandbox` or `production`.
 
     `threads` is how many of them the server runs: it bounds how many wait for one another.
+    Raises ValueError where the service cannot serve the mode.
     """
+    service.require_mode(mode)
     paths = by_path((*health.ROUTES, *routes))
     allowed = {path: _allowed(methods) for path, methods in paths.items()}
     pipeline = Pipeline(service, mode, Flights(threads), allowed)

@@ -2,7 +2,8 @@
 
 Nothing is coerced. What a field may hold is said once, in its annotation: its type, and
 `Annotated[..., msgspec.Meta(...)]`, which the schemas read too. `Meta(extra={"rule": "..."})` words
-a pattern for people. A union of objects is told apart by the field that is a `Literal` in all of
+a pattern for people. A class may have a method `faults` that tells what an annotation cannot, by
+paths relative to it. A union of objects is told apart by the field that is a `Literal` in all of
 them. The optional class attribute `exactly_one_of` lists groups of fields that exclude each other.
 
 A body is read fast first; only one that fails is read again, slowly, to collect all its faults.
@@ -185,6 +186,7 @@ def _listed(values: tuple[Any, ...]) -> str:
 def _object(kind: Any, converter: Converter) -> Hook:
     names = frozenset(field.name for field in attrs.fields(kind))
     groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
+    tells_faults = hasattr(kind, "faults")
     detailed = converter.detailed_validation
     inner = make_dict_structure_fn(kind, converter, _cattrs_detailed_validation=detailed)
 
@@ -202,6 +204,8 @@ def _object(kind: Any, converter: Converter) -> Hook:
             found += [FieldError(shown(name), "is not a known field") for name in unknown]
         for group in groups:
             found += _faults_of_group(group, value)
+        if built is not None and tells_faults:
+            found += built.faults()
         if found:
             raise Faults(*found)
         return built

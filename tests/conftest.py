@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from payments_core.kinds import KINDS
@@ -30,13 +31,33 @@ Opener = Callable[[], Storage]
 @pytest.fixture(params=STORAGES)
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     """An empty storage of every kind, in turn."""
-    url = fresh_schema(postgres_or_skip()) if request.param == "postgresql" else ""
-    opened = open_postgres(url, KINDS) if url else light_storage(request.param, tmp_path)
+    if request.param == "postgresql":
+        opened: Storage = open_postgres(request.getfixturevalue("emptied_schema"), KINDS)
+    else:
+        opened = light_storage(request.param, tmp_path)
     opened.migrate()
     yield opened
     opened.close()
-    if url:
-        drop_schema(url)
+
+
+@pytest.fixture(scope="session")
+def postgres_schema() -> Iterator[str]:
+    """A schema with all the tables: to make them takes longer than most tests do."""
+    url = fresh_schema(postgres_or_skip())
+    made = open_postgres(url, KINDS)
+    made.migrate()
+    made.close()
+    yield url
+    drop_schema(url)
+
+
+@pytest.fixture
+def emptied_schema(postgres_schema: str) -> str:
+    """The same schema, with no record in it."""
+    with psycopg.connect(postgres_schema) as connection:
+        for kind in KINDS:
+            connection.execute(f'DELETE FROM "{kind.collection.name}"'.encode())
+    return postgres_schema
 
 
 @pytest.fixture(params=LIGHT_STORAGES)

@@ -21,7 +21,7 @@ from payments_core.assets import ChainType, asset_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Draw, Ledger
+from payments_core.decision import Decision, Ledger
 from payments_core.errors import (
     Conflicting,
     FieldError,
@@ -32,11 +32,13 @@ from payments_core.errors import (
 )
 from payments_core.events import Happening
 from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
 from payments_core.vaults.record import Policy, Vault
 
 USERNAME = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
 MAX_WALLETS = 50
+
 
 @attrs.frozen(kw_only=True)
 class NewWallet:

@@ -16,7 +16,8 @@ import attrs
 
 from payments_core.chains.port import Chain, Signed, TransferIntent
 from payments_core.clock import Instant
-from payments_core.decision import Decision, Draw, Follow, Ledger, Scope
+from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.identifiers import Draw
 from payments_core.money import Atomic, atomic
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Collection, Record

@@ -35,8 +35,9 @@ from payments_core.chains.port import (
     TransferLog,
 )
 from payments_core.clock import SECOND, Clock
-from payments_core.decision import Decision, Draw, Ledger, Scope
+from payments_core.decision import Decision, Ledger, Scope
 from payments_core.errors import Unavailable
+from payments_core.identifiers import Draw
 from payments_core.money import Atomic
 from payments_core.storage.port import SIMULATED, Snapshot, Storage, StorageError, Transaction
 from payments_core.storage.records import Record

@@ -17,9 +17,16 @@ from payments_core.entropy import Entropy
 SecretKind = Literal["standard", "restricted", "publishable"]
 Mode = Literal["sandbox", "production"]
 
+MODES: tuple[Mode, ...] = ("sandbox", "production")
 PREFIXES: dict[SecretKind, str] = {"standard": "sk", "restricted": "rk", "publishable": "pk"}
 DIGEST_PURPOSE = "credential"
 
+_CREDENTIAL = re.compile(
+    r"(?:sk|rk)_(?:sandbox|production)_[\w-]{40}"
+    r"|(?:cst|cat)_[\w-]{60}"
+    r"|payment_[\w-]{24}_secret_",
+    re.ASCII,
+)
 _SHAPE = re.compile(r"((?:sk|rk|pk)_(?:sandbox|production)_[A-Za-z0-9_-]{43})([0-9a-f]{8})")
 
 
@@ -34,6 +41,11 @@ def looks_like_secret(text: str) -> bool:
     """Whether the shape and the checksum are right."""
     match = _SHAPE.fullmatch(text)
     return match is not None and _checksum(match[1]) == match[2]
+
+
+def holds_credential(text: str) -> bool:
+    """Whether a server secret, a client token or a Payment secret stands anywhere in a text."""
+    return _CREDENTIAL.search(text) is not None
 
 
 def _checksum(body: str) -> str:

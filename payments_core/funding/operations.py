@@ -16,11 +16,12 @@ from payments_core.chains.outbox import Outgoing, send_job
 from payments_core.chains.port import BalancesAt
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Draw, Ledger, held
+from payments_core.decision import Decision, Ledger, held
 from payments_core.errors import DependencyFailed, NotFound, PaymentsError
 from payments_core.funding import lifecycle
 from payments_core.funding.record import FundingOperation
 from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
 from payments_core.money import Money
 from payments_core.options import lifecycle as options
 from payments_core.options.operations import active_account, check_active
@@ -100,9 +101,9 @@ class Funding:
                 raise NotFound("payment")
             _check_own(authority, payment, option)
             assert option is not None
+            check_active(snapshot.get(Account, authority.account_id))
             payments.check_payable(payment, now=now)
             options.check_action(option, action_id, now=now)
-            check_active(snapshot.get(Account, authority.account_id))
             vault = snapshot.get(Vault, option.vault_id)
             assert vault is not None
             policy = snapshot.get(Policy, vault.policy_id)
@@ -130,9 +131,9 @@ class Funding:
             raise NotFound("payment option")
         option, operation = locked_option(tx, option_id)
         _check_own(authority, payment, option)
+        active_account(tx, authority.account_id)
         payments.check_payable(payment, now=now)
         options.check_action(option, action_id, now=now)
-        active_account(tx, authority.account_id)
         payment, paid_events = payments.begin_attempt(payment, now=now)
         policy = held(tx, Policy, asked.vault.policy_id)
         assert policy is not None

@@ -21,12 +21,14 @@ from payments_core.chains.port import (
     TransactionView,
     TransferLog,
 )
-from payments_core.clock import SECOND, Clock, Instant
-from payments_core.decision import Decision, Draw, Follow, Ledger, Scope
+from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
+from payments_core.clock import Clock, Instant
+from payments_core.decision import Decision, Follow, Ledger, Scope
 from payments_core.errors import DependencyFailed
 from payments_core.funding import lifecycle
 from payments_core.funding.operations import SEND
 from payments_core.funding.record import FundingOperation
+from payments_core.identifiers import Draw
 from payments_core.money import Money
 from payments_core.options import lifecycle as options
 from payments_core.options.record import Option
@@ -42,7 +44,6 @@ from payments_core.vaults.operations import Vaults
 from payments_core.vaults.record import Vault, VaultBalance, balance_id
 
 WATCH = "funding.watch"
-POLL_MS = SECOND
 
 __all__ = ["SEND", "WATCH", "FundingJobs"]
 
@@ -77,7 +78,7 @@ class FundingJobs:
             if signed is not None:
                 self._chains[operation.chain_id].broadcast(signed)
         except ChainUnavailable:
-            self._later(scope, claimed)
+            self._put_off(scope, claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
         if signed is None:  # withdrawn, or sent before a crash
             self._ledger.commit(scope, lambda tx, draw: Decision(None), claimed=claimed)
@@ -96,7 +97,7 @@ class FundingJobs:
         try:
             sighting = self._look(scope, operation)
         except (ChainUnavailable, DependencyFailed):
-            self._later(scope, claimed)
+            self._put_off(scope, claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
         if sighting.is_pending:
             decide = self._decide_pending
@@ -111,7 +112,7 @@ class FundingJobs:
                 claimed=claimed,
             )
         except BalanceOutdated:  # an authorization has asked a newer block meanwhile
-            self._later(scope, claimed)
+            self._put_off(scope, claimed, poll_again(self._clock.now()))
 
     # Looking.
 
@@ -161,11 +162,8 @@ class FundingJobs:
         assert operation.outgoing_id is not None
         return self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
 
-    def _later(self, scope: Scope, claimed: Claimed) -> None:
-        again_at = self._clock.now() + POLL_MS
-        self._ledger.commit(
-            scope, lambda tx, draw: Decision(None, again_at=again_at), claimed=claimed
-        )
+    def _put_off(self, scope: Scope, claimed: Claimed, later: Decision[None]) -> None:
+        self._ledger.commit(scope, lambda tx, draw: later, claimed=claimed)
 
     # Deciding.
 
@@ -192,7 +190,7 @@ class FundingJobs:
     ) -> Decision[None]:
         """Note the transfers seen so far; they count for nothing before they are final."""
         now = self._clock.now()
-        again = Decision(None, again_at=now + POLL_MS)
+        again = poll_again(now)
         view = sighting.view
         if view is None or view.block is None:
             return again
@@ -264,7 +262,8 @@ class FundingJobs:
             balance, Money(operation.amount, balance.asset_id), sighting.total, sighting.height
         )
         ended = options.end(option, "fail", now=now)
-        outcome = Decision(None, replaces=(failed, ended, freed), events=events)
+        rejected = _rejected_receipts(tx, operation, sighting.verdicts[0])
+        outcome = Decision(None, replaces=(failed, ended, freed, *rejected), events=events)
         return outcome.joined(self._follow_up(tx, draw, scope, waiting, option))
 
     def _follow_up(
@@ -344,6 +343,18 @@ def _judged_receipts(
         receipt = receipt or _observed(draw, operation, view, verdict.log, now)
         receipts.append(_judged(receipt, view, verdict, now))
     return tuple(receipts)
+
+
+def _rejected_receipts(
+    tx: Transaction, operation: FundingOperation, verdict: Verdict
+) -> tuple[Receipt, ...]:
+    """The receipts that were seen before the transfer failed for good."""
+    seen = [tx.get(Receipt, id, for_update=True) for id in operation.receipt_ids]
+    return tuple(
+        attrs.evolve(receipt, status="rejected", rejection_reason=verdict.reason)
+        for receipt in seen
+        if receipt is not None
+    )
 
 
 def _observed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import zlib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from payments_core.storage.records import Collection, Index, Record
 
 RETENTION_MS = 30 * DAY
 _PURPOSE = "idempotent answer"
+_COMPRESSED_FROM = 16_384
 
 
 @attrs.frozen
@@ -22,7 +24,7 @@ class Answer:
     """A status and the exact bytes of a body."""
 
     status: int
-    body: bytes
+    body: bytes = attrs.field(repr=False)
     api_version: str
 
 
@@ -71,7 +73,7 @@ class Idempotent:
         """The record of this request's answer."""
         answer = self.render(result)
         self.answered = answer
-        sealed = key_ring.seal(_PURPOSE, self.id, answer.body)
+        sealed = key_ring.seal(_PURPOSE, self.id, _packed(answer.body))
         return StoredAnswer(
             id=self.id,
             fingerprint=self.fingerprint,
@@ -86,5 +88,16 @@ class Idempotent:
         """The way out with the stored answer. Raises IdempotencyConflict for another request."""
         if stored.fingerprint != self.fingerprint:
             raise IdempotencyConflict()
-        body = key_ring.open(_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
-        return AlreadyAnswered(Answer(stored.status, body, stored.api_version))
+        packed = key_ring.open(_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
+        return AlreadyAnswered(Answer(stored.status, _unpacked(packed), stored.api_version))
+
+
+def _packed(body: bytes) -> bytes:
+    """Large answers are compressed: sealed and in base64, the largest would not fit a document."""
+    if len(body) < _COMPRESSED_FROM:
+        return b"-" + body
+    return b"z" + zlib.compress(body, level=1)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    return packed[1:] if packed[:1] == b"-" else zlib.decompress(packed[1:])

@@ -15,13 +15,14 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import attrs
 
 from payments_core.clock import MINUTE, SECOND, Clock, Instant
 from payments_core.decision import LeaseLost
-from payments_core.errors import PaymentsError
+from payments_core.errors import PaymentsError, Unavailable
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.storage.port import Claimed, Storage, StorageError, Transaction
 
@@ -88,6 +89,7 @@ class Worker:
         self._refresh = refresh
         self._threads: list[threading.Thread] = []
         # What the threads share; all of it under the condition's lock.
+        self._alone = threading.Lock()
         self._changed = threading.Condition()
         self._nudges = 0
         self._pauses = 0
@@ -195,6 +197,22 @@ class Worker:
             self._pauses -= 1
             self._nudges += 1
             self._changed.notify_all()
+
+    @contextmanager
+    def alone(self, timeout_s: float = 30.0) -> Iterator[None]:
+        """Have the worker to oneself: one caller at a time, its threads paused.
+
+        For those who run jobs in their own thread. Raises Unavailable where a running job does
+        not end in time.
+        """
+        with self._alone:
+            quiet = self.pause(timeout_s)
+            try:
+                if not quiet:
+                    raise Unavailable()
+                yield
+            finally:
+                self.resume()
 
     def _serve(self, turn: int) -> None:
         while True:

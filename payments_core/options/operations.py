@@ -8,7 +8,7 @@ from payments_core.accounts.record import Account
 from payments_core.assets import Asset
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Draw, Ledger, held
+from payments_core.decision import Decision, Ledger, held
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -22,6 +22,7 @@ from payments_core.errors import (
 from payments_core.funding import lifecycle as funding
 from payments_core.funding.record import FundingOperation
 from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
 from payments_core.options import lifecycle
 from payments_core.options.record import Option
 from payments_core.payments.details import (
@@ -131,6 +132,7 @@ class Options:
         def decide(tx: Transaction, draw: Draw) -> Decision[OptionDetails]:
             payment = locked_payment(tx, payment_id)
             check_payable(payment, now=now)
+            active_account(tx, authority.account_id)
             option, operation = locked_option(tx, option_id)
             refreshed = lifecycle.refresh(option, draw.id("action"), now=now)
             return Decision(OptionDetails(payment, refreshed, operation), replaces=(refreshed,))

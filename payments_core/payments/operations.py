@@ -15,7 +15,7 @@ from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import DAY, SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims, Tokens
-from payments_core.decision import Decision, Draw, Follow, Ledger, Scope, held
+from payments_core.decision import Decision, Follow, Ledger, Scope, held
 from payments_core.errors import (
     AmountOutOfRange,
     DestinationNotAllowed,
@@ -24,6 +24,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
 from payments_core.money import MoneyError, parse_amount
 from payments_core.payments import lifecycle
 from payments_core.payments.details import PaymentDetails, details_of, locked_payment
@@ -41,6 +42,7 @@ from payments_core.storage.port import (
 )
 
 EXPIRE = "payments.expire"
+EXPIRY_POLL_MS = 30 * SECOND
 MONITORING_MS = DAY
 EXPIRY_RANGE_S = (300, 86_400)
 DEFAULT_EXPIRY_S = 3_600
@@ -217,7 +219,11 @@ class Payments:
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
     def run_expiry(self, claimed: Claimed) -> None:
-        """The job at a Payment's expiry. A live attempt is waited for: its end expires it."""
+        """The job at a Payment's expiry. A live attempt is waited for: its end expires it.
+
+        The job stays until then all the same, since that end may be seen by a worker whose clock
+        is behind, to which the time is not over.
+        """
         scope = Scope.of(claimed)
         now = self._clock.now()
 
@@ -225,6 +231,8 @@ class Payments:
             payment = locked_payment(tx, claimed.job.subject)
             if now < payment.expires_at:  # whoever claimed the job has a clock ahead of ours
                 return Decision(None, again_at=payment.expires_at)
+            if payment.status == "processing":
+                return Decision(None, again_at=now + EXPIRY_POLL_MS)
             return expire_if_due(tx, payment, now=now)
 
         self._ledger.commit(scope, decide, claimed=claimed)

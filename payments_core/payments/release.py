@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from payments_core.chains.judge import Expectation, judge
 from payments_core.chains.outbox import Outbox, Outgoing
 from payments_core.chains.port import Chain, ChainUnavailable
-from payments_core.clock import SECOND, Clock, Instant
-from payments_core.decision import Decision, Draw, Follow, Ledger, Scope
+from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
+from payments_core.clock import Clock, Instant
+from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.identifiers import Draw
 from payments_core.payments import lifecycle
 from payments_core.payments.details import locked_payment
 from payments_core.payments.record import Payment
@@ -16,7 +18,6 @@ from payments_core.storage.port import Claimed, Storage, Transaction
 
 RELEASE = "payments.release"
 WATCH_RELEASE = "payments.watch_release"
-POLL_MS = SECOND
 
 
 def release_of(payment: Payment, id: str, *, now: Instant) -> Outgoing:
@@ -62,7 +63,7 @@ class ReleaseJobs:
             assert signed is not None
             self._chains[payment.chain_id].broadcast(signed)
         except ChainUnavailable:
-            self._later(scope, claimed)
+            self._put_off(scope, claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
@@ -87,10 +88,10 @@ class ReleaseJobs:
         try:
             reason = self._look(scope, payment)
         except ChainUnavailable:
-            self._later(scope, claimed)
+            self._put_off(scope, claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
         if reason == "not_final":
-            self._later(scope, claimed)
+            self._put_off(scope, claimed, poll_again(self._clock.now()))
             return
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
@@ -135,8 +136,5 @@ class ReleaseJobs:
         reasons = [verdict.reason for verdict in verdicts]
         return None if None in reasons else reasons[0]
 
-    def _later(self, scope: Scope, claimed: Claimed) -> None:
-        again_at = self._clock.now() + POLL_MS
-        self._ledger.commit(
-            scope, lambda tx, draw: Decision(None, again_at=again_at), claimed=claimed
-        )
+    def _put_off(self, scope: Scope, claimed: Claimed, later: Decision[None]) -> None:
+        self._ledger.commit(scope, lambda tx, draw: later, claimed=claimed)

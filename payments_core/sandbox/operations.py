@@ -11,7 +11,7 @@ from payments_core.accounts.record import Account
 from payments_core.assets import asset_of
 from payments_core.chains.port import AddressSpec, Heads
 from payments_core.chains.simulated import SimulatedChain
-from payments_core.clock import SECOND, Instant
+from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger
 from payments_core.errors import (
@@ -55,7 +55,7 @@ class Sandbox:
         storage: Storage,
         ledger: Ledger,
         chains: Mapping[int, SimulatedChain],
-        clock: SandboxClock | None,
+        clock: Clock,
         worker: Worker,
     ) -> None:
         self._storage = storage
@@ -96,7 +96,11 @@ class Sandbox:
         if amount_atomic == 0:
             raise AmountOutOfRange("it must be more than zero")
         address = chain.derive(AddressSpec(authority.partition, "vault", account.id))
-        name = idempotent.id if idempotent else self._ledger.draw().id("mint")
+        if idempotent is None:
+            name = self._ledger.draw().id("mint")
+        else:  # after its retention the same key is another request
+            period = self._clock.now() // idempotent.retention_ms
+            name = f"{idempotent.id}/{idempotent.fingerprint}/{period}"
         hash = chain.mint(asset.address, address, amount_atomic, name)
         funded = Funded(account.id, chain_id, symbol, amount, amount_atomic, address, hash)
         return self._answered(authority, funded, idempotent)
@@ -129,11 +133,8 @@ class Sandbox:
     def run(self, authority: Authority, *, idempotent: Idempotent | None = None) -> int:
         """Do all work that is due now; returns how many jobs ran."""
         self._require_alone()
-        self._worker.pause()
-        try:
+        with self._worker.alone():
             ran = self._worker.run_until_idle()
-        finally:
-            self._worker.resume()
         return self._answered(authority, ran, idempotent)
 
     def advance(
@@ -145,17 +146,15 @@ class Sandbox:
         CapabilityNotActive where the clock is not the sandbox's.
         """
         self._require_alone()
-        if self._clock is None:
+        clock = self._clock
+        if not isinstance(clock, SandboxClock):
             raise CapabilityNotActive("the sandbox clock")
         if not 1 <= seconds <= LONGEST_ADVANCE_S:
             raise ValidationFailed.at("advanceSeconds", f"must be 1 to {LONGEST_ADVANCE_S}")
-        self._worker.pause()
-        try:
-            until = self._clock.now() + seconds * SECOND
-            ran = self._worker.run_through(until, self._clock.advance_to)
-            done = self._clock.now(), ran
-        finally:
-            self._worker.resume()
+        with self._worker.alone():
+            until = clock.now() + seconds * SECOND
+            ran = self._worker.run_through(until, clock.advance_to)
+            done = clock.now(), ran
         return self._answered(authority, done, idempotent)
 
     def _answered(self, authority: Authority, result: T, idempotent: Idempotent | None) -> T:

@@ -38,6 +38,10 @@ class StorageUnavailable(StorageError):
     """Out of reach or out of time, and nothing was written. Try again later."""
 
 
+class LockTimeout(StorageUnavailable):
+    """Another transaction holds what this one needs, for longer than a caller should wait."""
+
+
 class CommitUnknown(StorageError):
     """The answer to COMMIT was lost: the transaction may or may not have happened.
 

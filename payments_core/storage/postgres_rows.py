@@ -14,6 +14,7 @@ from payments_core.storage.matching import require_askable
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
+    LockTimeout,
     Page,
     Position,
     StorageError,
@@ -34,12 +35,14 @@ _ROW = "WHERE partition = %s AND id = %s"
 def storage_error(error: psycopg.Error) -> StorageError:
     """What a driver's error means to a caller. Raise it `from` the driver's.
 
-    A lock that did not come within `lock_timeout` is StorageUnavailable and not Conflict: nothing
+    A lock that did not come within `lock_timeout` is LockTimeout and not Conflict: nothing
     says that the other transaction will commit, and a caller that ran again at once would only
     stand in the same queue.
     """
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
         return StorageError(f"PostgreSQL: {error}; has `migrate` been run?")
+    if isinstance(error, errors.LockNotAvailable):
+        return LockTimeout(f"PostgreSQL: {error}")
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return StorageUnavailable(f"PostgreSQL: {error}")
     return StorageError(f"PostgreSQL: {error}")

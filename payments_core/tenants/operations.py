@@ -8,7 +8,7 @@ from functools import partial
 
 import attrs
 
-from payments_core.clock import MINUTE, Clock, Instant
+from payments_core.clock import DAY, MINUTE, Clock, Instant
 from payments_core.credentials.authorization import (
     TRUSTED,
     Authority,
@@ -22,11 +22,11 @@ from payments_core.credentials.secrets import (
     looks_like_secret,
     new_secret,
 )
-from payments_core.decision import Decision, Draw, Ledger, Scope
+from payments_core.decision import Decision, Ledger, Scope
 from payments_core.entropy import Entropy
 from payments_core.errors import Conflicting, NotFound, Unauthorized, Unavailable, ValidationFailed
 from payments_core.idempotency.purging import purge_job
-from payments_core.identifiers import Identifiers
+from payments_core.identifiers import Draw, Identifiers
 from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
 from payments_core.tenants.record import (
     PRODUCTS,
@@ -42,6 +42,11 @@ from payments_core.versions import CURRENT
 
 _PARTNER_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,38}[a-z0-9]")
 _CACHED_ADDRESSES = 10_000
+
+MAX_KEYS = 100
+"""All keys of an environment live in its one record, which every call reads."""
+FORGOTTEN_AFTER_MS = 2 * DAY
+"""Revoked keys are kept for longer than any client session lives (a day), then make room."""
 
 
 class Tenants:
@@ -81,6 +86,9 @@ class Tenants:
         if not _PARTNER_ID.fullmatch(partner_id):
             raise ValidationFailed.at("partnerId", "must be 3 to 40 of a-z, 0-9 and -")
         _check_names("products", products, PRODUCTS)
+        taken = Conflicting(f"The partner id {partner_id} is taken.")
+        if self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(PartnerName, partner_id)):
+            raise taken
         now = self._clock.now()
         app_id = self._identifiers.new("app")
         environments = tuple(
@@ -112,7 +120,7 @@ class Tenants:
             lambda tx, draw: Decision(
                 app,
                 inserts=(PartnerName(id=partner_id, app_id=app_id), app),
-                refusals={"id": Conflicting(f"The partner id {partner_id} is taken.")},
+                refusals={"id": taken},
             ),
         )
         return app
@@ -126,7 +134,10 @@ class Tenants:
         scopes: Sequence[str] = (),
         expires_at: Instant | None = None,
     ) -> tuple[Key, str]:
-        """A new key and its secret, which is told only here. Raises NotFound, ValidationFailed."""
+        """A new key and its secret, which is told only here.
+
+        Raises NotFound, ValidationFailed, and Conflicting where there are MAX_KEYS.
+        """
         _check_names("scopes", scopes, tuple(SCOPE_PRODUCT))
         if scopes and kind != "restricted":
             raise ValidationFailed.at("scopes", "only a restricted key has scopes of its own")
@@ -147,7 +158,10 @@ class Tenants:
             environment = _locked(tx, environment_id)
             if environment.key(key.id) is not None:
                 return Decision(environment)
-            return _replaced(environment, now, keys=(*environment.keys, key))
+            kept = tuple(old for old in environment.keys if not _is_forgotten(old, now))
+            if len(kept) >= MAX_KEYS:
+                raise Conflicting(f"An environment has at most {MAX_KEYS} keys; revoke some.")
+            return _replaced(environment, now, keys=(*kept, key))
 
         environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
         address = SecretAddress(id=digest, environment_id=environment.id, key_id=key.id)
@@ -265,6 +279,11 @@ class Tenants:
 
 def _secret_address(digest: str, snapshot: Snapshot) -> SecretAddress | None:
     return snapshot.get(SecretAddress, digest)
+
+
+def _is_forgotten(key: Key, now: Instant) -> bool:
+    """Whether a key was revoked so long ago that no session which it made could be alive."""
+    return key.revoked_at is not None and now - key.revoked_at > FORGOTTEN_AFTER_MS
 
 
 def _locked(tx: Transaction, environment_id: str) -> Environment:

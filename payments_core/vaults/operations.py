@@ -37,13 +37,14 @@ class Vaults:
         self._chains = chains
 
     def balances(self, authority: Authority, account_id: str) -> tuple[Holding, ...]:
-        """Every asset of every vault. Raises NotFound, DependencyFailed.
+        """Every asset of every vault on a chain that is served. Raises NotFound, DependencyFailed.
 
         The chain is asked first: a transfer that becomes final in between is then still counted
         as reserved, so that the available amount is never too high.
         """
         vaults = self._storage.read(authority.partition, lambda s: _vaults_of(s, account_id))
-        pairs = [(v, asset) for v in vaults for asset in chain_entry(v.chain_id).assets]
+        served = [vault for vault in vaults if vault.chain_id in self._chains]
+        pairs = [(v, asset) for v in served for asset in chain_entry(v.chain_id).assets]
         totals = [self.at_final(vault, asset) for vault, asset in pairs]
 
         def look(snapshot: Snapshot) -> tuple[Holding, ...]:
@@ -61,8 +62,11 @@ class Vaults:
 
     def at_final(self, vault: Vault, asset: Asset) -> BalancesAt:
         """The chain's own figure for a vault. Raises DependencyFailed."""
+        chain = self._chains.get(vault.chain_id)
+        if chain is None:  # served once, and no longer
+            raise DependencyFailed("chain")
         try:
-            return self._chains[vault.chain_id].balances(asset.address, [vault.address])
+            return chain.balances(asset.address, [vault.address])
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
 

@@ -19,13 +19,15 @@ import msgspec
 
 from payments_core.clock import MINUTE, SECOND, Clock, iso
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import FAN_OUT, Decision, Draw, Ledger, Scope
+from payments_core.decision import FAN_OUT, Decision, Ledger, Scope
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 from payments_core.events import Event
+from payments_core.identifiers import Draw
 from payments_core.jobs.record import Job
 from payments_core.jobs.worker import Handler, Queue
 from payments_core.storage.port import Claimed, Position, Snapshot, Storage, Transaction
 from payments_core.storage.records import R
+from payments_core.tenants.record import Environment
 from payments_core.webhooks import signing
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
@@ -55,9 +57,10 @@ PAGE = 50
 
 _log = logging.getLogger(__name__)
 
-WEBHOOKS = Queue(QUEUE, slots=4, lease_ms=1 * MINUTE, stops=False, threads=2)
+WEBHOOKS = Queue(QUEUE, slots=1, lease_ms=1 * MINUTE, stops=False, threads=3)
 """The queue of these jobs. The lease outlasts an attempt by far; a parked delivery stops none.
-Endpoints that hang leave threads of a process for the other queues."""
+An endpoint has one thread at a time, so that one that hangs leaves some for the others; and all
+endpoints together leave threads of a process for the other queues."""
 
 
 class WebhookDelivery:
@@ -92,10 +95,15 @@ class WebhookDelivery:
     def fan_out(self, claimed: Claimed) -> None:
         """One delivery, and the job to attempt it, for each active endpoint that subscribed."""
         scope = Scope(claimed.partition, self._mode)
-        event = self._storage.read(
-            claimed.partition, lambda snapshot: snapshot.get(Event, claimed.job.subject)
+        event, environment = self._storage.read(
+            claimed.partition,
+            lambda snapshot: (
+                snapshot.get(Event, claimed.job.subject),
+                snapshot.get(Environment, claimed.partition),
+            ),
         )
-        if event is None:
+        off = environment is not None and "webhooks" not in environment.products
+        if event is None or off:  # a product that is off makes no deliveries; the event stays
             self._end(claimed)
             return
         body = envelope(event)

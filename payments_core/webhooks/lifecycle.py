@@ -10,7 +10,7 @@ from payments_core.clock import Instant
 from payments_core.decision import Decision, Follow
 from payments_core.errors import Conflicting, WebhookUrlInUse
 from payments_core.events import Event
-from payments_core.jobs.record import Job
+from payments_core.jobs.record import FOREVER, Job
 from payments_core.transitions import Machine, Transition, rows
 from payments_core.webhooks.record import (
     ACTIVE_URL,
@@ -270,15 +270,14 @@ def decide_retry(
         raise Conflicting(f"The webhook endpoint is {endpoint.status}; activate it first.")
     if not endpoint.subscribes(delivery.event_name):
         raise Conflicting(f"The webhook endpoint is not subscribed to {delivery.event_name}.")
-    if not DELIVERY.allows(delivery.status, "retry"):
+    parked = job is not None and job.due_at == FOREVER
+    if not DELIVERY.allows(delivery.status, "retry") and not parked:
         raise Conflicting(f"The delivery is {delivery.status}; only failed or abandoned retry.")
     if job is not None and job.lease_until > now:
         raise Conflicting("The delivery is being attempted at this moment.")
-    changed = attrs.evolve(
-        _stepped(delivery, "retry", now=now),
-        endpoint_revision=endpoint.revision,
-        attempts=0,
-    )
+    # A parked delivery may still be pending: its attempts came to no outcome at all.
+    pending = delivery if delivery.status == "pending" else _stepped(delivery, "retry", now=now)
+    changed = attrs.evolve(pending, endpoint_revision=endpoint.revision, attempts=0, updated_at=now)
     if job is not None:
         due = attrs.evolve(job, due_at=now, lease_until=0, claims=0, failures=0)
         return Decision(changed, holds=(endpoint,), replaces=(changed, due))

@@ -10,7 +10,7 @@ import attrs
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision, Draw, Ledger
+from payments_core.decision import Decision, Ledger
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import (
     Conflicting,
@@ -21,6 +21,7 @@ from payments_core.errors import (
 )
 from payments_core.events import BY_NAME
 from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
 from payments_core.jobs.record import Job
 from payments_core.storage.port import (
     Page,

@@ -21,6 +21,8 @@ WAITS_MS = (
 """The wait after failed attempt 1, 2, ...; the last one also after every later attempt."""
 
 LONGEST_WAIT_MS = 1 * HOUR
+SHORTEST_WAIT_MS = 1 * SECOND
+"""`Retry-After: 0` would otherwise spend every attempt within a moment."""
 
 _SECONDS = re.compile(r"[0-9]+")
 # The three forms of RFC 9110 5.6.7, which are always in GMT.
@@ -36,11 +38,11 @@ def wait_ms(attempts: int, retry_after: str | None, real_now: Instant) -> int:
     """How long to wait after failed attempt number `attempts`.
 
     `retry_after` is the response's header: where it can be read, it replaces the table's wait,
-    up to an hour. Its dates are the real world's, so they compare with `real_now`.
+    from a second up to an hour. Its dates are the real world's, so they compare with `real_now`.
     """
     asked = None if retry_after is None else parse_retry_after(retry_after, real_now)
     if asked is not None:
-        return asked
+        return max(asked, SHORTEST_WAIT_MS)
     return WAITS_MS[min(attempts, len(WAITS_MS)) - 1]
 
 

@@ -11,6 +11,9 @@ from typing import Annotated, ClassVar, Literal
 import attrs
 from msgspec import UNSET, Meta, UnsetType
 
+from payments_core.addresses import AddressError, canonical
+from payments_core.errors import FieldError
+from payments_core.events import BY_NAME
 from payments_core.payments.operations import METHODS
 from payments_core.sandbox.operations import LONGEST_ADVANCE_S, MOST_BLOCKS
 from payments_core_http.metadata import Metadata
@@ -72,6 +75,14 @@ class Wallet:
     address: Annotated[str, Meta(min_length=1, max_length=128)]
     chainType: Literal["evm", "solana", "aptos"]
     label: Label | None = None
+
+    def faults(self) -> list[FieldError]:
+        """An address that is none of its chain type."""
+        try:
+            canonical(self.chainType, self.address)
+        except AddressError as error:
+            return [FieldError("address", str(error))]
+        return []
 
 
 @attrs.frozen(kw_only=True)
@@ -186,6 +197,15 @@ EventNames = Annotated[
 ]
 
 
+def unknown_events(names: tuple[str, ...] | None) -> list[FieldError]:
+    """The names that are not in the catalog, by their places."""
+    return [
+        FieldError(f"subscribedEvents[{place}]", "is no event of the catalog")
+        for place, name in enumerate(names or ())
+        if name not in BY_NAME
+    ]
+
+
 @attrs.frozen(kw_only=True)
 class CreateWebhook:
     """An endpoint; without `subscribedEvents` it receives every event."""
@@ -193,6 +213,10 @@ class CreateWebhook:
     url: Annotated[str, Meta(min_length=1, max_length=2_048)]
     description: Annotated[str, Meta(max_length=512)] | None = None
     subscribedEvents: EventNames = ()
+
+    def faults(self) -> list[FieldError]:
+        """Events that there are not."""
+        return unknown_events(self.subscribedEvents)
 
 
 @attrs.frozen(kw_only=True)
@@ -202,6 +226,10 @@ class ChangeWebhook:
     description: Annotated[str, Meta(max_length=512)] | None = None
     subscribedEvents: EventNames | None = None
     status: Literal["active", "disabled", "archived"] | None = None
+
+    def faults(self) -> list[FieldError]:
+        """Events that there are not."""
+        return unknown_events(self.subscribedEvents)
 
 
 # Sandbox

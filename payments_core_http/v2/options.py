@@ -31,9 +31,13 @@ def create(service: PaymentsService, call: Call[bodies.CreateOption, None]) -> A
 
 
 def list_options(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
-    """The caller's options of the Payment: ten at the most, so one page holds them."""
+    """The caller's options of the Payment, oldest first; there are ten at the most."""
     options = service.options.list(call.authority, call.path["paymentId"])
-    return call.listed(Page(options, None), views.funded_option)
+    position = call.position()
+    start = int(position[0] or 0) if position else 0
+    end = start + call.query.limit
+    following = (end,) if end < len(options) else None
+    return call.listed(Page(options[start:end], following), views.funded_option)
 
 
 def read(service: PaymentsService, call: Call[None, None]) -> Answer:

@@ -52,7 +52,8 @@ class TestAccounts:
         seen = checkout.door.call("POST", "/v2/accounts", body)
         assert seen.status == 400
         assert set(seen.faults) == {
-            "externalUserId", "subjectType", "username", "wallets[1].address", "age",
+            "externalUserId", "subjectType", "username", "wallets[0].address", "wallets[1].address",
+            "age",
         }  # fmt: skip
 
     @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ class TestConsole:
         path = f"/v2/console/webhooks/{endpoint['id']}"
         listed = checkout.door.call("GET", "/v2/console/webhooks").json
         assert listed["webhookEndpoints"] == [endpoint]
-        assert {"name", "meaning", "fields"} == set(listed["eventCatalog"][0])
+        assert {"name", "meaning", "fields", "emitted"} == set(listed["eventCatalog"][0])
         assert listed["deliveryPolicy"]["maxAttempts"] == 10
         rotated = checkout.door.call("POST", f"{path}/rotate-secret").json
         assert rotated["signingSecret"] != made["signingSecret"]

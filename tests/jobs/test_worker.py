@@ -11,10 +11,10 @@ import pytest
 
 from payments_core.clock import HOUR, MINUTE, SECOND, FixedClock, Instant, SystemClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision, Draw, LeaseLost, Ledger, Scope
+from payments_core.decision import Decision, LeaseLost, Ledger, Scope
 from payments_core.entropy import system_entropy
 from payments_core.errors import NotFound
-from payments_core.identifiers import Identifiers
+from payments_core.identifiers import Draw, Identifiers
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.jobs.worker import (
     BLOCKED_STEP_MS,

@@ -6,6 +6,7 @@ import pytest
 
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Storage
+from tests.conftest import Opener
 from tests.service.world import World
 
 
@@ -13,6 +14,12 @@ from tests.service.world import World
 def world(storage: Storage) -> World:
     """A merchant and a payer with 100.00 USDC, on every storage."""
     return funded(storage)
+
+
+@pytest.fixture
+def light_world(opener: Opener) -> World:
+    """The same on every storage without a server, for what takes hundreds of commits."""
+    return funded(opener())
 
 
 @pytest.fixture

@@ -66,10 +66,10 @@ def broken(world: World) -> tuple[OptionDetails, list[tuple[type[PaymentsError],
         world.service.accounts.update(world.server, world.payer.id, status="active")
 
     steps = [
+        (AccountSuspended, reactivate),
         (OptionSuperseded, take_selected),
         (ActionInvalid, lambda: current["expired"]),
         (ActionExpired, refreshed),
-        (AccountSuspended, reactivate),
         (PolicyInactive, lambda: world.pause_policy("active")),
         (DependencyFailed, chain.heal),
         (InsufficientBalance, lambda: world.fund("400.00")),

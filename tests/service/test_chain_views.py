@@ -16,6 +16,11 @@ ALWAYS = 10**9
 See = Callable[[TransactionView | None], TransactionView | None]
 
 
+@pytest.fixture
+def world(light_world: World) -> World:
+    return light_world
+
+
 class Lens(FaultyChain):
     """A node that shows transactions in its own way."""
 

@@ -10,6 +10,7 @@ from payments_core.errors import (
     ActionExpired,
     ActionInvalid,
     CapabilityNotActive,
+    DependencyFailed,
     InvalidState,
     NotFound,
     OptionLocked,
@@ -210,3 +211,12 @@ def test_an_account_without_a_vault_on_the_chain_cannot_offer_one(memory_world: 
     with pytest.raises(UnsupportedChain):
         memory_world.option(payment, client)
     assert memory_world.option(payment, memory_world.client_of(account))
+
+
+def test_a_chain_that_is_served_no_longer_hides_no_other_balance(memory_world: World) -> None:
+    payment = memory_world.payment("1.00", chain_id=1)
+    option = memory_world.option(payment)
+    memory_world.service = memory_world.restarted(chains={BASE: memory_world.chain})
+    assert memory_world.held() == (atomic("100"), 0, atomic("100"))
+    with pytest.raises(DependencyFailed):
+        memory_world.authorize(option)

@@ -9,10 +9,10 @@ import attrs
 from payments_core.clock import FixedClock
 from payments_core.credentials.authorization import TRUSTED, Authority
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision, Draw, Ledger, Scope
+from payments_core.decision import Decision, Ledger, Scope
 from payments_core.entropy import system_entropy
 from payments_core.events import BY_NAME, Event, Happening
-from payments_core.identifiers import Identifiers
+from payments_core.identifiers import Draw, Identifiers
 from payments_core.jobs.record import Job
 from payments_core.jobs.worker import Worker
 from payments_core.storage.memory import MemoryStorage
