@@ -213,12 +213,12 @@ PAYMENT = Machine(
             why="A verified receipt was reorged out before the release was sent.",
         ),
         *rows(
-            _RELEASED,
+            (*_RELEASED, "action_required"),
             "reorged",
             None,
             emits="payment.reorged",
             label="reorged",
-            why="A verified receipt was reorged out after the release was sent; never a second.",
+            why="A verified receipt was reorged out later; never a second release.",
         ),
     ),
     terminal=("failed",),
@@ -247,7 +247,7 @@ def step(
     if row.label is not None and row.label not in labels:
         labels = (*labels, row.label)
     reconciliation = payment.reconciliation
-    if row.label is not None:
+    if row.target == "action_required" or row.label not in (None, "underpaid"):
         reconciliation = Reconciliation(status="open")
     if row.target in _MOMENTS and row.target != payment.status:
         changes[_MOMENTS[row.target]] = now

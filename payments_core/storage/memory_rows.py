@@ -96,10 +96,14 @@ class MemorySnapshot:
         return Page(tuple(rows[id].read(kind) for id in chosen), position)
 
     def _row(self, collection: str, id: str, for_update: bool) -> Row | None:
-        return self._tables[self._partition, collection].get(id)
+        return self._rows_stored(collection).get(id)
 
     def _rows(self, collection: str) -> Table:
-        return self._tables[self._partition, collection]
+        return self._rows_stored(collection)
+
+    def _rows_stored(self, collection: str) -> Table:
+        # A look must not add a table: another thread may be going through them.
+        return self._tables.get((self._partition, collection), {})
 
 
 class MemoryTransaction(MemorySnapshot):
@@ -133,6 +137,8 @@ class MemoryTransaction(MemorySnapshot):
         key = _key(record)
         if self._version(key):
             raise self._end(UniqueConflict(key[0], "id"))
+        if key not in self.writes:  # what was looked at just now, not what may come meanwhile
+            self._relied.setdefault(key, 0)
         self._write(key, record, 1)
 
     def replace(self, record: Record) -> None:
@@ -217,7 +223,7 @@ class MemoryTransaction(MemorySnapshot):
         return self._stored_version(key)
 
     def _stored_version(self, key: tuple[str, str]) -> int:
-        row = self._tables[self._partition, key[0]].get(key[1])
+        row = self._rows_stored(key[0]).get(key[1])
         return row.version if row else 0
 
     def _stored_owner(self, unique: UniqueKey) -> str | None:

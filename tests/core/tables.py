@@ -66,7 +66,7 @@ PAYMENT: set[Row] = {
     ),
     *each(LATER, "refund_excess", "=", "payment.reconciled", None),
     *each(
-        "executing succeeded partially_refunded refunded", "reorged", "=",
+        "executing succeeded partially_refunded refunded action_required", "reorged", "=",
         "payment.reorged", "reorged",
     ),
 }  # fmt: skip
