@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import attrs
@@ -122,13 +121,13 @@ class Payments:
         secret = self._tokens.payment_secret(
             Claims(authority.partition, payment_id, authority.api_version, 0)
         )
-        recipient_id = self._storage.read(
-            authority.partition, partial(_recipient_id, authority, new.destination)
-        )
+        recipient_id = self._recipient_id(authority, new.destination)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[PaymentDetails]:
             recipient = held(tx, Account, recipient_id) if recipient_id else None
+            if recipient_id is not None and recipient is None:
+                raise NotFound("account")
             asset, amount = _asset_and_amount(new, recipient)
             destination = self._destination(authority, new.destination, recipient, asset)
             chain = self._chains[asset.chain_id]
@@ -237,6 +236,33 @@ class Payments:
 
         self._ledger.commit(scope, decide, claimed=claimed)
 
+    def _recipient_id(
+        self, authority: Authority, wanted: ToAccount | ToPaymentAddress | ToWallet
+    ) -> str | None:
+        """The id of the account that is paid, None for a wallet. Raises NotFound."""
+        if isinstance(wanted, ToWallet):
+            return None
+        if isinstance(wanted, ToPaymentAddress):
+            username, _, resolver = wanted.payment_address.rpartition("@")
+            if resolver != authority.environment.partner_id:
+                raise NotFound("payment address")
+            return self._found(authority, "by_username", username.lower(), "payment address")
+        if (wanted.account_id is None) == (wanted.external_user_id is None):
+            raise ValidationFailed.at(
+                "destination.accountId", "give exactly one of accountId, externalUserId"
+            )
+        if wanted.account_id is not None:
+            return wanted.account_id
+        return self._found(authority, "by_external_user", wanted.external_user_id, "account")
+
+    def _found(self, authority: Authority, index: str, key: str | None, noun: str) -> str:
+        page = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.find(Account, index, (key,), limit=1)
+        )
+        if not page.records:
+            raise NotFound(noun)
+        return page.records[0].id
+
     def _destination(
         self,
         authority: Authority,
@@ -305,29 +331,3 @@ def _asset_and_amount(new: NewPayment, recipient: Account | None) -> tuple[Asset
     if amount == 0:
         raise AmountOutOfRange("it must be more than zero")
     return asset, amount
-
-
-def _recipient_id(
-    authority: Authority, wanted: ToAccount | ToPaymentAddress | ToWallet, snapshot: Snapshot
-) -> str | None:
-    """The id of the account that is paid. Raises NotFound, ValidationFailed."""
-    if isinstance(wanted, ToWallet):
-        return None
-    if isinstance(wanted, ToPaymentAddress):
-        username, _, resolver = wanted.payment_address.rpartition("@")
-        page = snapshot.find(Account, "by_username", (username.lower(),), limit=1)
-        if resolver != authority.environment.partner_id or not page.records:
-            raise NotFound("payment address")
-        return page.records[0].id
-    if (wanted.account_id is None) == (wanted.external_user_id is None):
-        raise ValidationFailed.at(
-            "destination.accountId", "give exactly one of accountId, externalUserId"
-        )
-    if wanted.account_id is not None:
-        account = snapshot.get(Account, wanted.account_id)
-    else:
-        found = snapshot.find(Account, "by_external_user", (wanted.external_user_id,), limit=1)
-        account = found.records[0] if found.records else None
-    if account is None:
-        raise NotFound("account")
-    return account.id
