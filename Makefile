@@ -81,12 +81,9 @@ pages: $(READY)
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: $(READY) ## Measure the pipeline beside a bare script with the same durability
-	@$(PY) benchmarks/pipeline.py $(ARGS)
-
-.PHONY: soak
-soak: $(READY) ## Run the tests marked `soak`, which take minutes to hours
-	@$(PY) -m pytest -m soak --timeout 0 $(ARGS)
+bench: $(READY) ## Measure the pipeline, and SQLite's group commit; some minutes
+	@$(PY) -m benchmarks.pipeline $(ARGS)
+	@$(PY) -m benchmarks.sqlite_group_commit
 
 # --- Set it up ---------------------------------------------------------------------------------
 

@@ -221,7 +221,8 @@ class Ledger:
             except (UniqueConflict, PaymentsError, LeaseLost) as error:
                 if done := self._happened(permit, doubtful, claimed):
                     return self._settled(done)
-                self._replay(permit, idempotent)
+                if idempotent is not None:
+                    self.replay(permit, idempotent)
                 refusal = _refusal(outcome, error)
                 if refusal is not None:
                     raise refusal from error
@@ -236,7 +237,11 @@ class Ledger:
     def replay(self, permit: Permit, idempotent: Idempotent) -> None:
         """Raise AlreadyAnswered if the request was answered before, IdempotencyConflict if its
         key was used for another one; return if it is new."""
-        self._replay(permit, idempotent)
+        stored = self._storage.read(
+            permit.partition, lambda snapshot: snapshot.get(StoredAnswer, idempotent.id)
+        )
+        if stored is not None and stored.expires_at > self._clock.now():
+            raise idempotent.replay(stored, self._key_ring)
 
     def _write(
         self,
@@ -303,15 +308,6 @@ class Ledger:
             for wake in self._on_commit:
                 wake()
         return decision.result
-
-    def _replay(self, permit: Permit, idempotent: Idempotent | None) -> None:
-        if idempotent is None:
-            return
-        stored = self._storage.read(
-            permit.partition, lambda snapshot: snapshot.get(StoredAnswer, idempotent.id)
-        )
-        if stored is not None and stored.expires_at > self._clock.now():
-            raise idempotent.replay(stored, self._key_ring)
 
 
 def _refusal(outcome: _Outcome[T], error: Exception) -> Exception | None:

@@ -109,8 +109,10 @@ class Snapshot(Protocol):
         """A page of the records whose index key equals `key` and that satisfy every `where`."""
 
 
-class Transaction(Protocol):
+class Transaction(Snapshot, Protocol):
     """What the work of a `transact` may do. Take locks parent first: environment, then down.
+
+    `find` is as in a snapshot, but what it returns may be stale.
 
     A Conflict ends the work: nothing of it will be committed, even where the work swallows the
     error, and any further call may raise it again. (A SQL transaction is over after an error.)
@@ -122,18 +124,6 @@ class Transaction(Protocol):
         What is absent cannot be locked: where absence decides something, insert a row under a
         key that all who decide it share.
         """
-
-    def find(
-        self,
-        kind: type[R],
-        index: str,
-        key: Sequence[Value] = (),
-        *,
-        where: Sequence[Where] = (),
-        after: Position | None = None,
-        limit: int = 50,
-    ) -> Page[R]:
-        """As in a snapshot, but possibly stale."""
 
     def hold(self, record: Record) -> None:
         """Promise that `record` is unchanged until the commit. Raises VersionConflict.

@@ -1,0 +1,73 @@
+"""How many keys an environment has, and which of the old ones make room."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.clock import DAY, SECOND
+from payments_core.errors import Conflicting, Unauthorized
+from payments_core.tenants.operations import MAX_KEYS
+from payments_core.tenants.record import Key
+from tests.service.world import World
+
+
+@pytest.fixture
+def full(memory_world: World) -> World:
+    """An environment with as many keys as there may be."""
+    while len(memory_world.environment.keys) < 100:
+        key(memory_world)
+    return memory_world
+
+
+def key(world: World) -> Key:
+    return world.service.tenants.create_key(world.environment_id, "standard", "another")[0]
+
+
+def revoke(world: World, key_id: str) -> None:
+    world.service.tenants.revoke_key(world.environment_id, key_id)
+
+
+def test_an_environment_has_at_most_a_hundred_keys(full: World) -> None:
+    assert MAX_KEYS == 100
+    before = full.environment
+    with pytest.raises(Conflicting, match="100"):
+        key(full)
+    assert full.environment == before
+
+
+def test_every_key_can_be_revoked_at_the_limit(full: World) -> None:
+    for item in full.environment.keys:
+        revoke(full, item.id)
+    assert all(item.revoked_at for item in full.environment.keys)
+    with pytest.raises(Unauthorized):
+        assert full.server
+
+
+def test_a_revoked_key_makes_room_after_two_days_and_not_before(full: World) -> None:
+    old = full.environment.keys[50]
+    revoke(full, old.id)
+    with pytest.raises(Conflicting):
+        key(full)
+    full.system.advance(2 * DAY / SECOND)
+    with pytest.raises(Conflicting):
+        key(full)
+    full.system.advance(0.001)
+    new = key(full)
+    ids = [item.id for item in full.environment.keys]
+    assert len(ids) == 100
+    assert new.id in ids
+    assert old.id not in ids
+    with pytest.raises(Conflicting):
+        key(full)
+
+
+def test_a_session_ends_with_a_key_that_was_forgotten(memory_world: World) -> None:
+    """A key that is gone must not look like one that never was revoked."""
+    world = memory_world
+    payment, session = world.payment(), world.client
+    revoke(world, world.key.id)
+    world.system.advance(2 * DAY / SECOND + 1)
+    key(world)
+    assert world.environment.key(world.key.id) is None
+    with pytest.raises(Unauthorized):
+        world.option(payment, session)
