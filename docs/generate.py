@@ -12,12 +12,19 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import attrs
+
+from payments_core.errors import PaymentsError
 from payments_core.events import CATALOGUE
 from payments_core.funding.lifecycle import FUNDING_OPERATION
 from payments_core.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.lifecycle import PAYMENT
 from payments_core.transitions import Machine
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
+from payments_core_http import health
+from payments_core_http.errors import status_of
+from payments_core_http.routing import Route
+from payments_core_http.v2.routes import ROUTES
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -91,7 +98,97 @@ def events() -> str:
     )
 
 
+def routes() -> str:
+    """Every route: its credential, what it needs, and what it answers."""
+    return "\n\n".join(
+        (
+            "# Routes",
+            "Every `POST`, `PUT` and `PATCH` with a credential takes an `Idempotency-Key`;"
+            " *required* says where it must be sent.\n"
+            "Each answer, errors too, carries `X-Request-Id` and `Service-Version`.",
+            table(
+                ("Route", "What for", "Credential", "Needs", "Key", "Answers", "Errors of its own"),
+                (
+                    (
+                        code(f"{route.method} {route.path}"),
+                        route.summary,
+                        CREDENTIALS[route.credential]
+                        + (" and the Payment's secret" if route.with_payment_secret else ""),
+                        needs(route),
+                        route.idempotency if route.idempotency == "required" else "",
+                        str(route.success),
+                        ", ".join(code(error.code) for error in route.errors),
+                    )
+                    for route in (*health.ROUTES, *ROUTES)
+                ),
+            ),
+        )
+    )
+
+
+def needs(route: Route) -> str:
+    """The scopes, permissions and kinds of key that a route asks for."""
+    if route.needs is None:
+        return ""
+    asked = [code(name) for name in (*route.needs.scopes, *route.needs.permissions)]
+    return ", ".join([*asked, *(["a standard key"] if route.needs.standard_only else [])])
+
+
+def error_codes() -> str:
+    """Every error code with its status and meaning."""
+    kinds = sorted(
+        (kind for kind in leaves(PaymentsError) if hasattr(kind, "code")),
+        key=lambda kind: (status_of(kind), kind.code),
+    )
+    return "\n\n".join(
+        (
+            "# Errors",
+            "An error answers `{error: {code, message, details}}`; `details` holds the facts"
+            " and always the `requestId`.",
+            table(
+                ("Status", "Code", "Meaning", "Details"),
+                (
+                    (
+                        str(status_of(kind)),
+                        code(kind.code),
+                        (kind.__doc__ or "").split("\n\n")[0],
+                        ", ".join(code(on_the_wire(field.name)) for field in attrs.fields(kind)),
+                    )
+                    for kind in kinds
+                ),
+            ),
+        )
+    )
+
+
+def on_the_wire(name: str) -> str:
+    """A fact's name among an error's `details`."""
+    first, *rest = name.replace("_after_s", "_after_seconds").split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def leaves(kind: type[PaymentsError]) -> list[type[PaymentsError]]:
+    """The classes below one that have none below themselves."""
+    # attrs makes a second class of each; the one that is replaced has no fields.
+    below = [
+        one
+        for one in kind.__subclasses__()
+        if "__attrs_attrs__" in vars(one) or one.__subclasses__()
+    ]
+    found = [leaf for one in below for leaf in leaves(one)]
+    return found or [kind]
+
+
+CREDENTIALS = {
+    "server_key": "app id and secret (Basic)",
+    "client_token": "client access token (Bearer)",
+    "session_token": "client session token (Bearer)",
+    "none": "none",
+}
+
 PAGES: dict[str, Callable[[], str]] = {
+    "routes.md": routes,
+    "errors.md": error_codes,
     "state-machines.md": state_machines,
     "events.md": events,
 }

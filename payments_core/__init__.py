@@ -9,6 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from payments_core.accounts.operations import NewAccount as NewAccount
+    from payments_core.credentials.keyring import KeyRing as KeyRing
+    from payments_core.payments.operations import NewPayment as NewPayment
+    from payments_core.payments.operations import ToAccount as ToAccount
+    from payments_core.payments.operations import ToPaymentAddress as ToPaymentAddress
+    from payments_core.payments.operations import ToWallet as ToWallet
     from payments_core.service import PaymentsService as PaymentsService
     from payments_core.service import Settings as Settings
     from payments_core.storage.opening import open_storage as open_storage
@@ -17,8 +23,14 @@ __version__ = "0.1.0"
 
 # Looked up when first used: a receiver that only verifies webhooks need not load the service.
 _PUBLIC = {
+    "KeyRing": "payments_core.credentials.keyring",
+    "NewAccount": "payments_core.accounts.operations",
+    "NewPayment": "payments_core.payments.operations",
     "PaymentsService": "payments_core.service",
     "Settings": "payments_core.service",
+    "ToAccount": "payments_core.payments.operations",
+    "ToPaymentAddress": "payments_core.payments.operations",
+    "ToWallet": "payments_core.payments.operations",
     "open_storage": "payments_core.storage.opening",
 }
 

@@ -173,7 +173,10 @@ class Unauthorized(Unauthenticated):
     """Malformed, forged, revoked, replayed or consumed: the text does not say which."""
 
     code = "unauthorized"
-    sentence = "The credential is missing or not valid here."
+    sentence = (
+        "The credential is missing or not valid here. Backends send HTTP Basic with app id and "
+        "secret; browsers a Bearer token."
+    )
 
 
 @attrs.frozen

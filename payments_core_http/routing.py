@@ -16,6 +16,7 @@ from payments_core.credentials.authorization import Requirement
 from payments_core.errors import NotFound, PaymentsError
 from payments_core.idempotency.record import Answer
 from payments_core.identifiers import is_identifier
+from payments_core_http.errors import RouteNotFound
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -115,9 +116,14 @@ class Route:
         return f"{self.method} {self.path}"
 
     def require_ids(self, values: Mapping[str, str]) -> None:
-        """Raise NotFound for an id of another shape: nothing can have it."""
+        """Raise NotFound for an id of another shape: nothing can have it.
+
+        An empty one, as behind a slash too many, is no id at all: there is no such route.
+        """
         for name in self.path_names:
             shape = PATH_IDS[name]
+            if not values[name]:
+                raise RouteNotFound()
             if not is_identifier(values[name], shape.prefix):
                 raise NotFound(shape.noun)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,6 +27,13 @@ LIGHT_STORAGES = ("memory", "weak-1", "weak-2", "sqlite")
 """Those of which a test may open one after another, hundreds of times."""
 
 Opener = Callable[[], Storage]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_is_not_ignored() -> None:
+    """A shell's background job ignores Ctrl-C, and so would every process that it starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=STORAGES)

@@ -81,7 +81,7 @@ class Sandbox:
 
         Raises NotFound, UnsupportedChain, UnsupportedAsset, ValidationFailed, AmountOutOfRange.
         """
-        self._require_alone()
+        self._begin(authority, idempotent)
         account = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Account, account_id)
         )
@@ -127,12 +127,12 @@ class Sandbox:
         """Add blocks to a chain. Raises UnsupportedChain, ValidationFailed."""
         if not 1 <= count <= MOST_BLOCKS:
             raise ValidationFailed.at("count", f"must be 1 to {MOST_BLOCKS}")
-        self._require_alone()
+        self._begin(authority, idempotent)
         return self._answered(authority, self.chain(chain_id).mine(count), idempotent)
 
     def run(self, authority: Authority, *, idempotent: Idempotent | None = None) -> int:
         """Do all work that is due now; returns how many jobs ran."""
-        self._require_alone()
+        self._begin(authority, idempotent)
         with self._worker.alone():
             ran = self._worker.run_until_idle()
         return self._answered(authority, ran, idempotent)
@@ -145,7 +145,7 @@ class Sandbox:
         Returns the new instant and how many jobs ran. Raises ValidationFailed,
         CapabilityNotActive where the clock is not the sandbox's.
         """
-        self._require_alone()
+        self._begin(authority, idempotent)
         clock = self._clock
         if not isinstance(clock, SandboxClock):
             raise CapabilityNotActive("the sandbox clock")
@@ -156,6 +156,12 @@ class Sandbox:
             ran = self._worker.run_through(until, clock.advance_to)
             done = clock.now(), ran
         return self._answered(authority, done, idempotent)
+
+    def _begin(self, authority: Authority, idempotent: Idempotent | None) -> None:
+        """Let no key that was used before touch chain or clock: no refusal would undo that."""
+        self._require_alone()
+        if idempotent is not None:
+            self._ledger.replay(authority, idempotent)
 
     def _answered(self, authority: Authority, result: T, idempotent: Idempotent | None) -> T:
         """Store the answer of what has been done to chain or clock, which no transaction spans.

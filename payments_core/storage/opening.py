@@ -18,17 +18,25 @@ class UnknownStorage(ValueError):
     """No installed adapter serves this scheme."""
 
     def __init__(self, scheme: str, installed: Sequence[str]) -> None:
-        super().__init__(f"no storage adapter for {scheme!r}; installed are {', '.join(installed)}")
+        super().__init__(
+            f"no storage adapter for {scheme!r}; installed are {', '.join(installed)}"
+            " (a file is opened as sqlite:///name.db)"
+        )
         self.scheme = scheme
         self.installed = tuple(installed)
 
 
-def open_storage(url: str, kinds: Sequence[type[Record]]) -> Storage:
-    """The storage that a URL such as `sqlite:///payments.db` names, for those kinds of records.
+def open_storage(url: str, kinds: Sequence[type[Record]] | None = None) -> Storage:
+    """The storage that a URL such as `sqlite:///payments.db` names; `memory:` is one too.
 
+    `kinds` are the kinds of records that it will hold, the service's own unless given.
     Raises UnknownStorage for a scheme that no adapter serves, ImportError where an adapter's
     driver is not installed, and what the adapter raises for a URL that it cannot read.
     """
+    if kinds is None:
+        from payments_core.kinds import KINDS  # what they are made of imports this package
+
+        kinds = KINDS
     scheme = url.partition(":")[0]
     found = entry_points(group=GROUP)
     if scheme not in found.names:

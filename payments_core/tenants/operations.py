@@ -206,6 +206,11 @@ class Tenants:
             raise NotFound("app")
         return app
 
+    def app_of(self, partner_id: str) -> App | None:
+        """The app that a partner id belongs to, or None."""
+        name = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(PartnerName, partner_id))
+        return self.app(name.app_id) if name else None
+
     def environment(self, environment_id: str) -> Environment:
         """The environment of that id. Raises NotFound."""
         environment = self._storage.read(

@@ -28,7 +28,15 @@ class Commands(click.Group):
         """The command of that name, from its file."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        try:
+            command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        except ModuleNotFoundError as missing:
+            if str(missing.name).startswith("payments_core"):
+                raise
+            raise click.ClickException(
+                f"{missing.name} is not installed; the command line needs the extra `server`: "
+                "pip install 'payments-core[server]'"
+            ) from missing
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -298,3 +298,8 @@ class TestSandbox:
         auth = checkout.door.basic(checkout.door.restricted_secret)
         seen = checkout.door.call("POST", "/v2/sandbox/run", auth=auth)
         assert (seen.status, seen.code) == (403, "insufficient_permissions")
+
+
+def test_a_slash_too_many_is_no_route(checkout: Checkout) -> None:
+    seen = checkout.door.call("GET", "/v2/payments/")
+    assert (seen.status, seen.code) == (404, "route_not_found")

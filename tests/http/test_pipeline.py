@@ -219,7 +219,7 @@ class TestOrder:
 
 def test_a_malformed_id_is_the_same_not_found_as_an_unknown_one(door: Door) -> None:
     answers = []
-    for id in (NO_ID, "payment_short", "acct_" + "A" * 24, "%00", "..", "payment_" + "é" * 24, ""):
+    for id in (NO_ID, "payment_short", "acct_" + "A" * 24, "%00", "..", "payment_" + "é" * 24):
         seen = door.call("GET", f"/v2/things/{id}".encode().decode("latin-1"))
         error = seen.json["error"]
         error["details"].pop("requestId")
