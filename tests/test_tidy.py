@@ -169,6 +169,7 @@ FORBIDDEN_WORDS = tuple(
         r"\b[f]iles\.pythonhosted\.org",
         r"\b[p]ypi\.org/simple",
         r"\b[r]egistry\.npmjs\.org",
+        r"\b[T]IMING_[A-Z]+\b|\b[A-Z]+_PENDIN[G]\b",  # a figure that was never filled in
     )
 )
 

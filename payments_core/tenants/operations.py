@@ -45,6 +45,8 @@ _CACHED_ADDRESSES = 10_000
 
 MAX_KEYS = 100
 """All keys of an environment live in its one record, which every call reads."""
+KEY_NAME_CHARACTERS = 64
+"""A hundred of them fit the record in any script, with room for every key's revocation."""
 FORGOTTEN_AFTER_MS = 2 * DAY
 """Revoked keys are kept for longer than any client session lives (a day), then make room."""
 
@@ -138,6 +140,8 @@ class Tenants:
 
         Raises NotFound, ValidationFailed, and Conflicting where there are MAX_KEYS.
         """
+        if len(name) > KEY_NAME_CHARACTERS:
+            raise ValidationFailed.at("name", f"must have at most {KEY_NAME_CHARACTERS} characters")
         _check_names("scopes", scopes, tuple(SCOPE_PRODUCT))
         if scopes and kind != "restricted":
             raise ValidationFailed.at("scopes", "only a restricted key has scopes of its own")

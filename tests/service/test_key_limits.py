@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from payments_core.clock import DAY, SECOND
-from payments_core.errors import Conflicting, Unauthorized
+from payments_core.errors import Conflicting, Unauthorized, ValidationFailed
 from payments_core.tenants.operations import MAX_KEYS
-from payments_core.tenants.record import Key
+from payments_core.tenants.record import SCOPE_PRODUCT, Key
 from tests.service.world import World
 
 
@@ -41,6 +41,25 @@ def test_every_key_can_be_revoked_at_the_limit(full: World) -> None:
     assert all(item.revoked_at for item in full.environment.keys)
     with pytest.raises(Unauthorized):
         assert full.server
+
+
+@pytest.mark.parametrize("letter", ["x", "\N{GRINNING FACE}", "\0"])
+def test_the_largest_keys_can_be_revoked_at_the_limit_too(memory_world: World, letter: str) -> None:
+    """They all live in one record, and a revocation makes it longer."""
+    world, create = memory_world, memory_world.service.tenants.create_key
+    with pytest.raises(ValidationFailed):
+        create(world.environment_id, "standard", letter * 65)
+    while len(world.environment.keys) < MAX_KEYS:
+        create(
+            world.environment_id,
+            "restricted",
+            letter * 64,
+            scopes=tuple(SCOPE_PRODUCT),
+            expires_at=world.clock.now() + DAY,
+        )
+    for item in world.environment.keys:
+        revoke(world, item.id)
+    assert all(item.revoked_at for item in world.environment.keys)
 
 
 def test_a_revoked_key_makes_room_after_two_days_and_not_before(full: World) -> None:
