@@ -45,6 +45,7 @@ _CACHED_ADDRESSES = 10_000
 
 MAX_KEYS = 100
 """All keys of an environment live in its one record, which every call reads."""
+APP_NAME_CHARACTERS = 128
 KEY_NAME_CHARACTERS = 64
 """A hundred of them fit the record in any script, with room for every key's revocation."""
 FORGOTTEN_AFTER_MS = 2 * DAY
@@ -85,6 +86,8 @@ class Tenants:
         `partner_id` is a slug; it is also the resolver of the app's payment addresses. Raises
         ValidationFailed, and Conflicting where the partner id is taken.
         """
+        if not 1 <= len(name) <= APP_NAME_CHARACTERS:
+            raise ValidationFailed.at("name", f"must have 1 to {APP_NAME_CHARACTERS} characters")
         if not _PARTNER_ID.fullmatch(partner_id):
             raise ValidationFailed.at("partnerId", "must be 3 to 40 of a-z, 0-9 and -")
         _check_names("products", products, PRODUCTS)

@@ -220,3 +220,9 @@ def test_an_environment_that_is_gone_opens_nothing(world: World) -> None:
     )
     with pytest.raises(Unauthorized):
         world.service.ledger.commit(authority, lambda tx, draw: Decision(None))
+
+
+@pytest.mark.parametrize("name", ["", "x" * 129])
+def test_an_apps_name_has_a_length(world: World, name: str) -> None:
+    with pytest.raises(ValidationFailed):
+        world.service.tenants.create_app(name, "another")
