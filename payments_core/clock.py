@@ -76,8 +76,3 @@ def parse_iso(text: str) -> Instant:
         raise ValueError("the time needs a zone, such as Z")
     seconds = moment.replace(microsecond=0).timestamp()
     return int(seconds) * SECOND + moment.microsecond // 1_000
-
-
-def utc_day(instant: Instant) -> str:
-    """The UTC day of an instant as `YYYY-MM-DD`: the period of a daily limit."""
-    return iso(instant)[:10]
