@@ -230,6 +230,14 @@ class Ledger:
                 continue
         raise Unavailable()
 
+    def finish(self, claimed: Claimed, decision: Decision[None] | None = None) -> None:
+        """End a claimed job, or put it off as a decision made beforehand says.
+
+        Raises LeaseLost and Unavailable.
+        """
+        outcome: Decision[None] = decision or Decision(None)
+        self.commit(Scope.of(claimed), lambda tx, draw: outcome, claimed=claimed)
+
     def draw(self) -> Draw:
         """The ids of one operation, for `commit`."""
         return Draw(self._identifiers)

@@ -26,7 +26,6 @@ from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Ledger, Scope
 from payments_core.errors import DependencyFailed
 from payments_core.funding import lifecycle
-from payments_core.funding.operations import SEND
 from payments_core.funding.record import FundingOperation
 from payments_core.identifiers import Draw
 from payments_core.money import Money
@@ -44,8 +43,6 @@ from payments_core.vaults.operations import Vaults
 from payments_core.vaults.record import Vault, VaultBalance, balance_id
 
 WATCH = "funding.watch"
-
-__all__ = ["SEND", "WATCH", "FundingJobs"]
 
 
 class FundingJobs:
@@ -78,10 +75,10 @@ class FundingJobs:
             if signed is not None:
                 self._chains[operation.chain_id].broadcast(signed)
         except ChainUnavailable:
-            self._put_off(scope, claimed, wait_for_chain(claimed.job, self._clock.now()))
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
         if signed is None:  # withdrawn, or sent before a crash
-            self._ledger.commit(scope, lambda tx, draw: Decision(None), claimed=claimed)
+            self._ledger.finish(claimed)
             return
         self._ledger.commit(
             scope, lambda tx, draw: self._decide_sent(tx, operation, signed), claimed=claimed
@@ -92,12 +89,12 @@ class FundingJobs:
         scope = Scope.of(claimed)
         operation = self._operation(claimed)
         if operation.status != "broadcast":
-            self._ledger.commit(scope, lambda tx, draw: Decision(None), claimed=claimed)
+            self._ledger.finish(claimed)
             return
         try:
             sighting = self._look(scope, operation)
         except (ChainUnavailable, DependencyFailed):
-            self._put_off(scope, claimed, wait_for_chain(claimed.job, self._clock.now()))
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
         if sighting.is_pending:
             decide = self._decide_pending
@@ -112,7 +109,7 @@ class FundingJobs:
                 claimed=claimed,
             )
         except BalanceOutdated:  # an authorization has asked a newer block meanwhile
-            self._put_off(scope, claimed, poll_again(self._clock.now()))
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
 
     # Looking.
 
@@ -161,9 +158,6 @@ class FundingJobs:
     def _signed(self, scope: Scope, operation: FundingOperation) -> Signed | None:
         assert operation.outgoing_id is not None
         return self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
-
-    def _put_off(self, scope: Scope, claimed: Claimed, later: Decision[None]) -> None:
-        self._ledger.commit(scope, lambda tx, draw: later, claimed=claimed)
 
     # Deciding.
 

@@ -55,7 +55,7 @@ class ReleaseJobs:
         scope = Scope.of(claimed)
         payment = self._payment(claimed)
         if payment.status != "accepted":  # sent before a crash
-            self._ledger.commit(scope, lambda tx, draw: Decision(None), claimed=claimed)
+            self._ledger.finish(claimed)
             return
         assert payment.release_id is not None
         try:
@@ -63,7 +63,7 @@ class ReleaseJobs:
             assert signed is not None
             self._chains[payment.chain_id].broadcast(signed)
         except ChainUnavailable:
-            self._put_off(scope, claimed, wait_for_chain(claimed.job, self._clock.now()))
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
@@ -83,15 +83,15 @@ class ReleaseJobs:
         scope = Scope.of(claimed)
         payment = self._payment(claimed)
         if payment.status != "executing":
-            self._ledger.commit(scope, lambda tx, draw: Decision(None), claimed=claimed)
+            self._ledger.finish(claimed)
             return
         try:
             reason = self._look(scope, payment)
         except ChainUnavailable:
-            self._put_off(scope, claimed, wait_for_chain(claimed.job, self._clock.now()))
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
         if reason == "not_final":
-            self._put_off(scope, claimed, poll_again(self._clock.now()))
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
             return
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
@@ -135,6 +135,3 @@ class ReleaseJobs:
         verdicts = judge(expectation, chain.chain_id, view, heads, frozenset())
         reasons = [verdict.reason for verdict in verdicts]
         return None if None in reasons else reasons[0]
-
-    def _put_off(self, scope: Scope, claimed: Claimed, later: Decision[None]) -> None:
-        self._ledger.commit(scope, lambda tx, draw: later, claimed=claimed)

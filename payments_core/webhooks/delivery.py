@@ -104,7 +104,7 @@ class WebhookDelivery:
         )
         off = environment is not None and "webhooks" not in environment.products
         if event is None or off:  # a product that is off makes no deliveries; the event stays
-            self._end(claimed)
+            self._ledger.finish(claimed)
             return
         body = envelope(event)
         for endpoints, last in self._pages(claimed.partition, Endpoint, "by_status", "active"):
@@ -135,7 +135,7 @@ class WebhookDelivery:
             claimed.partition, lambda snapshot: _with_endpoint(snapshot, claimed.job.subject)
         )
         if found is None or not _is_for(claimed.job, found[0]):
-            self._end(claimed)
+            self._ledger.finish(claimed)
             return
         delivery, endpoint = found
         why = unwanted(delivery, endpoint)
@@ -220,7 +220,7 @@ class WebhookDelivery:
             for deliveries, _ in self._pages(claimed.partition, Delivery, "by_status", *key):
                 for delivery in deliveries:
                     self._abandon_one(claimed, delivery)
-        self._end(claimed)
+        self._ledger.finish(claimed)
 
     def _abandon_one(self, claimed: Claimed, seen: Delivery) -> None:
         arguments = claimed.job.arguments
@@ -262,11 +262,6 @@ class WebhookDelivery:
             if page.next is None:
                 return
             after = page.next
-
-    def _end(self, claimed: Claimed) -> None:
-        self._ledger.commit(
-            Scope(claimed.partition, self._mode), lambda tx, draw: Decision(None), claimed=claimed
-        )
 
 
 def envelope(event: Event) -> str:

@@ -57,15 +57,15 @@ class Setting:
 
     def open(self, kinds: Sequence[type[Record]]) -> Storage:
         """A handle to this test's data: nothing at the first call, later what was left there."""
-        raise NotImplementedError
+        raise NotImplementedError  # the adapter's own test class says how
 
     def address(self) -> Address:
         """How another process opens the same data."""
-        raise NotImplementedError
+        raise NotImplementedError  # the adapter's own test class says how
 
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
         """Let the next COMMIT of this handle go unanswered, after it happened or before."""
-        raise NotImplementedError
+        raise NotImplementedError  # the adapter's own test class says how
 
     # What a test runner calls around each check.
 
