@@ -9,7 +9,8 @@ from payments_core.accounts.record import Settlement
 from payments_core.idempotency.record import Answer
 from payments_core_http.calls import Call
 from payments_core_http.v2 import account_views as views
-from payments_core_http.v2 import bodies, queries
+from payments_core_http.v2 import queries
+from payments_core_http.v2.bodies import accounts as bodies
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

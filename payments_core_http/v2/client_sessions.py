@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from payments_core.idempotency.record import Answer
 from payments_core_http.calls import Call
-from payments_core_http.v2 import bodies, views
+from payments_core_http.v2 import views
+from payments_core_http.v2.bodies import client_sessions as bodies
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

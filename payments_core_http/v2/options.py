@@ -8,8 +8,8 @@ from payments_core.idempotency.record import Answer
 from payments_core.storage.port import Page
 from payments_core_http.calls import Call
 from payments_core_http.query import PageQuery
-from payments_core_http.v2 import bodies
 from payments_core_http.v2 import option_views as views
+from payments_core_http.v2.bodies import client as bodies
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

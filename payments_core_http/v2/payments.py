@@ -16,8 +16,9 @@ from payments_core.payments.operations import (
 )
 from payments_core.storage.port import Operator, Where
 from payments_core_http.calls import Call
-from payments_core_http.v2 import bodies, queries
 from payments_core_http.v2 import payment_views as views
+from payments_core_http.v2 import queries
+from payments_core_http.v2.bodies import payments as bodies
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

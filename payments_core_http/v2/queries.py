@@ -8,7 +8,7 @@ import attrs
 from msgspec import Meta
 
 from payments_core_http.query import PageQuery
-from payments_core_http.v2.bodies import AccountId, ExternalUserId
+from payments_core_http.v2.bodies.types import AccountId, ExternalUserId
 
 Moment = Annotated[str, Meta(min_length=10, max_length=40)]
 

@@ -11,7 +11,7 @@ from payments_core.clock import iso
 from payments_core.idempotency.record import Answer
 from payments_core.sandbox.operations import Funded
 from payments_core_http.calls import Call
-from payments_core_http.v2 import bodies
+from payments_core_http.v2.bodies import sandbox as bodies
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

@@ -1,0 +1,37 @@
+"""What a payer sends with a client token."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core_http.metadata import Metadata
+from payments_core_http.v2.bodies.types import AssetSymbol, ChainId
+
+
+@attrs.frozen(kw_only=True)
+class CreateOption:
+    """An offer to pay from the caller's own vault, in the Payment's asset."""
+
+    providerCode: Literal["vault"] = "vault"
+    chainId: ChainId | None = None
+    assetSymbol: AssetSymbol | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Proof:
+    """The payer's approval, given to the partner's app."""
+
+    type: Literal["managed_authorization"]
+    authorization: Literal["approved"]
+
+
+@attrs.frozen(kw_only=True)
+class Authorize:
+    """The one-time action that authorizes exactly one transfer."""
+
+    actionId: Annotated[str, Meta(min_length=1, max_length=128)]
+    proof: Proof
+    metadata: Metadata | None = None

@@ -1,0 +1,41 @@
+"""Rows of accounts."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import Route
+from payments_core_http.v2 import accounts, queries
+from payments_core_http.v2.bodies import accounts as bodies
+from payments_core_http.v2.routes.requirements import ACCOUNTS_KEY
+
+ACCOUNTS = (
+    Route(
+        "POST", "/v2/accounts", accounts.create, needs=ACCOUNTS_KEY,
+        body=bodies.CreateAccount, success=201,
+        errors=(
+            errors.Conflicting, errors.UsernameTaken, errors.UnsupportedChain,
+            errors.UnsupportedAsset,
+        ),
+        summary="Create an account, with a vault on every chain.",
+    ),
+    Route(
+        "GET", "/v2/accounts", accounts.list_accounts, needs=ACCOUNTS_KEY,
+        query=queries.Accounts,
+        summary="List accounts, newest first.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}", accounts.read, needs=ACCOUNTS_KEY, errors=(NotFound,),
+        summary="Read an account.",
+    ),
+    Route(
+        "PATCH", "/v2/accounts/{accountId}", accounts.change, needs=ACCOUNTS_KEY,
+        body=bodies.ChangeAccount, errors=(NotFound, errors.InvalidState),
+        summary="Change an account's email, metadata or status.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}/balances", accounts.balances, needs=ACCOUNTS_KEY,
+        errors=(NotFound, errors.DependencyFailed),
+        summary="What the account's vaults hold, at the newest final block.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,52 @@
+"""Rows of `/v2/client/me`."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.query import PageQuery
+from payments_core_http.routing import Route
+from payments_core_http.v2 import options
+from payments_core_http.v2.bodies import client as bodies
+from payments_core_http.v2.routes.requirements import PAYER_PAYS, PAYER_READS
+
+_PAYER = (NotFound, errors.PaymentExpired, errors.InvalidState, errors.AccountSuspended)
+_ACTION = (
+    errors.OptionSuperseded, errors.OptionExpired, errors.ActionAlreadyUsed, errors.ActionInvalid,
+    errors.ActionExpired,
+)  # fmt: skip
+_MONEY = (errors.PolicyInactive, errors.InsufficientBalance, errors.DependencyFailed)
+
+PAYER = (
+    Route(
+        "POST", "/v2/client/me/payments/{paymentId}/options", options.create, needs=PAYER_PAYS,
+        with_payment_secret=True, body=bodies.CreateOption, success=201,
+        errors=(
+            *_PAYER, errors.OptionLocked, errors.PaymentOptionLimitReached,
+            errors.CapabilityNotActive, errors.UnsupportedChain, errors.UnsupportedAsset,
+        ),
+        summary="Offer the caller's vault as a way to pay, and select it.",
+    ),
+    Route(
+        "GET", "/v2/client/me/payments/{paymentId}/options", options.list_options,
+        needs=PAYER_READS, with_payment_secret=True, query=PageQuery, errors=(NotFound,),
+        summary="List the caller's options of a Payment.",
+    ),
+    Route(
+        "GET", "/v2/client/me/payments/{paymentId}/options/{optionId}", options.read,
+        needs=PAYER_READS, with_payment_secret=True, errors=(NotFound,),
+        summary="Read an option and its funding operation.",
+    ),
+    Route(
+        "POST", "/v2/client/me/payments/{paymentId}/options/{optionId}/refresh", options.refresh,
+        needs=PAYER_PAYS, with_payment_secret=True,
+        errors=(*_PAYER, errors.OptionSuperseded, errors.OptionExpired),
+        summary="Get a new one-time action for an option.",
+    ),
+    Route(
+        "POST", "/v2/client/me/payments/{paymentId}/options/{optionId}/authorize",
+        options.authorize, needs=PAYER_PAYS, with_payment_secret=True, body=bodies.Authorize,
+        idempotency="required", errors=(*_PAYER, *_ACTION, *_MONEY),
+        summary="Authorize exactly one transfer from the caller's vault to the escrow.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,50 @@
+"""Rows of the webhook console."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.query import PageQuery
+from payments_core_http.routing import Route
+from payments_core_http.v2 import console
+from payments_core_http.v2.bodies import console as bodies
+from payments_core_http.v2.routes.requirements import CONSOLE_KEY
+
+CONSOLE = (
+    Route(
+        "POST", "/v2/console/apps/{appId}/environments/{environmentId}/webhooks", console.create,
+        needs=CONSOLE_KEY, body=bodies.CreateWebhook, success=201,
+        errors=(NotFound, errors.WebhookUrlNotAllowed, errors.WebhookUrlInUse),
+        summary="Register a webhook endpoint; answers its signing secret.",
+    ),
+    Route(
+        "GET", "/v2/console/webhooks", console.list_endpoints, needs=CONSOLE_KEY, query=PageQuery,
+        summary="List the endpoints, with the event catalog and the delivery policy.",
+    ),
+    Route(
+        "GET", "/v2/console/webhooks/{webhookId}", console.read, needs=CONSOLE_KEY,
+        errors=(NotFound,),
+        summary="Read an endpoint.",
+    ),
+    Route(
+        "PATCH", "/v2/console/webhooks/{webhookId}", console.change, needs=CONSOLE_KEY,
+        body=bodies.ChangeWebhook,
+        errors=(NotFound, errors.InvalidState, errors.WebhookUrlInUse),
+        summary="Change an endpoint's description, subscriptions or status.",
+    ),
+    Route(
+        "POST", "/v2/console/webhooks/{webhookId}/rotate-secret", console.rotate_secret,
+        needs=CONSOLE_KEY, errors=(NotFound, errors.InvalidState),
+        summary="Replace the signing secret; the old one is invalid at once.",
+    ),
+    Route(
+        "GET", "/v2/console/webhooks/{webhookId}/deliveries", console.deliveries,
+        needs=CONSOLE_KEY, query=PageQuery, errors=(NotFound,),
+        summary="List deliveries, most recently updated first.",
+    ),
+    Route(
+        "POST", "/v2/console/webhooks/{webhookId}/deliveries/{deliveryId}/retry", console.retry,
+        needs=CONSOLE_KEY, errors=(NotFound, errors.Conflicting),
+        summary="Put a failed or abandoned delivery back.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,13 @@
+"""Whom the routes of v2 let in."""
+
+from __future__ import annotations
+
+from payments_core.credentials.authorization import Requirement
+
+ANY_KEY = Requirement("server")
+STANDARD_KEY = Requirement("server", standard_only=True)
+ACCOUNTS_KEY = Requirement("server", scopes=("v2:accounts",))
+PAYMENTS_KEY = Requirement("server", scopes=("v2:payments",))
+CONSOLE_KEY = Requirement("server", scopes=("v2:webhooks", "v2:console"))
+PAYER_READS = Requirement("client", permissions=("payments:read",))
+PAYER_PAYS = Requirement("client", permissions=("vault_payments:write",))
