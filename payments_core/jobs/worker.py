@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 import attrs
 
@@ -34,9 +35,6 @@ FIRST_BACK_OFF_MS = 1 * SECOND
 LONGEST_BACK_OFF_MS = 10 * MINUTE
 UNKNOWN_KIND_MS = 30 * SECOND
 """How long a job waits that this release has no handler for; another process may have one."""
-
-BLOCKED_STEP_MS = 1 * MINUTE
-"""How far an advancing clock steps when what is due waits behind a parked job of its lane."""
 
 LONGEST_RUN = 1_000_000
 EMPTY_PASSES = 3
@@ -132,20 +130,25 @@ class Worker:
     def run_through(self, until: Instant, move: Callable[[Instant], None]) -> int:
         """Advance a clock to `until` and run each job at the instant at which it falls due.
 
-        `move` sets the clock. Pause the threads first. Returns how many jobs were run.
+        What is due and was not run waits for its lane, which nothing frees before the next job
+        falls due or the next lease ends: the clock steps to that. `move` sets the clock. Pause
+        the threads first. Returns how many jobs were run.
         """
         ran = self.run_until_idle()
         while (now := self._clock.now()) < until:
             due = self.next_due()
             if due is not None and due <= now:
-                due = now + BLOCKED_STEP_MS
+                due = self._earliest(partial(self._storage.next_due, after=now))
             move(until if due is None else min(due, until))
             ran += self.run_until_idle()
         return ran
 
     def next_due(self) -> Instant | None:
         """The earliest instant at which a job may be claimed, or None. It may be too early."""
-        found = [self._storage.next_due(self._full_name(queue)) for queue in self._queues]
+        return self._earliest(self._storage.next_due)
+
+    def _earliest(self, of_queue: Callable[[str], Instant | None]) -> Instant | None:
+        found = [of_queue(self._full_name(queue)) for queue in self._queues]
         return min((due for due in found if due is not None and due < FOREVER), default=None)
 
     # In threads of its own.

@@ -18,6 +18,7 @@ def fingerprint(kinds: Iterable[type[Record]], own: Mapping[str, str]) -> str:
             {column: type_.__name__ for column, type_ in kind.collection.columns.items()},
             [attrs.astuple(index) for index in kind.collection.indexes],
             [attrs.astuple(unique) for unique in kind.collection.uniques],
+            [attrs.astuple(lookup) for lookup in kind.collection.lookups],
         ]
         for kind in kinds
     }

@@ -1,4 +1,4 @@
-"""What a page of `find` holds, in plain Python: the meaning of the port, over column values.
+"""What `find` and `locate` answer, in plain Python: the meaning of the port, over column values.
 
 Adapters without a query language of their own can use it as it is.
 """
@@ -9,10 +9,13 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from payments_core.storage.port import Position, Where
-from payments_core.storage.records import Index, Value
+from payments_core.storage.port import LOCATE_KEYS, Position, Where
+from payments_core.storage.records import Collection, Index, Lookup, Value, can_be_held
 
 Columns = Mapping[str, Value]
+Place = tuple[str, str]
+"""Where a record lies: its partition and its id."""
+FindableKey = tuple[str | int, ...]
 
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -73,3 +76,47 @@ def page_of(
         if len(chosen) == limit or scanned == scan_limit:
             return chosen, position(id) if more else None
     return chosen, None
+
+
+def findable_keys(
+    collection: Collection, lookup: Lookup, keys: Sequence[Sequence[Value]], limit: int
+) -> list[FindableKey]:
+    """The keys that a stored record can have, each once.
+
+    Raises ValueError for a question that does not fit the lookup.
+    """
+    if len(keys) > LOCATE_KEYS:
+        raise ValueError(f"{lookup.name} takes up to {LOCATE_KEYS} keys at once")
+    if limit < 1:
+        raise ValueError("at least one record is located")
+    kinds = [collection.columns[column] for column in lookup.columns]
+    found: dict[FindableKey, None] = {}
+    for key in keys:
+        if len(key) != len(kinds):
+            raise ValueError(f"a key of the lookup {lookup.name} has {len(kinds)} values")
+        for kind, value in zip(kinds, key, strict=True):
+            # A database might take "1" for 1, and true for both.
+            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+                raise ValueError(f"a key of the lookup {lookup.name} needs a {kind.__name__}")
+        present = [value for value in key if value is not None and can_be_held(value)]
+        if len(present) == len(kinds):
+            found[tuple(kind(value) for kind, value in zip(kinds, present, strict=True))] = None
+    return list(found)
+
+
+def places_of(
+    lookup: Lookup,
+    keys: Sequence[FindableKey],
+    rows: Mapping[Place, Columns],
+    where: Sequence[Where],
+    after: Place | None,
+    limit: int,
+) -> list[Place]:
+    """Where the located records lie, in order, from rows by place and `findable_keys`."""
+    wanted = frozenset(keys)
+    found = [
+        place
+        for place, columns in rows.items()
+        if tuple(columns[column] for column in lookup.columns) in wanted and matches(columns, where)
+    ]
+    return sorted(place for place in found if after is None or place > after)[:limit]

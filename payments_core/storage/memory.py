@@ -20,6 +20,7 @@ import attrs
 from payments_core.clock import SECOND, Instant
 from payments_core.jobs.record import Job
 from payments_core.storage import documents
+from payments_core.storage.matching import Place, findable_keys, places_of
 from payments_core.storage.memory_rows import (
     MemorySnapshot,
     MemoryTransaction,
@@ -35,11 +36,13 @@ from payments_core.storage.port import (
     SCAN_LIMIT,
     Claimed,
     CommitUnknown,
+    Located,
     Snapshot,
     StorageUnavailable,
     Transaction,
+    Where,
 )
-from payments_core.storage.records import Record
+from payments_core.storage.records import R, Record, Value
 
 T = TypeVar("T")
 
@@ -109,6 +112,26 @@ class MemoryStorage:
             snapshot = MemorySnapshot(tables, partition, self._scan_limit)
         return work(snapshot)  # others go on writing meanwhile
 
+    def locate(
+        self,
+        kind: type[R],
+        lookup: str,
+        keys: Sequence[Sequence[Value]],
+        *,
+        where: Sequence[Where] = (),
+        after: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Located[R]]:
+        collection = kind.collection
+        with self._lock:
+            self._require_open()
+            rows = dict(self._rows_of(collection.name))
+        chosen = collection.lookup(lookup)
+        findable = findable_keys(collection, chosen, keys, limit)
+        columns = {place: row.columns for place, row in rows.items()}
+        places = places_of(chosen, findable, columns, where, after, limit)
+        return [Located(place[0], rows[place].read(kind)) for place in places]
+
     def claim(
         self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
     ) -> Sequence[Claimed]:
@@ -133,10 +156,11 @@ class MemoryStorage:
                     self._rings[queue] = lane
             return claimed
 
-    def next_due(self, queue: str) -> Instant | None:
+    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         with self._lock:
             self._require_open()
-            return min((_ready_at(row) for _, row in self._jobs(queue)), default=None)
+            instants = [_ready_at(row) for _, row in self._jobs(queue)]
+        return min((due for due in instants if after is None or due > after), default=None)
 
     def migrate(self) -> None:
         self._require_open()
@@ -232,11 +256,16 @@ class MemoryStorage:
         return Claimed(partition, leased)
 
     def _jobs(self, queue: str) -> Iterator[tuple[str, Row]]:
-        for (partition, collection), table in list(self._tables.items()):
-            if collection == Job.collection.name:
-                for row in table.values():
-                    if row.columns["queue"] == queue:
-                        yield partition, row
+        for (partition, _), row in self._rows_of(Job.collection.name):
+            if row.columns["queue"] == queue:
+                yield partition, row
+
+    def _rows_of(self, collection: str) -> Iterator[tuple[Place, Row]]:
+        """The rows of a collection in every partition."""
+        for (partition, name), table in list(self._tables.items()):
+            if name == collection:
+                for id, row in table.items():
+                    yield (partition, id), row
 
     # Weakness.
 

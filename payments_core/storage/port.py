@@ -25,6 +25,9 @@ SIMULATED = "simulated"
 SCAN_LIMIT = 10_000
 """`find` looks at no more rows than this for one page; the page then ends short."""
 
+LOCATE_KEYS = 500
+"""`locate` takes no more keys than this at once."""
+
 T = TypeVar("T")
 Item = TypeVar("Item")
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -152,6 +155,14 @@ class Claimed:
     job: Job
 
 
+@attrs.frozen
+class Located(Generic[Item]):
+    """A record that `locate` found, and the partition that it lies in."""
+
+    partition: str
+    record: Item
+
+
 class Storage(Protocol):
     """An adapter. It may be used from many threads, and by several processes at once."""
 
@@ -166,6 +177,27 @@ class Storage(Protocol):
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
         """Run `work` on one snapshot, which stays open for about a second at the most."""
 
+    def locate(
+        self,
+        kind: type[R],
+        lookup: str,
+        keys: Sequence[Sequence[Value]],
+        *,
+        where: Sequence[Where] = (),
+        after: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Located[R]]:
+        """The records of any partition that a lookup finds, for those who know no partition.
+
+        They are those whose lookup columns equal one of `keys`, up to 500 at once, and that
+        satisfy every `where`, each once. A null in a key matches nothing. They come in the order
+        of (partition, id), at most `limit` of them, and go on behind `after`, the partition and
+        id of the last one; fewer than `limit` are the end. Like `read`, it sees what is committed
+        and is never older than a commit already answered.
+
+        Raises ValueError for keys that are too many or do not fit the lookup, StorageUnavailable.
+        """
+
     def claim(
         self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
     ) -> Sequence[Claimed]:
@@ -177,10 +209,11 @@ class Storage(Protocol):
         ring, so that a full lane never starves another.
         """
 
-    def next_due(self, queue: str) -> Instant | None:
+    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         """The earliest instant at which a job of the queue can be claimed, or None.
 
         `max(due_at, lease_until)` of each job counts; lanes are not looked at, so it may be early.
+        With `after`, the earliest of those instants that is later than it.
         """
 
     def migrate(self) -> None:

@@ -27,13 +27,15 @@ from payments_core.storage import postgres_claims, postgres_schema
 from payments_core.storage.port import (
     Claimed,
     CommitUnknown,
+    Located,
     Snapshot,
     StorageError,
     StorageUnavailable,
     Transaction,
+    Where,
 )
-from payments_core.storage.postgres_rows import Rows, WritingRows, storage_error
-from payments_core.storage.records import Record
+from payments_core.storage.postgres_rows import Rows, WritingRows, locate, storage_error
+from payments_core.storage.records import R, Record, Value
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -67,17 +69,21 @@ class PostgresStorage:
         return self._again(lambda: self._attempt(partition, work))
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
-        with self._connection() as connection:
-            connection.isolation_level = IsolationLevel.REPEATABLE_READ
-            connection.read_only = True
-            try:
-                with _translated():
-                    return work(Rows(connection, partition))
-            finally:
-                _undo(connection)
-                if not connection.closed:
-                    connection.isolation_level = IsolationLevel.READ_COMMITTED
-                    connection.read_only = False
+        with self._reading() as connection:
+            return work(Rows(connection, partition))
+
+    def locate(
+        self,
+        kind: type[R],
+        lookup: str,
+        keys: Sequence[Sequence[Value]],
+        *,
+        where: Sequence[Where] = (),
+        after: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Located[R]]:
+        with self._reading() as connection:
+            return locate(connection, kind, lookup, keys, where, after, limit)
 
     def claim(
         self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
@@ -98,9 +104,9 @@ class PostgresStorage:
 
         return self._again(attempt)
 
-    def next_due(self, queue: str) -> Instant | None:
-        with self._writing() as connection:
-            return postgres_claims.next_due(connection, queue)
+    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
+        with self._reading() as connection:
+            return postgres_claims.next_due(connection, queue, after)
 
     def migrate(self) -> None:
         with self._writing() as connection:
@@ -133,6 +139,21 @@ class PostgresStorage:
                     raise
             time.sleep(self._random.random() * 0.002 * 2 ** min(run, 7))
         raise StorageUnavailable("other transactions came first too often")
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A snapshot; nothing is committed, so no answer to COMMIT can be lost."""
+        with self._connection() as connection:
+            connection.isolation_level = IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            try:
+                with _translated():
+                    yield connection
+            finally:
+                _undo(connection)
+                if not connection.closed:
+                    connection.isolation_level = IsolationLevel.READ_COMMITTED
+                    connection.read_only = False
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:

@@ -56,10 +56,11 @@ class Lease:
     slots: int
 
 
-def next_due(connection: Connection, queue: str) -> Instant | None:
-    """The earliest instant at which a job of the queue can be claimed."""
-    sql = f"SELECT {READY} FROM jobs WHERE queue = %s ORDER BY {READY} LIMIT 1"
-    row = connection.execute(sql.encode(), (queue,)).fetchone()
+def next_due(connection: Connection, queue: str, after: Instant | None) -> Instant | None:
+    """The earliest instant at which a job of the queue can be claimed, later than `after`."""
+    later = "" if after is None else f"AND {READY} > %(after)s"
+    sql = f"SELECT {READY} FROM jobs WHERE queue = %(queue)s {later} ORDER BY {READY} LIMIT 1"
+    row = connection.execute(sql.encode(), {"queue": queue, "after": after}).fetchone()
     return row[0] if row else None
 
 

@@ -10,10 +10,11 @@ import psycopg
 from psycopg import errors
 
 from payments_core.storage import documents
-from payments_core.storage.matching import require_askable
+from payments_core.storage.matching import findable_keys, require_askable
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
+    Located,
     LockTimeout,
     Page,
     Position,
@@ -23,13 +24,14 @@ from payments_core.storage.port import (
     VersionConflict,
     Where,
 )
-from payments_core.storage.records import Collection, Index, R, Record, Value
+from payments_core.storage.records import Collection, Index, Lookup, R, Record, Value
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 Row = tuple[Any, ...]
 
 _ROW = "WHERE partition = %s AND id = %s"
+_ARRAYS = {str: "text[]", int: "bigint[]"}
 
 
 def storage_error(error: psycopg.Error) -> StorageError:
@@ -227,4 +229,62 @@ def page_statement(
         f'SELECT body, {names} FROM (SELECT * FROM "{table}" WHERE partition = %s{inside} '
         f"ORDER BY {sort} LIMIT %s OFFSET %s) AS scanned "
         f"{'WHERE ' * bool(fits)}{fits} ORDER BY {sort} LIMIT %s"
+    )
+
+
+def locate(
+    connection: Connection,
+    kind: type[R],
+    lookup: str,
+    keys: Sequence[Sequence[Value]],
+    where: Sequence[Where],
+    after: tuple[str, str] | None,
+    limit: int,
+) -> list[Located[R]]:
+    """What `Storage.locate` promises, in the transaction of a connection."""
+    collection = kind.collection
+    chosen = collection.lookup(lookup)
+    found = findable_keys(collection, chosen, keys, limit)
+    sql = locate_statement(
+        collection.name,
+        chosen,
+        tuple(_ARRAYS[collection.columns[column]] for column in chosen.columns),
+        tuple((item.column, item.operator) for item in where),
+        after is not None,
+    )
+    values = (
+        *([key[place] for key in found] for place in range(len(chosen.columns))),
+        *(item.value for item in where),
+        *(after or ()),
+        limit,
+    )
+    rows = connection.execute(sql.encode(), values).fetchall()
+    return [Located(partition, documents.decode(kind, body)) for partition, body in rows]
+
+
+@lru_cache(maxsize=512)
+def locate_statement(
+    table: str,
+    lookup: Lookup,
+    arrays: tuple[str, ...],
+    comparisons: tuple[tuple[str, str], ...],
+    after: bool,
+) -> str:
+    """SELECT partition and body of the rows with a key of the arrays, one for each column.
+
+    OFFSET 0 keeps the comparisons and the order outside: the planner guesses a range of
+    (partition, id) from the partition alone, and would rather pass over all of a large one.
+    """
+    names = ", ".join(f"key_{place}" for place in range(len(arrays)))
+    lists = ", ".join(f"%s::{array}" for array in arrays)
+    key = " AND ".join(
+        f'stored."{column}" = keys.key_{place}' for place, column in enumerate(lookup.columns)
+    )
+    fits = [f'"{column}" {operator} %s' for column, operator in comparisons]
+    if after:
+        fits.append("(partition, id) > (%s, %s)")
+    return (
+        f"SELECT partition, body FROM (SELECT stored.* FROM unnest({lists}) AS keys ({names}) "
+        f'JOIN "{table}" AS stored ON {key} OFFSET 0) AS found '
+        f"{'WHERE ' * bool(fits)}{' AND '.join(fits)} ORDER BY partition, id LIMIT %s"
     )

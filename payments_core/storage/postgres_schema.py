@@ -99,12 +99,7 @@ def _bring_indexes(connection: Connection, collection: Collection) -> None:
 
     An index's comment says what it was made of, since its own text comes back in other words.
     """
-    wanted = {}
-    for unique in collection.uniques:
-        wanted[index_name(collection, unique.name)] = ("UNIQUE", unique.columns)
-    for index in collection.indexes:
-        columns = (*index.key, *index.order, "id")
-        wanted[index_name(collection, index.name)] = ("", columns)
+    wanted = _declared(collection)
     present = connection.execute(
         "SELECT indexname, obj_description(format('%%I.%%I', schemaname, indexname)::regclass) "
         "FROM pg_indexes WHERE schemaname = current_schema() AND tablename = %s",
@@ -113,21 +108,32 @@ def _bring_indexes(connection: Connection, collection: Collection) -> None:
     for name, made_of in present:
         if not name.startswith(f"{collection.name}__") or name in _CLAIM_INDEXES:
             continue
-        if name in wanted and made_of == _made_of(*wanted[name]):
+        if name in wanted and made_of == wanted[name][0]:
             del wanted[name]
         else:
             connection.execute(f'DROP INDEX "{name}"'.encode())
-    for name, (unique_word, columns) in wanted.items():
-        listed = ", ".join(f'"{column}"' for column in ("partition", *columns))
-        connection.execute(
-            f'CREATE {unique_word} INDEX "{name}" ON "{collection.name}" ({listed})'.encode()
-        )
-        comment = _made_of(unique_word, columns)
-        connection.execute(f"COMMENT ON INDEX \"{name}\" IS '{comment}'".encode())
+    for name, (made_of, kind, columns) in wanted.items():
+        listed = ", ".join(f'"{column}"' for column in columns)
+        connection.execute(f'CREATE {kind} "{name}" ON "{collection.name}" ({listed})'.encode())
+        connection.execute(f"COMMENT ON INDEX \"{name}\" IS '{made_of}'".encode())
 
 
-def _made_of(unique: str, columns: Sequence[str]) -> str:
-    return f"{unique} {', '.join(columns)}".strip()
+def _declared(collection: Collection) -> dict[str, tuple[str, str, tuple[str, ...]]]:
+    """By an index's name in the database: what its comment says, its kind, its columns."""
+    found = {}
+    for unique in collection.uniques:
+        made_of = f"UNIQUE {', '.join(unique.columns)}"
+        columns = ("partition", *unique.columns)
+        found[index_name(collection, unique.name)] = (made_of, "UNIQUE INDEX", columns)
+    for index in collection.indexes:
+        made_of = ", ".join((*index.key, *index.order, "id"))
+        columns = ("partition", *index.key, *index.order, "id")
+        found[index_name(collection, index.name)] = (made_of, "INDEX", columns)
+    for lookup in collection.lookups:
+        columns = (*lookup.columns, "partition", "id")
+        made_of = f"LOOKUP {', '.join(columns)}"
+        found[index_name(collection, lookup.name)] = (made_of, "INDEX", columns)
+    return found
 
 
 def _fill(connection: Connection, kind: type[Record]) -> None:

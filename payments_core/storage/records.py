@@ -47,6 +47,17 @@ class Unique:
 
 
 @attrs.frozen
+class Lookup:
+    """Finds records of any partition whose `columns` equal given values.
+
+    Its index begins with the columns and not with the partition. It is not unique.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+
+
+@attrs.frozen
 class Collection:
     """One kind of stored record.
 
@@ -58,6 +69,7 @@ class Collection:
     columns: Mapping[str, type[str | int]] = attrs.field(factory=dict)
     indexes: tuple[Index, ...] = ()
     uniques: tuple[Unique, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
     schema: int = 1
     upgrades: Mapping[int, Upgrade] = attrs.field(factory=dict)
     _ordered: frozenset[str] = attrs.field(init=False, repr=False, eq=False)
@@ -66,18 +78,26 @@ class Collection:
         ordered = frozenset(column for index in self.indexes for column in index.order)
         object.__setattr__(self, "_ordered", ordered)
         names = [item.name for item in self.indexes] + [item.name for item in self.uniques]
+        names += [item.name for item in self.lookups]
         used = {c for i in self.indexes for c in (*i.key, *i.order)}
         used |= {c for u in self.uniques for c in u.columns}
+        used |= {c for lookup in self.lookups for c in lookup.columns}
         if missing := used - set(self.columns):
             raise ValueError(f"{self.name}: no column {sorted(missing)}")
         if taken := RESERVED_COLUMNS & set(self.columns):
             raise ValueError(f"{self.name}: storage has its own column {sorted(taken)}")
         if len(set(names)) != len(names):
             raise ValueError(f"{self.name}: two indexes of one name")
+        if bare := [item.name for item in self.lookups if not item.columns]:
+            raise ValueError(f"{self.name}: a lookup of no columns {bare}")
 
     def index(self, name: str) -> Index:
         """The index of that name."""
         return next(index for index in self.indexes if index.name == name)
+
+    def lookup(self, name: str) -> Lookup:
+        """The lookup of that name."""
+        return next(lookup for lookup in self.lookups if lookup.name == name)
 
     def values(self, record: Record) -> tuple[Value, ...]:
         """The record's column values, in the order of `columns`.
@@ -102,7 +122,7 @@ class Collection:
         if isinstance(value, str):
             require_text(f"{self.name}: {column}", value)
             return str(value)
-        if value not in _INTEGER:
+        if not can_be_held(value):
             raise ValueError(f"{self.name}: {column} is beyond 64 bits")
         return int(value)
 
@@ -125,8 +145,15 @@ class Record:
 
 def require_text(name: str, text: str) -> None:
     """Raise ValueError for a text that an indexed column cannot hold."""
-    if len(text) > MAX_COLUMN_CHARACTERS or "\0" in text:
+    if not can_be_held(text):
         raise ValueError(f"{name} is too long, or holds U+0000")
+
+
+def can_be_held(value: str | int) -> bool:
+    """Whether a column can hold the value; if not, no row has it."""
+    if isinstance(value, str):
+        return len(value) <= MAX_COLUMN_CHARACTERS and "\0" not in value
+    return value in _INTEGER
 
 
 R = TypeVar("R", bound=Record)

@@ -20,16 +20,18 @@ from payments_core.storage import sqlite_schema
 from payments_core.storage.port import (
     Claimed,
     CommitUnknown,
+    Located,
     Snapshot,
     StorageError,
     StorageUnavailable,
     Transaction,
+    Where,
 )
-from payments_core.storage.records import Record
+from payments_core.storage.records import R, Record, Value
 from payments_core.storage.sqlite_claims import Lease, lanes_with_work, lease_jobs, next_due
 from payments_core.storage.sqlite_gate import Gate
 from payments_core.storage.sqlite_groups import GROUP_LIMIT, Groups
-from payments_core.storage.sqlite_rows import Rows, WritingRows, storage_error
+from payments_core.storage.sqlite_rows import Rows, WritingRows, locate, storage_error
 
 T = TypeVar("T")
 
@@ -79,6 +81,19 @@ class SqliteStorage:
         with self._reading() as connection:
             return work(Rows(connection, partition))
 
+    def locate(
+        self,
+        kind: type[R],
+        lookup: str,
+        keys: Sequence[Sequence[Value]],
+        *,
+        where: Sequence[Where] = (),
+        after: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Located[R]]:
+        with self._reading() as connection:
+            return locate(connection, kind, lookup, keys, where, after, limit)
+
     def claim(
         self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
     ) -> Sequence[Claimed]:
@@ -93,9 +108,9 @@ class SqliteStorage:
                 self._rings[queue] = claimed[-1].job.lane
                 return claimed
 
-    def next_due(self, queue: str) -> Instant | None:
+    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         with self._reading() as connection:
-            return next_due(connection, queue)
+            return next_due(connection, queue, after)
 
     def migrate(self) -> None:
         with self._reading() as connection:

@@ -48,7 +48,12 @@ _DUE = """
 
 LANES_AT_ONCE = 64
 
-_NEXT_DUE = f"SELECT min({READY}) FROM jobs WHERE queue = ?"
+_NEXT_DUE = f"""
+    SELECT {READY} FROM jobs INDEXED BY jobs__claim_ready
+    WHERE queue = :queue {{}} ORDER BY {READY} LIMIT 1
+"""
+_FIRST_DUE = _NEXT_DUE.format("")
+_DUE_AFTER = _NEXT_DUE.format(f"AND {READY} > :after")
 
 
 @attrs.frozen
@@ -62,10 +67,11 @@ class Lease:
     slots: int
 
 
-def next_due(connection: sqlite3.Connection, queue: str) -> Instant | None:
-    """The earliest instant at which a job of the queue can be claimed."""
-    instant: Instant | None = connection.execute(_NEXT_DUE, (queue,)).fetchone()[0]
-    return instant
+def next_due(connection: sqlite3.Connection, queue: str, after: Instant | None) -> Instant | None:
+    """The earliest instant at which a job of the queue can be claimed, later than `after`."""
+    sql = _FIRST_DUE if after is None else _DUE_AFTER
+    row = connection.execute(sql, {"queue": queue, "after": after}).fetchone()
+    return row[0] if row else None
 
 
 def lanes_with_work(connection: sqlite3.Connection, lease: Lease, last: str) -> list[str]:

@@ -5,6 +5,7 @@ Every table has the columns partition, id, version, those that its collection de
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -13,10 +14,11 @@ from typing import Any, TypeVar
 import attrs
 
 from payments_core.storage import documents
-from payments_core.storage.matching import require_askable
+from payments_core.storage.matching import findable_keys, require_askable
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
+    Located,
     Page,
     Position,
     StorageError,
@@ -25,7 +27,7 @@ from payments_core.storage.port import (
     VersionConflict,
     Where,
 )
-from payments_core.storage.records import Collection, Index, R, Record, Value
+from payments_core.storage.records import Collection, Index, Lookup, R, Record, Value
 
 T = TypeVar("T")
 
@@ -111,6 +113,57 @@ def page_statement(
     return (
         f'SELECT {body}, {names} FROM "{table}" WHERE partition = ?{inside} ORDER BY {sort} LIMIT ?'
     )
+
+
+@lru_cache(maxsize=512)
+def locate_statement(
+    table: str, lookup: Lookup, comparisons: tuple[tuple[str, str], ...], after: bool
+) -> str:
+    """SELECT partition and body of the rows with a key of the JSON array that comes first.
+
+    CROSS JOIN tells SQLite to take key after key, and so to search the index by all its columns;
+    with `IN` it searches by the first and passes over the rest.
+    """
+    key = " AND ".join(
+        f"stored.\"{column}\" = json_extract(keys.value, '$[{place}]')"
+        for place, column in enumerate(lookup.columns)
+    )
+    more = "".join(f' AND stored."{column}" {operator} ?' for column, operator in comparisons)
+    if after:
+        more += " AND (stored.partition, stored.id) > (?, ?)"
+    return (
+        "SELECT stored.partition, stored.body FROM json_each(?) AS keys "
+        f'CROSS JOIN "{table}" AS stored ON {key}{more} '
+        "ORDER BY stored.partition, stored.id LIMIT ?"
+    )
+
+
+def locate(
+    connection: sqlite3.Connection,
+    kind: type[R],
+    lookup: str,
+    keys: Sequence[Sequence[Value]],
+    where: Sequence[Where],
+    after: tuple[str, str] | None,
+    limit: int,
+) -> list[Located[R]]:
+    """What `Storage.locate` promises, on a connection whose transaction the caller began."""
+    collection = kind.collection
+    chosen = collection.lookup(lookup)
+    sql = locate_statement(
+        collection.name,
+        chosen,
+        tuple((item.column, item.operator) for item in where),
+        after is not None,
+    )
+    values = (
+        json.dumps(findable_keys(collection, chosen, keys, limit)),
+        *(item.value for item in where),
+        *(after or ()),
+        limit,
+    )
+    rows = connection.execute(sql, values).fetchall()
+    return [Located(partition, documents.decode(kind, body)) for partition, body in rows]
 
 
 class Rows:

@@ -44,6 +44,9 @@ def indexes_of(collection: Collection) -> dict[str, tuple[bool, tuple[str, ...]]
     for index in collection.indexes:
         columns = ("partition", *index.key, *index.order, "id")
         found[f"{collection.name}__{index.name}"] = (False, columns)
+    for lookup in collection.lookups:
+        columns = (*lookup.columns, "partition", "id")
+        found[f"{collection.name}__{lookup.name}"] = (False, columns)
     return found
 
 

@@ -279,7 +279,7 @@ class ClaimsStayInOnePartition(Wrapped):
 
 
 class NextDueIgnoresLeases(Wrapped):
-    def next_due(self, queue: str) -> Any:
+    def next_due(self, queue: str, after: int | None = None) -> Any:
         return min((row.columns["due_at"] for _, row in self._jobs(queue)), default=None)
 
 

@@ -12,7 +12,7 @@ from payments_core.conformance.storage import Address, StorageConformance
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite import SqliteStorage
-from tests.conformance_bites import broken, broken_files, broken_reads
+from tests.conformance_bites import broken, broken_files, broken_lookups, broken_reads
 
 IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken.HoldDoesNothing: "hold_prevents_write_skew",
@@ -63,6 +63,31 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_reads.ClaimsStayInOnePartition: "claims_cross_partitions_and_say_which",
     broken_reads.NextDueIgnoresLeases: "next_due_is_the_earliest_that_can_be_claimed",
     broken_reads.ClosedStillAnswers: "a_closed_storage_is_unavailable",
+    broken_lookups.LocateStaysInOnePartition: (
+        "records_of_every_partition_are_located_and_say_which"
+    ),
+    broken_lookups.LocateDropsKeys: "many_keys_are_located_at_once",
+    broken_lookups.KeyTwiceLocatesTwice: "a_key_that_is_asked_for_twice_locates_a_record_once",
+    broken_lookups.KeysMix: "a_key_is_located_by_all_its_columns_together",
+    broken_lookups.LocateFoldsCase: "keys_are_compared_to_the_letter",
+    broken_lookups.NullKeyLocatesNulls: "a_null_in_a_key_locates_nothing",
+    broken_lookups.ImpossibleKeysFail: "what_no_record_can_have_locates_nothing",
+    broken_lookups.AnythingMayBeAsked: "a_question_that_does_not_fit_the_lookup_is_refused",
+    broken_lookups.LocateIgnoresComparisons: "every_comparison_must_hold_for_what_is_located",
+    broken_lookups.LocateComparesAfterTheLimit: "every_comparison_must_hold_for_what_is_located",
+    broken_lookups.LocateTakesNullsForUnequal: "every_comparison_must_hold_for_what_is_located",
+    broken_lookups.LocatedByIdFirst: "located_records_come_by_partition_then_by_id",
+    broken_lookups.LocatedKeyByKey: "located_records_come_by_partition_then_by_id",
+    broken_lookups.LocateGoesOnByIdAlone: "locating_goes_on_behind_the_last_one",
+    broken_lookups.LocateRepeatsTheLast: "locating_goes_on_behind_the_last_one",
+    broken_lookups.LocateLooksForTheLast: "a_place_stays_while_records_come_and_go",
+    broken_lookups.ReplacedIsFoundAsEntered: "a_changed_record_is_located_by_what_it_says_now",
+    broken_lookups.DeletedIsStillFound: "a_changed_record_is_located_by_what_it_says_now",
+    broken_lookups.LocateStale: "an_answered_commit_is_located",
+    broken_lookups.LocateDirty: "what_is_not_committed_is_not_located",
+    broken_lookups.NextDueIgnoresAfter: "next_due_after_an_instant_is_later_than_it",
+    broken_lookups.NextDueIsNotLater: "next_due_after_an_instant_is_later_than_it",
+    broken_lookups.NextDueOfTheFirstAlone: "next_due_after_an_instant_is_later_than_it",
 }
 
 ON_FILE: dict[type[SqliteStorage], str] = {

@@ -17,7 +17,6 @@ from payments_core.errors import NotFound
 from payments_core.identifiers import Draw, Identifiers
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.jobs.worker import (
-    BLOCKED_STEP_MS,
     CLAIMS_BEFORE_PARKING,
     UNKNOWN_KIND_MS,
     Handler,
@@ -338,9 +337,57 @@ def test_an_advancing_clock_passes_a_parked_lane() -> None:
     worker = bench.worker(park=lambda claimed: bench.end(claimed, FOREVER))
     bench.add("a", "park", lane="shared")
     bench.add("b", lane="shared", delay_ms=1)
-    worker.run_through(start + 3 * BLOCKED_STEP_MS + 1, lambda to: _move(bench.clock, to))
+    steps: list[Instant] = []
+
+    def move(to: Instant) -> None:
+        steps.append(to - start)
+        _move(bench.clock, to)
+
+    worker.run_through(start + 365 * 24 * HOUR, move)
     assert bench.ran == []
-    assert bench.clock.now() == start + 3 * BLOCKED_STEP_MS + 1
+    assert steps == [1, 365 * 24 * HOUR], "nothing falls due on the way that could free the lane"
+
+
+def test_an_advancing_clock_runs_the_other_lanes_at_their_instants_beside_a_parked_one() -> None:
+    bench = Bench()
+    start = bench.clock.now()
+    at: dict[str, int] = {}
+
+    def note(claimed: Claimed) -> None:
+        at[claimed.job.subject] = bench.clock.now() - start
+        bench.note(claimed)
+
+    worker = bench.worker(
+        STOPPING, PASSING, note=note, park=lambda claimed: bench.end(claimed, FOREVER)
+    )
+    bench.add("a", "park", lane="shared")
+    bench.add("blocked", lane="shared", delay_ms=1)
+    bench.add("soon", delay_ms=7)
+    bench.add("at a whole minute and a half", delay_ms=90 * SECOND)
+    bench.add("of another queue", queue=PASSING, delay_ms=91 * SECOND)
+    worker.run_through(start + HOUR, lambda to: _move(bench.clock, to))
+    assert at == {
+        "soon": 7,
+        "at a whole minute and a half": 90 * SECOND,
+        "of another queue": 91 * SECOND,
+    }
+
+
+def test_an_advancing_clock_runs_what_a_lease_held_up_when_the_lease_ends() -> None:
+    bench = Bench()
+    start = bench.clock.now()
+    at: dict[str, int] = {}
+
+    def note(claimed: Claimed) -> None:
+        at[claimed.job.subject] = bench.clock.now() - start
+        bench.note(claimed)
+
+    worker = bench.worker(note=note)
+    bench.add("a", lane="shared")
+    bench.add("b", lane="shared", delay_ms=1)
+    (_died,) = bench.storage.claim("sandbox.payments", start, lease_ms=4_321, limit=1, slots=1)
+    worker.run_through(start + HOUR, lambda to: _move(bench.clock, to))
+    assert at == {"a": 4_321, "b": 4_321}
 
 
 def _move(clock: FixedClock, to: Instant) -> None:

@@ -9,9 +9,11 @@ from payments_core.assets import ChainType
 from payments_core.chains.port import (
     AddressSpec,
     BalancesAt,
+    Block,
     Chain,
     ChainUnavailable,
     Heads,
+    ScannedTransfer,
     Signed,
     TransactionView,
     TransferIntent,
@@ -20,11 +22,14 @@ from payments_core.clock import Instant
 from payments_core.storage.port import (
     Claimed,
     CommitUnknown,
+    Located,
     Snapshot,
     Storage,
     StorageUnavailable,
     Transaction,
+    Where,
 )
+from payments_core.storage.records import R, Value
 
 T = TypeVar("T")
 Fault = Callable[[Callable[[], Any]], Any]
@@ -98,8 +103,23 @@ class FaultyStorage:
             lambda: self._inner.claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots),
         )
 
-    def next_due(self, queue: str) -> Instant | None:
-        return self._through("next_due", lambda: self._inner.next_due(queue))
+    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
+        return self._through("next_due", lambda: self._inner.next_due(queue, after))
+
+    def locate(
+        self,
+        kind: type[R],
+        lookup: str,
+        keys: Sequence[Sequence[Value]],
+        *,
+        where: Sequence[Where] = (),
+        after: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Located[R]]:
+        return self._through(
+            "read",
+            lambda: self._inner.locate(kind, lookup, keys, where=where, after=after, limit=limit),
+        )
 
     def migrate(self) -> None:
         self._inner.migrate()
@@ -150,6 +170,18 @@ class FaultyChain:
 
     def transaction(self, hash: str) -> TransactionView | None:
         return self._through(lambda: self._inner.transaction(hash))
+
+    @property
+    def longest_pause_ms(self) -> int:
+        return self._inner.longest_pause_ms
+
+    def block(self, number: int) -> Block | None:
+        return self._through(lambda: self._inner.block(number))
+
+    def scan(
+        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
+    ) -> tuple[ScannedTransfer, ...]:
+        return self._through(lambda: self._inner.scan(tokens, recipients, first, last))
 
     def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
         return self._through(lambda: self._inner.balances(token_address, holders))

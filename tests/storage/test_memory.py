@@ -45,6 +45,7 @@ def test_a_plain_get_and_a_find_may_be_stale_but_a_locked_get_and_a_read_are_not
     assert {total for _, total in seen} == {29}
     assert len({total for total, _ in seen}) > 5
     assert storage.read(HERE, lambda snapshot: snapshot.find(Note, "all")).records
+    assert all(storage.locate(Note, "named", [("",)]) for _ in range(50))
     assert fetch_known(storage, Counter, "c").total == 29
 
 

@@ -63,6 +63,10 @@ questions = st.tuples(
     st.lists(comparisons, max_size=2),
     st.integers(1, 4),
 )
+keys = st.lists(
+    st.tuples(nullable, st.sampled_from(SIZES)) | st.sampled_from([("\0", 0), ("a", 2**63)]),
+    max_size=5,
+)
 steps = st.one_of(
     st.tuples(st.just("insert"), notes),
     st.tuples(st.sampled_from(("replace", "delete", "hold", "get")), notes),
@@ -93,7 +97,9 @@ class Comparison(RuleBasedStateMachine):
         super().__init__()
         self.model = MemoryStorage()
         run = next(self.runs)  # partitions and queues of its own stand for a fresh database
-        self.partitions = [f"run {run} one", f"run {run} two"]
+        # No earlier run's partition comes behind: what is located crosses all of them.
+        self.start = (f"run {run:06d}", "")
+        self.partitions = [f"{self.start[0]} one", f"{self.start[0]} two"]
         self.queue = f"queue {run}"
 
     def both(self, call: Callable[[Storage], Any]) -> Any:
@@ -137,6 +143,29 @@ class Comparison(RuleBasedStateMachine):
                 return
         raise AssertionError("the pages do not end")
 
+    @rule(keys=keys, where=st.lists(comparisons, max_size=2), limit=st.integers(1, 5))
+    def locate(self, keys: Any, where: Any, limit: int) -> None:
+        self.go_through("tagged", keys, where, limit)
+
+    @rule(names=st.lists(texts, max_size=3), limit=st.integers(1, 5))
+    def locate_by_name(self, names: list[str], limit: int) -> None:
+        self.go_through("named", [(name,) for name in names], (), limit)
+
+    def go_through(self, lookup: str, keys: Any, where: Any, limit: int) -> None:
+        after, found = self.start, []
+        for _ in range(20):
+            some = self.both(
+                lambda storage, after=after: list(
+                    storage.locate(Note, lookup, keys, where=where, after=after, limit=limit)
+                )
+            )
+            found.extend(some)
+            if len(some) < limit:
+                assert len({(item.partition, item.record.id) for item in found}) == len(found)
+                return
+            after = (some[-1].partition, some[-1].record.id)
+        raise AssertionError("it does not end")
+
     @rule(there=st.booleans(), id=ids)
     def look(self, there: bool, id: str) -> None:
         self.both(lambda storage: storage.read(self.partitions[there], lambda s: s.get(Note, id)))
@@ -173,9 +202,9 @@ class Comparison(RuleBasedStateMachine):
             )
         )
 
-    @rule()
-    def next_due(self) -> None:
-        self.both(lambda storage: storage.next_due(self.queue))
+    @rule(after=st.none() | instants)
+    def next_due(self, after: int | None) -> None:
+        self.both(lambda storage: storage.next_due(self.queue, after))
 
 
 def _outcome(call: Callable[[Storage], Any], storage: Storage) -> Any:

@@ -32,6 +32,7 @@ from payments_core.storage.port import (
     VersionConflict,
 )
 from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres_rows import locate_statement
 from payments_core.storage.records import Record
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 from tests.storage.lossy import fail_next_postgres_commit
@@ -266,6 +267,50 @@ def test_a_stale_replace_waits_and_is_refused(storage: PostgresStorage) -> None:
 
     outcomes = together(change, change)
     assert [type(error) for error in errors_among(outcomes)] == [VersionConflict]
+
+
+@pytest.mark.parametrize("after", [(), ("env", "1000")])
+def test_locating_searches_the_index_of_the_lookup(
+    storage: PostgresStorage, url: str, after: tuple[str, ...]
+) -> None:
+    """Once the table is large; and the keys' texts are compared as the column's are."""
+    sql = locate_statement(
+        "suite_notes", Note.collection.lookup("tagged"), ("text[]", "bigint[]"), (), bool(after)
+    )
+    values = (["t 1", "t 2"], [1, 2], *after, 10)
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO suite_notes (partition, id, version, tag, size, body) "
+            "SELECT 'env', n, 1, 't ' || n, n, '' FROM generate_series(1, 20000) AS n"
+        )
+        connection.execute("ANALYZE suite_notes")
+        rows = connection.execute(f"EXPLAIN {sql}".encode(), values).fetchall()
+    plan = " ".join(text for (text,) in rows)
+    assert "Index Scan using suite_notes__tagged" in plan
+    assert "(size = keys.key_1)" in plan.partition("Index Cond: ")[2]
+
+
+def test_the_indexes_of_lookups_do_not_begin_with_the_partition(
+    storage: PostgresStorage, url: str
+) -> None:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "SELECT indexdef FROM pg_indexes WHERE indexname = 'suite_notes__tagged' "
+            "AND schemaname = current_schema()"
+        ).fetchone()
+    assert row is not None
+    assert row[0].endswith("(tag, size, partition, id)")
+    assert "UNIQUE" not in row[0]
+
+
+def test_looking_commits_nothing_so_no_answer_to_a_commit_is_lost(
+    storage: PostgresStorage,
+) -> None:
+    fail_next_postgres_commit(storage, psycopg.OperationalError("lost"), applied=True)
+    assert storage.next_due("q") is None
+    assert storage.locate(Note, "named", [("n",)]) == []
+    with pytest.raises(CommitUnknown):
+        insert(storage, Mark(id="m"))
 
 
 def test_indexes_follow_their_declaration(storage: PostgresStorage, url: str) -> None:

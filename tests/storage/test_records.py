@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import ClassVar
 
 import attrs
@@ -11,17 +12,27 @@ import pytest
 from payments_core.conformance.storage.records import Letter, NewerLetter, Note
 from payments_core.money import Atomic
 from payments_core.storage import documents
-from payments_core.storage.matching import page_of
+from payments_core.storage.matching import findable_keys, page_of, places_of
 from payments_core.storage.port import Where
-from payments_core.storage.records import Collection, Index, Record, Unique
+from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
 
 def test_a_declaration_must_make_sense() -> None:
     for wrong, message in (
         ({"indexes": (Index("one", ("absent",)),)}, "no column"),
         ({"uniques": (Unique("one", ("absent",)),)}, "no column"),
+        ({"lookups": (Lookup("one", ("absent",)),)}, "no column"),
+        ({"lookups": (Lookup("one", ()),)}, "no columns"),
         ({"columns": {"body": str}}, "its own column"),
         ({"indexes": (Index("one"),), "uniques": (Unique("one", ()),)}, "of one name"),
+        (
+            {
+                "columns": {"a": str},
+                "indexes": (Index("one"),),
+                "lookups": (Lookup("one", ("a",)),),
+            },
+            "of one name",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             Collection("things", **wrong)  # type: ignore[arg-type]
@@ -72,3 +83,30 @@ def test_pages_in_plain_python() -> None:
     assert page_of(index, (1,), rows, [Where("size", ">", 4)], None, 5, 10) == (["b"], None)
     assert page_of(index, (1,), rows, (), None, 1, 10) == (["a"], ("a",))
     assert Note.collection.index("all").key == ()
+
+
+def test_located_places_in_plain_python() -> None:
+    lookup = Note.collection.lookup("tagged")
+    rows = {
+        place: {"tag": tag, "size": 1}
+        for place, tag in (
+            (("p", "b"), "t"),
+            (("p", "a"), "t"),
+            (("o", "z"), "t"),
+            (("o", "y"), ""),
+        )
+    }
+    keys = findable_keys(Note.collection, lookup, [["t", 1], ("t", 1), (None, 1), ("t", 2**63)], 1)
+    assert keys == [("t", 1)]
+    assert places_of(lookup, keys, rows, (), None, 2) == [("o", "z"), ("p", "a")]
+    assert places_of(lookup, keys, rows, (), ("p", "a"), 2) == [("p", "b")]
+    assert places_of(lookup, keys, rows, [Where("size", ">", 1)], None, 2) == []
+
+
+def test_a_key_of_an_enumeration_is_its_value() -> None:
+    class Name(enum.StrEnum):
+        FIRST = "first"
+
+    (key,) = findable_keys(Note.collection, Note.collection.lookup("named"), [(Name.FIRST,)], 1)
+    assert key == ("first",)
+    assert type(key[0]) is str

@@ -22,8 +22,9 @@ from payments_core.storage.port import (
     StorageUnavailable,
     Transaction,
     UniqueConflict,
+    Where,
 )
-from payments_core.storage.records import Collection, Index, Record, Unique
+from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 from payments_core.storage.sqlite import SqliteStorage
 from tests.storage.lossy import fail_next_sqlite_commit
 
@@ -78,6 +79,7 @@ def test_a_file_that_was_never_migrated_says_so(path: Path) -> None:
         lambda: insert(storage, Mark(id="m")),
         lambda: fetch(storage, Mark, "m"),
         lambda: storage.next_due("q"),
+        lambda: storage.locate(Note, "named", [("n",)]),
     ):
         with pytest.raises(StorageError, match="has `migrate` been run"):
             call()
@@ -232,13 +234,22 @@ def test_a_start_on_a_current_file_imports_no_heavy_module(
     assert done.stdout == "False\n"
 
 
-def kind_of(*, indexes: tuple[Index, ...] = (), uniques: tuple[Unique, ...] = ()) -> type[Record]:
+def kind_of(
+    *,
+    indexes: tuple[Index, ...] = (),
+    uniques: tuple[Unique, ...] = (),
+    lookups: tuple[Lookup, ...] = (),
+) -> type[Record]:
     """One collection, declared in one of many ways."""
 
     @attrs.frozen(kw_only=True)
     class Thing(Record):
         collection: ClassVar[Collection] = Collection(
-            "things", columns={"a": str, "b": int}, indexes=indexes, uniques=uniques
+            "things",
+            columns={"a": str, "b": int},
+            indexes=indexes,
+            uniques=uniques,
+            lookups=lookups,
         )
         a: str = ""
         b: int = 0
@@ -270,6 +281,36 @@ def test_indexes_follow_their_declaration(path: Path) -> None:
     assert set(found) == {"things__one", "things__three"}
     assert found["things__one"].endswith('("partition", "a", "b", "id")')
     assert found["things__three"].startswith("CREATE UNIQUE INDEX")
+
+
+def test_a_file_that_is_there_gets_the_index_of_a_lookup(path: Path) -> None:
+    migrated(path, kind_of())
+    assert indexes_of(path) == {}
+    migrated(path, kind_of(lookups=(Lookup("place", ("b", "a")),)))
+    found = indexes_of(path)["things__place"]
+    assert found.endswith('("b", "a", "partition", "id")')
+    assert "UNIQUE" not in found
+    migrated(path, kind_of(lookups=(Lookup("place", ("a",)),)))
+    assert indexes_of(path)["things__place"].endswith('("a", "partition", "id")')
+    migrated(path, kind_of())
+    assert indexes_of(path) == {}
+
+
+@pytest.mark.parametrize("after", [None, ("env", "n")])
+def test_locating_searches_the_index_by_every_column_of_a_key(
+    storage: SqliteStorage, path: Path, after: tuple[str, str] | None
+) -> None:
+    asked: list[str] = []
+    reader = storage._connect()
+    reader.set_trace_callback(asked.append)
+    storage._idle_readers.append(reader)
+    storage.locate(Note, "tagged", [("t", 1)], where=[Where("rank", ">", 1)], after=after)
+    (sql,) = (sql for sql in asked if sql.startswith("SELECT"))
+    connection = sqlite3.connect(path)
+    plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}"))
+    connection.close()
+    assert "SEARCH stored USING INDEX suite_notes__tagged (tag=? AND size=?" in plan
+    assert "SCAN stored" not in plan
 
 
 def test_an_index_that_an_operator_made_stays(path: Path) -> None:

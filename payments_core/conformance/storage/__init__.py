@@ -24,6 +24,7 @@ from payments_core.conformance.storage.crashes import CrashChecks, MigrationChec
 from payments_core.conformance.storage.documents import DocumentChecks
 from payments_core.conformance.storage.jobs import JobChecks
 from payments_core.conformance.storage.locks import LockChecks
+from payments_core.conformance.storage.lookups import LookupChecks
 from payments_core.conformance.storage.pages import PageChecks
 from payments_core.conformance.storage.setting import Address, Setting
 from payments_core.conformance.storage.snapshots import SnapshotChecks
@@ -39,6 +40,7 @@ class StorageConformance(
     UniquenessChecks,
     SnapshotChecks,
     PageChecks,
+    LookupChecks,
     DocumentChecks,
     JobChecks,
     CrashChecks,

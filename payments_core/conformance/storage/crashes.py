@@ -108,6 +108,8 @@ class MigrationChecks(Setting):
         storage = self.start(AFTER)
         parcels = all_pages(storage, IndexedParcel, "by_state", ("packed",), limit=1)
         assert [parcel.weight for parcel in parcels] == [1, 2, 3]
+        located = storage.locate(IndexedParcel, "weighing", [("packed", 2), ("sent", 1)])
+        assert [item.record.label for item in located] == ["label 2"]
         taken = IndexedParcel(id="new", label="label 2")
         error = self.refused(storage, UniqueConflict, lambda tx: tx.insert(taken))
         assert error.unique == "label"

@@ -200,6 +200,31 @@ class JobChecks(Setting):
         self.finish(storage, claim(storage, now=NOW + 70)[0])
         assert storage.next_due(QUEUE) == NOW + 60 + LEASE_MS
 
+    def test_next_due_after_an_instant_is_later_than_it(self) -> None:
+        storage = self.start()
+        self.insert(
+            storage,
+            job("blocked", lane="a", due_at=NOW - 5),
+            job("a", lane="b", due_at=NOW),
+            job("b", lane="c", due_at=NOW + 10, lease_until=NOW + 40),
+            job("parked", lane="d", lease_until=FOREVER),
+        )
+        self.insert(storage, job("there", lane="e", due_at=NOW + 50), partition=THERE)
+        self.insert(storage, job("other", queue="other", due_at=NOW + 1))
+        afters = (None, 0, NOW - 5, NOW - 1, NOW, NOW + 39, NOW + 40, NOW + 50, FOREVER)
+        assert [storage.next_due(QUEUE, after) for after in afters] == [
+            NOW - 5,
+            NOW - 5,
+            NOW,
+            NOW,
+            NOW + 40,
+            NOW + 40,
+            NOW + 50,
+            FOREVER,
+            None,
+        ]
+        assert storage.next_due("third", NOW) is None
+
     def test_two_claimers_never_get_the_same_job(self) -> None:
         storage = self.start()
         self._share(storage, storage, storage, storage)

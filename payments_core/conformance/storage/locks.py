@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 import attrs
 
 from payments_core.conformance.storage.records import Counter, Note
@@ -17,6 +20,7 @@ from payments_core.conformance.storage.setting import (
 )
 from payments_core.storage.port import (
     Conflict,
+    Storage,
     StorageUnavailable,
     Transaction,
     VersionConflict,
@@ -132,7 +136,7 @@ class LockChecks(Setting):
     def test_get_for_update_is_current_also_after_a_plain_get(self) -> None:
         storage = self.start()
         self.insert(storage, Counter(id="c"))
-
+        self._add_amid_another(storage)
         meeting = Meeting(threads=3, patience_s=0.5)
 
         def add() -> None:
@@ -146,7 +150,31 @@ class LockChecks(Setting):
                 self.write(storage, work)
 
         require_no_errors(together(add, add, add))
-        assert fetch_known(storage, Counter, "c").total == 30
+        assert fetch_known(storage, Counter, "c").total == 32
+
+    def _add_amid_another(self, storage: Storage) -> None:
+        """One adds while another is between its plain look and its lock, if it may."""
+        looked, written = threading.Event(), threading.Event()
+
+        def add(before: Callable[[Transaction], object]) -> None:
+            def work(tx: Transaction) -> None:
+                before(tx)
+                counter = locked(tx, Counter, "c")
+                tx.replace(attrs.evolve(counter, total=counter.total + 1))
+
+            self.write(storage, work)
+
+        def look(tx: Transaction) -> None:
+            tx.get(Counter, "c")
+            looked.set()
+            written.wait(0.2)  # in vain where works are kept apart
+
+        def other() -> None:
+            looked.wait(5)
+            add(lambda tx: None)
+            written.set()
+
+        require_no_errors(together(lambda: add(look), other))
 
     def test_locks_taken_in_opposite_orders_end(self) -> None:
         storage = self.start()

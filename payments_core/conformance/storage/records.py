@@ -8,7 +8,7 @@ import attrs
 
 from payments_core.jobs.record import Job
 from payments_core.money import Atomic
-from payments_core.storage.records import Collection, Document, Index, Record, Unique
+from payments_core.storage.records import Collection, Document, Index, Lookup, Record, Unique
 
 
 @attrs.frozen(kw_only=True)
@@ -52,6 +52,7 @@ class Note(Record):
             Index("all"),
         ),
         uniques=(Unique("code", ("code",)), Unique("pair", ("left", "right"))),
+        lookups=(Lookup("named", ("name",)), Lookup("tagged", ("tag", "size"))),
     )
 
     group: str = "one"
@@ -108,13 +109,14 @@ class Parcel(Record):
 
 @attrs.frozen(kw_only=True)
 class IndexedParcel(Record):
-    """The same row, with columns, an index and a unique key that came later."""
+    """The same row, with columns, an index, a unique key and a lookup that came later."""
 
     collection: ClassVar[Collection] = Collection(
         "suite_parcels",
         columns={"state": str, "weight": int, "label": str},
         indexes=(Index("by_state", ("state",), ("weight",)),),
         uniques=(Unique("label", ("label",)),),
+        lookups=(Lookup("weighing", ("state", "weight")),),
     )
 
     state: str = "packed"

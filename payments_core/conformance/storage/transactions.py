@@ -235,6 +235,7 @@ class TransactionChecks(Setting):
         calls = (
             lambda: storage.read(HERE, lambda snapshot: snapshot.get(Mark, "m")),
             lambda: storage.claim("q", 0, lease_ms=1, limit=1, slots=1),
+            lambda: storage.locate(Note, "named", [("n",)]),
             lambda: storage.next_due("q"),
             storage.migrate,
         )
