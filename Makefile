@@ -78,6 +78,13 @@ pages: $(READY)
 	@$(PY) -m sphinx --fail-on-warning --keep-going -q docs build/docs
 	@echo "Pages: build/docs/index.html"
 
+# The defaults are in the program: what is not given here is not handed on.
+.PHONY: soak
+soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOBS= ONLY=
+	@$(PY) -m tests.service.model.soak \
+		$(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY))
+
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench

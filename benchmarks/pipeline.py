@@ -26,7 +26,8 @@ from typing import Any
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.kinds import KINDS
-from payments_core.payments.operations import NewPayment, ToAccount
+from payments_core.payments.destinations import ToAccount
+from payments_core.payments.operations import NewPayment
 from payments_core.service import PaymentsService
 from payments_core.storage.opening import open_storage
 from payments_core_http.app import create_app

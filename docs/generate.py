@@ -14,11 +14,17 @@ from pathlib import Path
 
 import attrs
 
+from payments_core.deposits.lifecycle import DEPOSIT
+from payments_core.disputes.lifecycle import DISPUTE
 from payments_core.errors import PaymentsError
 from payments_core.events import CATALOGUE
 from payments_core.funding.lifecycle import FUNDING_OPERATION
+from payments_core.kyc.lifecycle import KYC
+from payments_core.mandates.lifecycle import MANDATE
 from payments_core.options.lifecycle import OPTION, SELECTION
-from payments_core.payments.lifecycle import PAYMENT
+from payments_core.payments.machine import PAYMENT
+from payments_core.receipts.lifecycle import RECEIPT
+from payments_core.refunds.lifecycle import REFUND
 from payments_core.transitions import Machine
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http import health
@@ -30,11 +36,17 @@ REFERENCE = Path(__file__).parent / "reference"
 
 MACHINES: tuple[Machine, ...] = (
     PAYMENT,
+    RECEIPT,
+    REFUND,
     OPTION,
     SELECTION,
     FUNDING_OPERATION,
+    MANDATE,
+    DEPOSIT,
     ENDPOINT,
     DELIVERY,
+    DISPUTE,
+    KYC,
 )
 
 
@@ -113,7 +125,8 @@ def routes() -> str:
                         code(f"{route.method} {route.path}"),
                         route.summary,
                         CREDENTIALS[route.credential]
-                        + (" and the Payment's secret" if route.with_payment_secret else ""),
+                        + (" and the Payment's secret" if route.with_payment_secret else "")
+                        + (", or that and the Payment's secret" * route.may_have_payment_secret),
                         needs(route),
                         route.idempotency if route.idempotency == "required" else "",
                         str(route.success),
@@ -181,6 +194,7 @@ def leaves(kind: type[PaymentsError]) -> list[type[PaymentsError]]:
 
 CREDENTIALS = {
     "server_key": "app id and secret (Basic)",
+    "bearer_key": "app secret (Bearer)",
     "client_token": "client access token (Bearer)",
     "session_token": "client session token (Bearer)",
     "none": "none",

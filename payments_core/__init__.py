@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from payments_core.accounts.operations import NewAccount as NewAccount
     from payments_core.credentials.keyring import KeyRing as KeyRing
+    from payments_core.payments.collects import NewCollect as NewCollect
+    from payments_core.payments.destinations import ToAccount as ToAccount
+    from payments_core.payments.destinations import ToPaymentAddress as ToPaymentAddress
+    from payments_core.payments.destinations import ToWallet as ToWallet
     from payments_core.payments.operations import NewPayment as NewPayment
-    from payments_core.payments.operations import ToAccount as ToAccount
-    from payments_core.payments.operations import ToPaymentAddress as ToPaymentAddress
-    from payments_core.payments.operations import ToWallet as ToWallet
+    from payments_core.payments.sends import NewSend as NewSend
+    from payments_core.refunds.operations import NewRefund as NewRefund
     from payments_core.service import PaymentsService as PaymentsService
     from payments_core.service import Settings as Settings
     from payments_core.storage.opening import open_storage as open_storage
@@ -25,12 +28,15 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "KeyRing": "payments_core.credentials.keyring",
     "NewAccount": "payments_core.accounts.operations",
+    "NewCollect": "payments_core.payments.collects",
     "NewPayment": "payments_core.payments.operations",
+    "NewRefund": "payments_core.refunds.operations",
+    "NewSend": "payments_core.payments.sends",
     "PaymentsService": "payments_core.service",
     "Settings": "payments_core.service",
-    "ToAccount": "payments_core.payments.operations",
-    "ToPaymentAddress": "payments_core.payments.operations",
-    "ToWallet": "payments_core.payments.operations",
+    "ToAccount": "payments_core.payments.destinations",
+    "ToPaymentAddress": "payments_core.payments.destinations",
+    "ToWallet": "payments_core.payments.destinations",
     "open_storage": "payments_core.storage.opening",
 }
 

@@ -32,6 +32,21 @@ def checksummed(raw: bytes) -> str:
     return str(to_checksum_address(raw))
 
 
+def base58_bytes(text: str, length: int) -> bytes | None:
+    """What base58 text of exactly `length` bytes stands for; None for any other text."""
+    if not length <= len(text) <= length * 2:  # a long number is slow to read
+        return None
+    number = 0
+    for character in text:
+        digit = _BASE58.find(character)
+        if digit < 0:
+            return None
+        number = number * 58 + digit
+    size = (number.bit_length() + 7) // 8
+    zeros = len(text) - len(text.lstrip("1"))
+    return number.to_bytes(length, "big") if zeros + size == length else None
+
+
 def _evm(text: str) -> str:
     if not _EVM.fullmatch(text):
         raise AddressError("must be 0x and 40 hex digits")
@@ -45,18 +60,10 @@ def _evm(text: str) -> str:
 
 
 def _solana(text: str) -> str:
-    number = 0
-    if not 32 <= len(text) <= 44:
+    raw = base58_bytes(text, 32)
+    if raw is None:
         raise AddressError("must be base58 of 32 bytes")
-    for character in text:
-        digit = _BASE58.find(character)
-        if digit < 0:
-            raise AddressError("must be base58 of 32 bytes")
-        number = number * 58 + digit
-    zeros = len(text) - len(text.lstrip("1"))
-    if zeros + (number.bit_length() + 7) // 8 != 32:
-        raise AddressError("must be base58 of 32 bytes")
-    if number == 0:
+    if not any(raw):
         raise AddressError("must not be the zero address")
     return text
 

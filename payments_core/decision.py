@@ -279,8 +279,8 @@ class Ledger:
             answer = idempotent.stored(decision.result, now, self._key_ring)
             tx.insert(answer)
             outcome.witness = answer
-        elif lasting := (*decision.inserts, *events):  # jobs come and go
-            outcome.witness, outcome.drawn = lasting[0], draw.drew(lasting[0].id)
+        elif telling := (*decision.inserts, *events, *jobs):  # jobs last: they come and go
+            outcome.witness, outcome.drawn = telling[0], draw.drew(telling[0].id)
 
     def _happened(
         self, permit: Permit, doubtful: list[_Outcome[T]], claimed: Claimed | None

@@ -277,10 +277,11 @@ class InvalidState(Contradiction):
 
 @attrs.frozen
 class ActionAlreadyUsed(Contradiction):
-    """A one-time action was used before."""
+    """A one-time action, or a wallet's challenge, was used before."""
 
     code = "action_already_used"
-    sentence = "This actionId has been used."
+    sentence = "This {action} has been used; ask for another."
+    action: str = "actionId"
 
 
 @attrs.frozen
@@ -298,7 +299,7 @@ class OptionLocked(Contradiction):
 
     code = "option_locked"
     sentence = "The selected option has an authorization under way; wait for its end."
-    option_id: str
+    option_id: str | None
 
 
 @attrs.frozen
@@ -366,11 +367,12 @@ class OptionExpired(Unprocessable):
 
 @attrs.frozen
 class ActionExpired(Unprocessable):
-    """The one-time action was not used in time."""
+    """The one-time action, or the wallet's challenge, was not used in time."""
 
     code = "action_expired"
-    sentence = "The actionId expired at {expired_at}; refresh the option for another."
+    sentence = "The {action} expired at {expired_at}; ask for another."
     expired_at: Instant
+    action: str = "actionId"
 
 
 @attrs.frozen
@@ -415,6 +417,16 @@ class DestinationNotAllowed(Unprocessable):
 
     code = "destination_not_allowed"
     sentence = "The destination cannot be used: {reason}."
+    reason: str
+
+
+@attrs.frozen
+class ReconciliationActionNotAllowed(Unprocessable):
+    """The Payment waits for a decision, and this one makes no sense for it now."""
+
+    code = "reconciliation_action_not_allowed"
+    sentence = "{action} is not possible for this Payment now: {reason}."
+    action: str
     reason: str
 
 

@@ -59,7 +59,19 @@ _FUNDING = (
     "statusVersion",
     "amountAtomic",
 )
+_REFUND = ("paymentId", "refundId", "status", "statusVersion", "amountAtomic")
+_DEPOSIT = (
+    "accountId",
+    "depositId",
+    "status",
+    "statusVersion",
+    "chainId",
+    "assetSymbol",
+    "amountAtomic",
+    "transactionHash",
+)
 _ACCOUNT = ("accountId", "externalUserId", "status")
+_DISPUTE = ("sessionId", "paymentId", "status")
 _BANK_FUNDING = ("accountId", "onrampBankAccountId", "transactionId", "status", "amount")
 
 CATALOGUE: tuple[EventType, ...] = (
@@ -73,40 +85,22 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.overpaid", "Proven funds pass the amount; the rest is held.", _PAYMENT),
     EventType("payment.expired", "The Payment expired with nothing received.", _PAYMENT),
     EventType("payment.cancelled", "The Payment was cancelled before funds moved.", _PAYMENT),
-    *_later(
-        "payment",
-        _PAYMENT,
-        {
-            "late": "Funds were proven after the Payment had closed.",
-            "reorged": "A proven receipt was undone by the chain.",
-            "reconciled": "A decision of yours settled the Payment.",
-            "refunded": "A refund is final.",
-            "failed": "The Payment was given up.",
-        },
-    ),
-    *_later(
-        "refund",
-        ("paymentId", "refundId", "status", "amountAtomic"),
-        {
-            "created": "A refund was asked for.",
-            "succeeded": "A refund is final on chain.",
-            "failed": "A refund will not happen.",
-        },
-    ),
+    EventType("payment.late", "Funds were proven after the Payment had closed.", _PAYMENT),
+    EventType("payment.reorged", "A proven receipt was undone by the chain, or is back.", _PAYMENT),
+    EventType("payment.reconciled", "A decision of yours was carried out.", _PAYMENT),
+    EventType("payment.refunded", "A refund is final.", _PAYMENT),
+    EventType("payment.failed", "The Payment was given up.", _PAYMENT),
+    EventType("refund.created", "A refund was asked for.", _REFUND),
+    EventType("refund.succeeded", "A refund is final on chain.", _REFUND),
+    EventType("refund.failed", "A refund failed for good; it can be asked for again.", _REFUND),
     EventType("vault_funding.authorized", "A payer's vault authorized the transfer.", _FUNDING),
     EventType("vault_funding.broadcast", "The transfer was sent to the chain.", _FUNDING),
     EventType("vault_funding.confirmed", "The transfer is proven and final.", _FUNDING),
     EventType("vault_funding.failed", "The transfer will not happen.", _FUNDING),
-    *_later(
-        "deposit",
-        ("accountId", "depositId"),
-        {
-            "detected": "Funds were seen at a deposit address.",
-            "confirmed": "The deposit is final on chain.",
-            "settled": "The deposit is in the account's vault.",
-            "failed": "The deposit could not be settled.",
-        },
-    ),
+    EventType("deposit.detected", "Funds were seen at a deposit address.", _DEPOSIT),
+    EventType("deposit.confirmed", "The deposit is final on chain.", _DEPOSIT),
+    EventType("deposit.settled", "The deposit is in the account's vault.", _DEPOSIT),
+    EventType("deposit.failed", "The chain undid the deposit, or its sweep failed.", _DEPOSIT),
     EventType("account.created", "An account was created.", _ACCOUNT),
     EventType("account.updated", "An account's data or status changed.", _ACCOUNT),
     *_later(
@@ -132,11 +126,8 @@ CATALOGUE: tuple[EventType, ...] = (
             "failed": "The bank transfer failed.",
         },
     ),
-    *_later(
-        "dispute",
-        ("sessionId", "paymentId", "status"),
-        {"flagged": "A dispute was flagged.", "resolved": "A dispute was resolved."},
-    ),
+    EventType("dispute.flagged", "A dispute was flagged.", _DISPUTE),
+    EventType("dispute.resolved", "A dispute was resolved.", _DISPUTE),
     *_later("webhook", ("webhookId",), {"test": "A test that you asked for."}),
 )
 

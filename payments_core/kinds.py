@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from payments_core.accounts.record import Account, Wallet
+from payments_core.accounts.record import Account, Wallet, WalletChallenge
 from payments_core.chains.books import (
     SimulatedBalance,
     SimulatedChainState,
+    SimulatedReorg,
     SimulatedSender,
     SimulatedTime,
     SimulatedTransaction,
 )
 from payments_core.chains.outbox import Outgoing, Sender
+from payments_core.chains.scanner import ScanCursor, ScanWish
 from payments_core.client_sessions.record import ClientSession, SessionExchange
+from payments_core.deposits.record import Deposit, DepositAddress
+from payments_core.disputes.record import Dispute
 from payments_core.events import Event
 from payments_core.funding.record import FundingOperation
 from payments_core.idempotency.record import StoredAnswer
 from payments_core.jobs.record import Job
+from payments_core.journal.record import Entry
+from payments_core.kyc.record import Verification
+from payments_core.mandates.record import Mandate
 from payments_core.options.record import Option
 from payments_core.payments.record import Payment, PaymentLink
-from payments_core.receipts.record import Receipt
+from payments_core.receipts.record import Evidence, Receipt
+from payments_core.refunds.record import Refund
+from payments_core.sandbox.record import ArmedFailures
 from payments_core.storage.records import Record
 from payments_core.tenants.record import App, Environment, KeyUse, PartnerName, SecretAddress
-from payments_core.vaults.record import Policy, Vault, VaultBalance
+from payments_core.vaults.record import Policy, PolicyVersion, Vault, VaultBalance, YieldSettings
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
 
 KINDS: tuple[type[Record], ...] = (
@@ -29,6 +38,8 @@ KINDS: tuple[type[Record], ...] = (
     App,
     PartnerName,
     SecretAddress,
+    ScanCursor,
+    ScanWish,
     # Each environment
     Environment,
     KeyUse,
@@ -36,14 +47,25 @@ KINDS: tuple[type[Record], ...] = (
     SessionExchange,
     Account,
     Wallet,
+    WalletChallenge,
+    Verification,
     Vault,
     Policy,
+    PolicyVersion,
     VaultBalance,
+    YieldSettings,
+    Mandate,
+    DepositAddress,
+    Deposit,
     Payment,
     PaymentLink,
     Option,
     FundingOperation,
+    Evidence,
     Receipt,
+    Entry,
+    Refund,
+    Dispute,
     Outgoing,
     Sender,
     Event,
@@ -58,4 +80,6 @@ KINDS: tuple[type[Record], ...] = (
     SimulatedTransaction,
     SimulatedSender,
     SimulatedBalance,
+    SimulatedReorg,
+    ArmedFailures,
 )

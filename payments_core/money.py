@@ -12,11 +12,18 @@ import attrs
 MAX_DIGITS = 78
 """An EVM token counts in 256 bits, which is 78 digits."""
 
-_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,77})(?:\.([0-9]{1,77}))?", re.ASCII)
+MAX_ATOMIC = 2**256 - 1
+"""The most that an EVM token counts to."""
+
+_DECIMAL = re.compile(r"(0|[1-9][0-9]*)(?:\.([0-9]+))?", re.ASCII)
 
 
 class MoneyError(ValueError):
     """A text that is no amount of this asset, or a sum over two assets."""
+
+
+class AmountTooLarge(MoneyError):
+    """A decimal text like any other, of more than a token can carry."""
 
 
 class Atomic(int):
@@ -61,7 +68,7 @@ class Money:
 def parse_amount(text: str, decimals: int) -> int:
     """The atomic amount of a decimal text: no sign, no exponent, at most `decimals` places.
 
-    Raises MoneyError with a sentence fit for the caller.
+    Raises MoneyError with a sentence fit for the caller, AmountTooLarge beyond MAX_ATOMIC.
     """
     match = _DECIMAL.fullmatch(text)
     if match is None:
@@ -70,8 +77,9 @@ def parse_amount(text: str, decimals: int) -> int:
     if len(fraction) > decimals:
         raise MoneyError(f"must have at most {decimals} decimals")
     digits = match[1] + fraction.ljust(decimals, "0")
-    if len(digits.lstrip("0")) > MAX_DIGITS:
-        raise MoneyError(f"must have at most {MAX_DIGITS} digits in the smallest unit")
+    # The digits first: Python refuses to make a number of thousands of them.
+    if len(digits.lstrip("0")) > MAX_DIGITS or int(digits) > MAX_ATOMIC:
+        raise AmountTooLarge("is more than any token can carry")
     return int(digits)
 
 

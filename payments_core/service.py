@@ -7,37 +7,62 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.operations import Accounts
+from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.port import Chain
+from payments_core.chains.resending import RESEND, Resending
+from payments_core.chains.scanner import SCAN, Scanner
+from payments_core.chains.serving import ServedChains
 from payments_core.chains.simulated import SimulatedChain
 from payments_core.client_sessions.operations import ClientSessions
 from payments_core.clock import MINUTE, Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.credentials.tokens import Tokens
-from payments_core.decision import Ledger
+from payments_core.decision import Ledger, Scope
+from payments_core.deposits.arrivals import WATCH_DEPOSIT, Arrivals
+from payments_core.deposits.operations import Deposits
+from payments_core.deposits.sweeping import SWEEP, WATCH_SWEEP, SweepJobs
+from payments_core.deposits.watching import DepositWatch
+from payments_core.disputes.operations import Disputes
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
-from payments_core.funding import sending
 from payments_core.funding.operations import SEND, Funding
 from payments_core.funding.sending import FundingJobs
 from payments_core.idempotency.purging import PURGE, Purge
 from payments_core.idempotency.record import RETENTION_MS
 from payments_core.identifiers import Identifiers
 from payments_core.jobs.worker import Handler, Queue, Worker
+from payments_core.kyc.operations import Verifications
+from payments_core.kyc.port import KycProvider
+from payments_core.kyc.simulated import SimulatedKyc
+from payments_core.mandates.operations import Mandates
 from payments_core.options.operations import Options
 from payments_core.payments import operations as payments
-from payments_core.payments import release
+from payments_core.payments.collects import Collects
+from payments_core.payments.destinations import Destinations
 from payments_core.payments.links import Links
 from payments_core.payments.operations import Payments
-from payments_core.payments.release import ReleaseJobs
+from payments_core.payments.progress import RELEASE
+from payments_core.payments.release import WATCH_RELEASE, ReleaseJobs
+from payments_core.payments.sends import Sends
+from payments_core.receipts import discovery
+from payments_core.receipts.discovery import Discovery
+from payments_core.receipts.watching import ReceiptJobs
+from payments_core.refunds.operations import Refunds
+from payments_core.refunds.reconciling import Reconciliations
+from payments_core.refunds.sending import REFUND, WATCH_REFUND, RefundJobs
 from payments_core.sandbox.clock import SandboxClock
+from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.operations import Sandbox
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.record import App
 from payments_core.vaults.operations import Vaults
+from payments_core.vaults.policies import VaultPolicies
+from payments_core.vaults.provisioning import VaultProvisioning
+from payments_core.vaults.yields import VaultYields
 from payments_core.webhooks.delivery import WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.operations import WebhookEndpoints
@@ -58,10 +83,12 @@ class Settings:
     """What a deployment decides.
 
     `public_url` is where payers reach the checkout pages. `idempotency_retention_ms` is how long
-    a request with an Idempotency-Key is answered from the store.
+    a request with an Idempotency-Key is answered from the store. `service_name` is what wallets
+    show when they are asked to prove whose they are.
     """
 
     public_url: str = "http://127.0.0.1:8080"
+    service_name: str = "Payments Core"
     idempotency_retention_ms: int = RETENTION_MS
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
 
@@ -71,6 +98,7 @@ class PaymentsService:
 
     Without `chains` it runs on simulated ones, whose books are in the same storage; `sandbox`
     then has their doors. Without `clock` it takes the sandbox's clock there, else the system's.
+    Without `kyc` verifications are simulated in the sandbox, and there are none in production.
     The worker of a mode is made by `worker`; `payments_core_http.create_app` serves it.
     """
 
@@ -85,6 +113,7 @@ class PaymentsService:
         entropy: Entropy = system_entropy,
         transport: Transport | None = None,
         resolver: Resolver | None = None,
+        kyc: KycProvider | None = None,
     ) -> None:
         self.storage = storage
         self.key_ring = key_ring
@@ -95,16 +124,35 @@ class PaymentsService:
         self.identifiers = Identifiers(clock, entropy)
         self.ledger = Ledger(storage, clock, self.identifiers, key_ring)
         self._simulated = {} if chains is not None else self._simulated_chains()
-        self.chains: Mapping[int, Chain] = chains if chains is not None else self._simulated
+        self.chains: Mapping[int, Chain] = ServedChains(
+            chains if chains is not None else self._simulated
+        )
+        self.outbox = Outbox(storage, self.ledger, self.chains, sent=self._sent)
         self.tokens = Tokens(key_ring)
         self.links = Links(key_ring, entropy, self.settings.public_url)
         self.tenants = Tenants(storage, self.ledger, clock, self.identifiers, key_ring, entropy)
         self.accounts = Accounts(storage, self.ledger, clock, self.chains)
+        self.wallets = Wallets(storage, self.ledger, clock, entropy, self.settings.service_name)
+        failures = Failures(storage, self.ledger)
+        self.verifications = Verifications(
+            storage, self.ledger, clock, _kyc_providers(kyc, failures)
+        )
         self.client_sessions = ClientSessions(
             storage, self.ledger, clock, self.tokens, self.accounts
         )
         self.vaults = Vaults(storage, self.chains)
-        self.payments = Payments(storage, self.ledger, clock, self.chains, self.tokens, self.links)
+        self.vault_provisioning = VaultProvisioning(storage, self.ledger, clock, self.chains)
+        self.vault_policies = VaultPolicies(storage, self.ledger, clock)
+        self.vault_yields = VaultYields(storage, self.ledger, clock)
+        self.mandates = Mandates(storage, self.ledger, clock)
+        self.deposits = Deposits(storage, self.ledger, clock, self.chains, self.scanner)
+        destinations = Destinations(storage, self.chains)
+        self.payments = Payments(storage, self.ledger, clock, destinations, self.tokens, self.links)
+        self.sends = Sends(storage, self.ledger, clock, destinations, self.vaults)
+        self.collects = Collects(storage, self.ledger, clock, destinations, self.vaults)
+        self.refunds = Refunds(storage, self.ledger, clock, destinations, self.vaults)
+        self.reconciliation = Reconciliations(storage, self.ledger, clock, self.vaults)
+        self.disputes = Disputes(storage, self.ledger, clock)
         self.options = Options(storage, self.ledger, clock)
         self.funding = Funding(storage, self.ledger, clock, self.vaults)
         self._resolver = resolver or SystemResolver()
@@ -119,6 +167,7 @@ class PaymentsService:
             entropy,
         )
         self._workers: dict[str, Worker] = {}
+        self._scanners: dict[str, Scanner] = {}
 
     def require_mode(self, mode: str) -> None:
         """Raise ValueError where this service cannot serve the mode."""
@@ -134,6 +183,7 @@ class PaymentsService:
         """
         self.require_mode(mode)
         if mode not in self._workers:
+            self.scanner(mode).ensure()
             worker = Worker(
                 self.storage,
                 self.clock,
@@ -146,11 +196,34 @@ class PaymentsService:
             self.ledger.on_commit(worker.wake)
         return self._workers[mode]
 
+    def scanner(self, mode: str) -> Scanner:
+        """What looks through the chains for a mode's transfers."""
+        if mode not in self._scanners:
+            receipts = Discovery(self.storage, self.ledger, self.clock, mode)
+            deposits = Arrivals(self.storage, self.ledger, self.clock, mode)
+            self._scanners[mode] = Scanner(
+                self.storage,
+                self.ledger,
+                self.clock,
+                self.chains,
+                mode,
+                found=(receipts.found, deposits.found),
+                undone=(self._resending(mode).undone, receipts.undone, deposits.undone),
+            )
+        return self._scanners[mode]
+
     def sandbox(self, mode: str = "sandbox") -> Sandbox:
         """The sandbox's doors. Raises NotFound in another mode, or where the chains are real."""
         if mode != "sandbox" or not self._simulated:
             raise NotFound("sandbox")
-        return Sandbox(self.storage, self.ledger, self._simulated, self.clock, self.worker(mode))
+        return Sandbox(
+            self.storage,
+            self.ledger,
+            self._simulated,
+            self.clock,
+            self.worker(mode),
+            wake=self.scanner(mode).wake,
+        )
 
     def refresh(self) -> None:
         """What a process does first in every request: a sandbox's clock may have been moved."""
@@ -174,13 +247,24 @@ class PaymentsService:
             for chain_id in CHAINS
         }
 
+    def _sent(self, scope: Scope, chain_id: int) -> None:
+        """A transaction of ours went out: a chain that is seldom scanned is scanned now, so that a
+        reorg of its block will be noticed."""
+        if self.chains[chain_id].longest_pause_ms > MINUTE:
+            self.scanner(scope.mode).wake(chain_id)
+
+    def _resending(self, mode: str) -> Resending:
+        return Resending(self.storage, self.ledger, self.clock, self.outbox, mode)
+
     def _handlers(self, mode: str) -> dict[str, Handler]:
         """What does which job: the one table of them."""
-        outbox = Outbox(self.ledger, self.chains)
-        funding = FundingJobs(
-            self.storage, self.ledger, self.clock, self.chains, outbox, self.vaults
-        )
-        releases = ReleaseJobs(self.storage, self.ledger, self.clock, self.chains, outbox)
+        ports = (self.storage, self.ledger, self.clock)
+        outbox = self.outbox
+        funding = FundingJobs(*ports, self.chains, outbox)
+        receipts = ReceiptJobs(*ports, self.chains, outbox, self.vaults)
+        releases = ReleaseJobs(*ports, outbox, self.vaults)
+        sweeps = SweepJobs(*ports, self.chains, outbox)
+        refunds = RefundJobs(*ports, outbox, self.vaults)
         delivery = WebhookDelivery(
             self.ledger,
             self.storage,
@@ -193,10 +277,24 @@ class PaymentsService:
         )
         return {
             SEND: funding.send,
-            sending.WATCH: funding.watch,
-            release.RELEASE: releases.send,
-            release.WATCH_RELEASE: releases.watch,
+            SCAN: self.scanner(mode).scan,
+            RESEND: self._resending(mode).resend,
+            discovery.WATCH: receipts.watch,
+            RELEASE: releases.send,
+            WATCH_RELEASE: releases.watch,
+            WATCH_DEPOSIT: DepositWatch(*ports, self.chains).watch,
+            SWEEP: sweeps.send,
+            WATCH_SWEEP: sweeps.watch,
+            REFUND: refunds.send,
+            WATCH_REFUND: refunds.watch,
             PURGE: Purge(self.storage, self.ledger, self.clock).run,
             payments.EXPIRE: self.payments.run_expiry,
             **delivery.handlers(),
         }
+
+
+def _kyc_providers(kyc: KycProvider | None, failures: Failures) -> Mapping[str, KycProvider]:
+    """Who verifies accounts, by mode."""
+    if kyc is not None:
+        return dict.fromkeys(MODES, kyc)
+    return {"sandbox": SimulatedKyc(fails=lambda: failures.consume("kyc", "start"))}

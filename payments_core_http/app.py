@@ -120,6 +120,7 @@ class Pipeline:
         call: Call[Any, Any] = Call(
             service=self._service,
             mode=self._mode,
+            request_id=exchange.request_id,
             route=route,
             caller=caller,
             path=path,

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 _MAX_CHARACTERS = 2_000
+_SECRET_HEADER = "HTTP_X_SERVICE_PAYMENT_SECRET"
 _BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.ASCII | re.IGNORECASE)
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.ASCII | re.IGNORECASE)
 _PAIR = re.compile(r"([!-9;-~]+):([!-~]+)", re.ASCII)
 
 CHALLENGES: Mapping[Credential, str] = {
     "server_key": 'Basic realm="payments", charset="UTF-8"',
+    "bearer_key": "Bearer",
     "client_token": "Bearer",
     "session_token": "Bearer",
     "none": "Bearer",
@@ -81,6 +83,9 @@ def authenticate(
         app_id, secret = _basic(header)
         environment, key = service.tenants.authenticate(app_id, secret, mode=mode)
         caller = _bound(environment.api_version, environment=environment, key=key)
+    elif route.credential == "bearer_key":
+        environment, key = service.tenants.authenticate_bearer(_bearer(header), mode=mode)
+        caller = _bound(environment.api_version, environment=environment, key=key)
     elif route.credential == "session_token":
         token = _bearer(header)
         claims = _claims(service, token)
@@ -88,7 +93,8 @@ def authenticate(
     else:
         environment, session = service.client_sessions.authenticate(_bearer(header), mode=mode)
         caller = _bound(session.api_version, environment=environment, session=session)
-    if route.with_payment_secret:
+    may_have = route.may_have_payment_secret and _SECRET_HEADER in environ
+    if route.with_payment_secret or may_have:
         return _with_payment_secret(service, caller, environment, environ, path_ids)
     return caller
 
@@ -136,9 +142,7 @@ def _with_payment_secret(
 ) -> Caller:
     """The caller with the second credential: the secret of the very Payment in the path."""
     try:
-        claims = service.tokens.read_payment_secret(
-            environ.get("HTTP_X_SERVICE_PAYMENT_SECRET", "")
-        )
+        claims = service.tokens.read_payment_secret(environ.get(_SECRET_HEADER, ""))
     except TokenInvalid:
         raise Unauthorized() from None
     if claims.environment_id != environment.id:

@@ -35,6 +35,7 @@ class Call(Generic[B, Q]):
 
     service: PaymentsService = attrs.field(repr=False)
     mode: str
+    request_id: str
     route: Route
     caller: Caller
     path: Mapping[str, str]

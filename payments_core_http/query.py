@@ -18,7 +18,8 @@ DEFAULT_LIMIT = 50
 _MAX_PARAMETERS = 50
 _QUERIES = Reader(of_text=True)
 _CREDENTIAL = re.compile(
-    r"\b(?:sk|rk)_(?:sandbox|production)_|^(?:cst|cat)_|^payment_[\w-]+_secret_|^(?:basic|bearer)\s",
+    r"\b(?:sk|rk|pk)_(?:sandbox|production)_|^(?:cst|cat|whsec)_|^payment_[\w-]+_secret_"
+    r"|^(?:basic|bearer)\s",
     re.ASCII | re.IGNORECASE,
 )
 

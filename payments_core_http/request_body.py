@@ -18,7 +18,7 @@ LIMIT_BYTES = 64 * 1024
 
 _JSON = re.compile(r'application/json(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE)
 # What a credential holds, or an escape that may hide it: bodies without it need no closer look.
-_SUSPECT = re.compile(rb"[sr]k_|cst_|cat_|_secret_|\\u")
+_SUSPECT = re.compile(rb"[srp]k_|cst_|cat_|whsec_|_secret_|\\u")
 _BODIES = Reader()
 
 

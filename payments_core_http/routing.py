@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from payments_core_http.calls import Call
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Credential = Literal["server_key", "client_token", "session_token", "none"]
+Credential = Literal["server_key", "bearer_key", "client_token", "session_token", "none"]
 Idempotency = Literal["required", "accepted", "ignored"]
 Handler = Callable[["PaymentsService", "Call[Any, Any]"], Answer]
 
@@ -43,8 +43,12 @@ PATH_IDS: Mapping[str, PathId] = {
     "deliveryId": PathId("delivery", "delivery"),
     "environmentId": PathId("env", "environment"),
     "eventId": PathId("evt", "event"),
+    "mandateId": PathId("mandate", "mandate"),
     "optionId": PathId("pay_option", "payment option"),
     "paymentId": PathId("payment", "payment"),
+    "sessionId": PathId("ses", "session"),
+    "vaultId": PathId("vault", "vault"),
+    "walletId": PathId("wallet", "wallet"),
     "webhookId": PathId("webhook", "webhook endpoint"),
 }
 """Every name that may stand in braces in a path."""
@@ -63,7 +67,8 @@ class Route:
 
     `needs` is None where no credential is asked for, or only a session token. `body` and `query`
     are wire classes; without them a body must be empty and every query parameter is refused.
-    `with_payment_secret` asks for `X-Service-Payment-Secret` of the path's Payment as well.
+    `with_payment_secret` asks for `X-Service-Payment-Secret` of the path's Payment as well, and
+    `may_have_payment_secret` takes it where it is sent; a wrong one is refused by both.
     `errors` are the handler's own, beside those that the pipeline raises on every such route.
     """
 
@@ -77,6 +82,7 @@ class Route:
     query: Any = attrs.field(kw_only=True, default=Nothing)
     idempotency: Idempotency = attrs.field(kw_only=True)
     with_payment_secret: bool = attrs.field(kw_only=True, default=False)
+    may_have_payment_secret: bool = attrs.field(kw_only=True, default=False)
     success: int = attrs.field(kw_only=True, default=200)
     errors: tuple[type[PaymentsError], ...] = attrs.field(kw_only=True, default=())
     path_names: tuple[str, ...] = attrs.field(init=False)
@@ -102,8 +108,8 @@ class Route:
 
     @body_may_be_empty.default
     def _nothing_is_required_in_the_body(self) -> bool:
-        if not attrs.has(self.body):
-            return False
+        if self.method == "PUT" or not attrs.has(self.body):
+            return False  # a PUT replaces everything: nothing given would clear it all
         return all(field.default is not attrs.NOTHING for field in attrs.fields(self.body))
 
     def __attrs_post_init__(self) -> None:

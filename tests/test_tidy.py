@@ -42,7 +42,7 @@ CONCRETE_ADAPTERS = (
     "payments_core.storage.postgres*",
     "payments_core.limiters.memory",
     "payments_core.limiters.redis",
-    "payments_core.*.simulated",
+    "payments_core.*.simulated*",
     "payments_core.chains.evm",
     "payments_core.chains.solana",
     "payments_core.chains.aptos",

@@ -1,15 +1,17 @@
-"""Accounts: create, read, list, change, balances (contract §5)."""
+"""Accounts: create, read, list, change (contract §5)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 from msgspec import UNSET, UnsetType
 
+from payments_core.accounts.happenings import happened
 from payments_core.accounts.record import (
+    MAX_WALLETS,
     Account,
     AccountStatus,
     Settlement,
@@ -23,21 +25,23 @@ from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger
 from payments_core.errors import (
+    AccountSuspended,
     Conflicting,
     FieldError,
     InvalidState,
     NotFound,
+    PaymentsError,
     UsernameTaken,
     ValidationFailed,
 )
-from payments_core.events import Happening
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.storage import documents
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
 from payments_core.vaults.record import Policy, Vault
 
 USERNAME = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
-MAX_WALLETS = 50
+USERNAME_RULE = "must be 3 to 20 letters, digits or underscores"
 
 
 @attrs.frozen(kw_only=True)
@@ -102,6 +106,7 @@ class Accounts:
                 email=new.email,
                 settlement=new.settlement,
                 metadata=new.metadata,
+                wallet_count=len(wallets),
                 created_at=now,
                 updated_at=now,
             )
@@ -121,7 +126,7 @@ class Accounts:
             return Decision(
                 AccountDetails(account, vaults, linked),
                 inserts=(account, *vaults, *policies, *linked),
-                events=(_happened("account.created", account, authority),),
+                events=(happened("account.created", account, authority),),
                 refusals={
                     "external_user": Conflicting("An account has this externalUserId."),
                     "username": UsernameTaken(),
@@ -189,23 +194,89 @@ class Accounts:
         status: AccountStatus | UnsetType = UNSET,
         idempotent: Idempotent | None = None,
     ) -> AccountDetails:
-        """Change what is given. A closed account stays closed. Raises NotFound, InvalidState."""
-        now = self._clock.now()
+        """Change what is given; where nothing is another, nothing happens.
+
+        A closed account stays closed. Raises NotFound, InvalidState.
+        """
         given = {"email": email, "metadata": metadata, "status": status}
         changes: dict[str, Any] = {n: value for n, value in given.items() if value is not UNSET}
+
+        def change(account: Account) -> Account:
+            if account.status == "closed" and changes.get("status", "closed") != "closed":
+                raise InvalidState("account", account.status, str(changes["status"]))
+            return attrs.evolve(account, **changes)
+
+        return self._changed(authority, account_id, change, idempotent)
+
+    def set_settlement(
+        self,
+        authority: Authority,
+        account_id: str,
+        settlement: Settlement,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> AccountDetails:
+        """Change the chain and asset in which the account wants to be paid.
+
+        Payments made before keep theirs. Raises NotFound, AccountSuspended for a closed account,
+        UnsupportedChain, UnsupportedAsset.
+        """
+        asset_of(settlement.chain_id, settlement.asset_symbol)
+
+        def change(account: Account) -> Account:
+            return attrs.evolve(_not_closed(account), settlement=settlement)
+
+        return self._changed(authority, account_id, change, idempotent)
+
+    def set_username(
+        self,
+        authority: Authority,
+        account_id: str,
+        username: str,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> AccountDetails:
+        """Give an account that has none its username, for ever.
+
+        Raises ValidationFailed, NotFound, AccountSuspended for a closed account, InvalidState
+        where it has one, UsernameTaken, whatever the case of the letters.
+        """
+        if not USERNAME.fullmatch(username):
+            raise ValidationFailed.at("username", USERNAME_RULE)
+
+        def change(account: Account) -> Account:
+            if _not_closed(account).username is not None:
+                raise InvalidState("handle", "set", "changing it")
+            return attrs.evolve(account, username=username, username_key=username.lower())
+
+        taken = {"username": UsernameTaken()}
+        return self._changed(authority, account_id, change, idempotent, taken)
+
+    def _changed(
+        self,
+        authority: Authority,
+        account_id: str,
+        change: Callable[[Account], Account],
+        idempotent: Idempotent | None,
+        refusals: Mapping[str, PaymentsError] | None = None,
+    ) -> AccountDetails:
+        now = self._clock.now()
         details = self.get(authority, account_id)
 
         def decide(tx: Transaction, draw: Draw) -> Decision[AccountDetails]:
             account = tx.get(Account, account_id, for_update=True)
             if account is None:
                 raise NotFound("account")
-            if account.status == "closed" and changes.get("status", "closed") != "closed":
-                raise InvalidState("account", account.status, str(changes["status"]))
-            changed = attrs.evolve(account, **changes, updated_at=now)
+            changed = change(account)
+            # As documents: to Python 1 equals true, and in metadata they are two things.
+            if documents.encode(changed) == documents.encode(account):
+                return Decision(attrs.evolve(details, account=account))
+            changed = attrs.evolve(changed, updated_at=now)
             return Decision(
                 attrs.evolve(details, account=changed),
                 replaces=(changed,),
-                events=(_happened("account.updated", changed, authority),),
+                events=(happened("account.updated", changed, authority),),
+                refusals=refusals or {},
             )
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
@@ -242,13 +313,19 @@ def _details(snapshot: Snapshot, account: Account) -> AccountDetails:
     return AccountDetails(account, vaults.records, wallets.records)
 
 
+def _not_closed(account: Account) -> Account:
+    if account.status == "closed":
+        raise AccountSuspended(account.id, account.status)
+    return account
+
+
 def _checked(new: NewAccount) -> list[NewWallet]:
     """The wallets in canonical form; every fault of the input at once."""
     faults: list[FieldError] = []
     if not 1 <= len(new.external_user_id) <= 128:
         faults.append(FieldError("externalUserId", "must have 1 to 128 characters"))
     if new.username is not None and not USERNAME.fullmatch(new.username):
-        faults.append(FieldError("username", "must be 3 to 20 letters, digits or underscores"))
+        faults.append(FieldError("username", USERNAME_RULE))
     if len(new.wallets) > MAX_WALLETS:
         faults.append(FieldError("wallets", f"must have at most {MAX_WALLETS} items"))
     wallets: list[NewWallet] = []
@@ -266,17 +343,3 @@ def _checked(new: NewAccount) -> list[NewWallet]:
     if faults:
         raise ValidationFailed(tuple(faults))
     return wallets
-
-
-def _happened(name: str, account: Account, authority: Authority) -> Happening:
-    return Happening(
-        name,
-        {
-            "accountId": account.id,
-            "externalUserId": account.external_user_id,
-            "status": account.status,
-        },
-        authority.api_version,
-        account.id,
-        account.external_user_id,
-    )

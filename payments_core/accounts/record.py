@@ -13,6 +13,10 @@ from payments_core.storage.records import Collection, Index, Record, Unique
 
 SubjectType = Literal["individual", "business"]
 AccountStatus = Literal["active", "suspended", "closed"]
+KycStatus = Literal["not_started", "pending", "approved", "rejected"]
+
+MAX_WALLETS = 50
+"""How many wallets an account has at most."""
 
 
 @attrs.frozen(kw_only=True)
@@ -25,7 +29,11 @@ class Settlement:
 
 @attrs.frozen(kw_only=True)
 class Account(Record):
-    """One user of a partner. `username_key` is the username in lower case, for uniqueness."""
+    """One user of a partner. `username_key` is the username in lower case, for uniqueness.
+
+    `wallet_count` is how many wallets there are: rows cannot be counted under a lock.
+    `verification_id` is the newest verification, also one that the provider has not begun.
+    """
 
     collection: ClassVar[Collection] = Collection(
         "accounts",
@@ -49,7 +57,9 @@ class Account(Record):
     partner_id: str
     email: str | None = None
     settlement: Settlement | None = None
-    kyc_status: str = "not_started"
+    kyc_status: KycStatus = "not_started"
+    verification_id: str | None = None
+    wallet_count: int = 0
     metadata: Mapping[str, Any] | None = None
     created_at: Instant
     updated_at: Instant
@@ -62,18 +72,72 @@ class Account(Record):
 
 @attrs.frozen(kw_only=True)
 class Wallet(Record):
-    """A wallet address of an account. One given at creation proves nothing: not verified."""
+    """A wallet address of an account, once on each.
+
+    One given at creation proves nothing. A verified one belongs to a single account of the
+    environment: `verified_address` is a unique key, and null until there is proof.
+    """
 
     collection: ClassVar[Collection] = Collection(
         "wallets",
-        columns={"account_id": str, "created_at": int, "ordinal": int},
-        indexes=(Index("by_account", key=("account_id",), order=("created_at", "ordinal")),),
+        columns={
+            "account_id": str,
+            "chain_type": str,
+            "address": str,
+            "verified_address": str,
+            "created_at": int,
+            "ordinal": int,
+        },
+        indexes=(
+            Index("by_account", key=("account_id",), order=("created_at", "ordinal")),
+            Index("by_address", key=("account_id", "chain_type", "address")),
+            Index("by_verified_address", key=("verified_address",)),
+        ),
+        uniques=(
+            Unique("address_of_account", ("account_id", "chain_type", "address")),
+            Unique("verified_address", ("verified_address",)),
+        ),
     )
 
     account_id: str
     chain_type: ChainType
     address: str
     label: str | None = None
-    verified: bool = False
+    verified_at: Instant | None = None
     ordinal: int = 0
     created_at: Instant
+
+    @property
+    def verified(self) -> bool:
+        """Whether its owner has proven to hold its key."""
+        return self.verified_at is not None
+
+    @property
+    def verified_address(self) -> str | None:
+        """The address with its chain type, once verified."""
+        return address_key(self.chain_type, self.address) if self.verified else None
+
+
+@attrs.frozen(kw_only=True)
+class WalletChallenge(Record):
+    """A text to be signed, once and in time, by one address for one account."""
+
+    collection: ClassVar[Collection] = Collection(
+        "wallet_challenges",
+        columns={"account_id": str, "expires_at": int},
+        indexes=(Index("by_account", key=("account_id",), order=("expires_at",)),),
+    )
+
+    account_id: str
+    chain_type: ChainType
+    address: str
+    nonce: str
+    message: str
+    created_at: Instant
+    expires_at: Instant
+    used_at: Instant | None = None
+
+
+def address_key(chain_type: ChainType, address: str) -> str:
+    """A canonical address with its chain type; one EVM address is the same on every EVM chain."""
+    return f"{chain_type}:{address}"

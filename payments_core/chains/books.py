@@ -12,7 +12,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
-from payments_core.storage.records import Collection, Record
+from payments_core.storage.records import Collection, Index, Record
 
 
 @attrs.frozen(kw_only=True)
@@ -26,13 +26,18 @@ class SimulatedTime(Record):
 
 @attrs.frozen(kw_only=True)
 class SimulatedChainState(Record):
-    """A chain's beginning, and the blocks that were added besides one for every second."""
+    """A chain's beginning, and the blocks that were added besides one for every second.
+
+    `forks` lists (first block, nonce), ascending: from its first block on, a fork's nonce is in
+    the hashes, up to the first block of the next one.
+    """
 
     collection: ClassVar[Collection] = Collection("simulated_chains")
 
     began_at: Instant
     extra_blocks: int = 0
     highest: int = 0
+    forks: tuple[tuple[int, str], ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -47,17 +52,26 @@ class SimulatedLog:
 
 @attrs.frozen(kw_only=True)
 class SimulatedTransaction(Record):
-    """A transaction in its block; the id is `chainId:hash`."""
+    """A transaction in its block; the id is `chainId:hash`.
+
+    `log_index` is the place in the block of its first log. `sender` and `slot` are given where
+    it was signed: what a reorg drops may then be sent again, in its slot.
+    """
 
     collection: ClassVar[Collection] = Collection(
-        "simulated_transactions", columns={"chain_id": int, "block_number": int}
+        "simulated_transactions",
+        columns={"chain_id": int, "block_number": int, "log_index": int},
+        indexes=(Index("by_block", key=("chain_id",), order=("block_number", "log_index")),),
     )
 
     chain_id: int
     hash: str
     block_number: int
+    log_index: int = 0
     succeeded: bool
     logs: tuple[SimulatedLog, ...]
+    sender: str | None = None
+    slot: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -81,3 +95,19 @@ class SimulatedBalance(Record):
 
     total: Atomic = attrs.field(default=ZERO, converter=atomic)
     recent: tuple[tuple[int, Atomic], ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class SimulatedReorg(Record):
+    """A reorganisation that took place; the id is `chainId:name`, and a name takes place once.
+
+    `included_in` is the block that took the dropped transactions back, if one did.
+    """
+
+    collection: ClassVar[Collection] = Collection("simulated_reorgs")
+
+    chain_id: int
+    first_block: int
+    last_block: int
+    dropped: int
+    included_in: int | None = None

@@ -56,14 +56,14 @@ def judge(
 
     `consumed` holds the positions of this transaction's logs that other receipts already count.
     """
+    fitting = tuple(log for log in view.logs if log.recipient == expectation.recipient)
     if chain_id != expectation.chain_id:
-        return (Verdict(None, "wrong_chain"),)
+        return tuple(Verdict(log, "wrong_chain") for log in fitting or (None,))
     if view.block is None:  # it has no logs yet, and may come to have any
         return (Verdict(None, "not_final"),)
     is_final = view.block.number <= heads.final.number
     if not view.succeeded:  # a failed transaction has no logs to be judged
         return (Verdict(None, "transaction_failed" if is_final else "not_final"),)
-    fitting = tuple(log for log in view.logs if log.recipient == expectation.recipient)
     if not fitting:
         return (Verdict(None, "wrong_recipient"),)
     return tuple(_judge_log(expectation, log, is_final, consumed) for log in fitting)

@@ -9,27 +9,39 @@ be withdrawn, and not after. Slot n + 1 is never signed before slot n has its by
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Literal
 
 import attrs
 
-from payments_core.chains.port import Chain, Signed, TransferIntent
+from payments_core.chains.judge import Expectation, Reason, judge
+from payments_core.chains.port import Chain, ChainUnavailable, Signed, TransferIntent
 from payments_core.clock import Instant
 from payments_core.decision import Decision, Follow, Ledger, Scope
 from payments_core.identifiers import Draw
 from payments_core.money import Atomic, atomic
-from payments_core.storage.port import Transaction
-from payments_core.storage.records import Collection, Record
+from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
+from payments_core.storage.records import Collection, Lookup, Record
 
-OutgoingStatus = Literal["queued", "reserved", "signed", "withdrawn"]
+_MOST_DROPPED = 100
+"""So many slots back a gap is looked for; no reorg reaches further."""
+
+OutgoingStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
 
 
 @attrs.frozen(kw_only=True)
 class Outgoing(Record):
-    """A transfer of ours, from intent to signed bytes. What became of it its owner knows."""
+    """A transfer of ours, from intent to signed bytes. What became of it its owner knows.
 
-    collection: ClassVar[Collection] = Collection("outgoing")
+    `previous_id` is the one in the slot before. It has `failed` when that was final: should a reorg
+    drop it all the same, something that moves nothing takes its slot.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "outgoing",
+        columns={"transaction_hash": str},
+        lookups=(Lookup("by_transaction", ("transaction_hash",)),),
+    )
 
     chain_id: int
     token_address: str
@@ -38,6 +50,7 @@ class Outgoing(Record):
     amount: Atomic = attrs.field(converter=atomic)
     status: OutgoingStatus = "queued"
     slot: int | None = None
+    previous_id: str | None = None
     transaction_hash: str | None = None
     raw: str | None = None
     created_at: Instant
@@ -45,12 +58,31 @@ class Outgoing(Record):
 
 @attrs.frozen(kw_only=True)
 class Sender(Record):
-    """The environment's sender on a chain: the next free slot, and who took the last one."""
+    """The environment's sender on a chain: the next free slot, and who took the last one.
 
-    collection: ClassVar[Collection] = Collection("senders")
+    The id is the chain's number.
+    """
 
+    collection: ClassVar[Collection] = Collection(
+        "senders", columns={"chain_id": int}, lookups=(Lookup("by_chain", ("chain_id",)),)
+    )
+
+    chain_id: int
     next_slot: int = 0
     last_outgoing_id: str | None = None
+
+
+@attrs.frozen
+class Outcome:
+    """What became of a transfer: no reason, it succeeded. `height` was final when it was asked."""
+
+    reason: Reason | None
+    height: int
+
+    @property
+    def is_pending(self) -> bool:
+        """Not final: it may still become anything."""
+        return self.reason == "not_final"
 
 
 class _SlotBefore(Exception):
@@ -74,12 +106,93 @@ def withdraw(outgoing: Outgoing) -> Outgoing | None:
     return attrs.evolve(outgoing, status="withdrawn")
 
 
-class Outbox:
-    """Turns intents into signed bytes, in slots."""
+def failed_for_good(tx: Transaction, outgoing_id: str) -> Decision[None]:
+    """Note that a transfer's failure is final: its bytes must never be sent again."""
+    outgoing = _locked(tx, outgoing_id)
+    return Decision(None, replaces=(attrs.evolve(outgoing, status="failed"),))
 
-    def __init__(self, ledger: Ledger, chains: Mapping[int, Chain]) -> None:
+
+def our_own(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:
+    """Those of some transactions that this deployment itself has signed."""
+    keys = [(hash,) for hash in sorted(hashes)]
+    found: set[str] = set()
+    for start in range(0, len(keys), LOCATE_KEYS):
+        batch = keys[start : start + LOCATE_KEYS]
+        located = storage.locate(Outgoing, "by_transaction", batch, limit=LOCATE_KEYS)
+        found.update(str(item.record.transaction_hash) for item in located)
+    return frozenset(found)
+
+
+class Outbox:
+    """Turns intents into signed bytes, in slots; sends them, and tells what became of them."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        chains: Mapping[int, Chain],
+        sent: Callable[[Scope, int], None] = lambda scope, chain_id: None,
+    ) -> None:
+        """`sent` hears of every broadcast, with the chain's number."""
+        self._storage = storage
         self._ledger = ledger
         self._chains = chains
+        self._sent = sent
+
+    def broadcast(self, scope: Scope, signed: Signed, outgoing_id: str) -> None:
+        """Send signed bytes, now or once more: it is harmless. Raises ChainUnavailable.
+
+        A reorg can drop what stood in the slots before; those bytes are then sent again first, or
+        nothing of this sender would ever be included.
+        """
+        outgoing = self._read(scope, outgoing_id)
+        chain = self._chains[outgoing.chain_id]
+        try:
+            chain.broadcast(signed)
+        except ChainUnavailable:
+            dropped = self._dropped(scope, chain, outgoing)
+            if not dropped:
+                raise
+            for before in reversed(dropped):
+                chain.broadcast(before)
+            chain.broadcast(signed)
+        self._sent(scope, outgoing.chain_id)
+
+    def outcome(self, scope: Scope, outgoing_id: str, expectation: Expectation) -> Outcome:
+        """What became of a transfer that was sent.
+
+        One that the chain does not know is sent again. Raises ChainUnavailable.
+        """
+        outgoing = self._read(scope, outgoing_id)
+        chain = self._chains[outgoing.chain_id]
+        signed = _bytes_of(outgoing)
+        heads = chain.heads()
+        view = chain.transaction(signed.hash)
+        if view is None:
+            self.broadcast(scope, signed, outgoing_id)
+        if view is None or view.block is None or view.block.number > heads.final.number:
+            return Outcome("not_final", heads.final.number)  # it may yet show something else
+        verdicts = judge(expectation, chain.chain_id, view, heads, consumed=frozenset())
+        reasons = [verdict.reason for verdict in verdicts]
+        return Outcome(None if None in reasons else reasons[0], heads.final.number)
+
+    def send_dropped(self, scope: Scope, chain_id: int) -> int:
+        """Send again what a reorg dropped of the environment's transactions; how many they were.
+
+        Raises ChainUnavailable.
+        """
+        sender = self._storage.read(
+            scope.partition, lambda snapshot: snapshot.get(Sender, str(chain_id))
+        )
+        if sender is None or sender.last_outgoing_id is None:
+            return 0
+        chain = self._chains[chain_id]
+        last = self._read(scope, sender.last_outgoing_id)
+        dropped = self._dropped(scope, chain, last)
+        newest = self._missing(scope, chain, last)
+        for signed in reversed([newest, *dropped] if newest else dropped):
+            chain.broadcast(signed)
+        return len(dropped) + (newest is not None)
 
     def signed(self, scope: Scope, chain_id: int, outgoing_id: str) -> Signed | None:
         """The signed transaction of an intent, the same at every call; None if withdrawn.
@@ -98,9 +211,7 @@ class Outbox:
             return None
         if outgoing.raw is None:
             outgoing = self._sign(scope, outgoing)
-        assert outgoing.raw is not None
-        assert outgoing.transaction_hash is not None
-        return Signed(outgoing.transaction_hash, base64.b64decode(outgoing.raw))
+        return _bytes_of(outgoing)
 
     def _sign(self, scope: Scope, outgoing: Outgoing) -> Outgoing:
         assert outgoing.slot is not None
@@ -128,6 +239,48 @@ class Outbox:
 
         return self._ledger.commit(scope, decide)
 
+    def _read(self, scope: Scope, outgoing_id: str) -> Outgoing:
+        outgoing = self._storage.read(
+            scope.partition, lambda snapshot: snapshot.get(Outgoing, outgoing_id)
+        )
+        assert outgoing is not None, f"no outgoing {outgoing_id}"
+        return outgoing
+
+    def _dropped(self, scope: Scope, chain: Chain, outgoing: Outgoing) -> list[Signed]:
+        """What fills the slots before that the chain does not know, the newest first."""
+        dropped: list[Signed] = []
+        while outgoing.previous_id is not None and len(dropped) < _MOST_DROPPED:
+            outgoing = self._read(scope, outgoing.previous_id)
+            missing = self._missing(scope, chain, outgoing)
+            if missing is None:
+                break
+            dropped.append(missing)
+        return dropped
+
+    def _missing(self, scope: Scope, chain: Chain, outgoing: Outgoing) -> Signed | None:
+        """What must fill the transfer's slot, if the chain does not know what was there."""
+        if outgoing.raw is None or chain.transaction(_bytes_of(outgoing).hash) is not None:
+            return None
+        if outgoing.status != "failed":
+            return _bytes_of(outgoing)
+        assert outgoing.slot is not None
+        nothing = TransferIntent(
+            f"{outgoing.id}/nothing",
+            scope.partition,
+            outgoing.token_address,
+            outgoing.source,
+            outgoing.source,
+            0,
+        )
+        signed = chain.prepare(nothing, outgoing.slot)
+        return signed if chain.transaction(signed.hash) is None else None
+
+
+def _bytes_of(outgoing: Outgoing) -> Signed:
+    assert outgoing.raw is not None
+    assert outgoing.transaction_hash is not None
+    return Signed(outgoing.transaction_hash, base64.b64decode(outgoing.raw))
+
 
 def _reserve(tx: Transaction, chain_id: int, outgoing_id: str) -> Decision[Outgoing]:
     sender_id = str(chain_id)
@@ -140,9 +293,12 @@ def _reserve(tx: Transaction, chain_id: int, outgoing_id: str) -> Decision[Outgo
         if last.raw is None:
             raise _SlotBefore(last.id)
     slot = sender.next_slot if sender else 0
-    reserved = attrs.evolve(outgoing, status="reserved", slot=slot)
+    previous_id = sender.last_outgoing_id if sender else None
+    reserved = attrs.evolve(outgoing, status="reserved", slot=slot, previous_id=previous_id)
     taken = attrs.evolve(
-        sender or Sender(id=sender_id), next_slot=slot + 1, last_outgoing_id=outgoing_id
+        sender or Sender(id=sender_id, chain_id=chain_id),
+        next_slot=slot + 1,
+        last_outgoing_id=outgoing_id,
     )
     if sender is None:
         return Decision(reserved, inserts=(taken,), replaces=(reserved,))

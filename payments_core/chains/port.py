@@ -13,7 +13,7 @@ import attrs
 
 from payments_core.assets import ChainType
 
-AddressKind = Literal["vault", "escrow", "operator"]
+AddressKind = Literal["vault", "escrow", "deposit", "operator"]
 
 
 class ChainError(Exception):
@@ -88,6 +88,15 @@ class TransactionView:
 
 
 @attrs.frozen
+class ScannedTransfer:
+    """A transfer that a scan found, and where."""
+
+    transaction_hash: str
+    block: Block
+    log: TransferLog
+
+
+@attrs.frozen
 class TransferIntent:
     """What a transaction of ours shall do: move a token from one of our contracts."""
 
@@ -126,6 +135,10 @@ class Chain(Protocol):
     def chain_type(self) -> ChainType:
         """The family, which decides the form of addresses and signatures."""
 
+    @property
+    def longest_pause_ms(self) -> int:
+        """How seldom the chain may be scanned when nothing was found for long."""
+
     def derive(self, spec: AddressSpec) -> str:
         """The address for a purpose. Pure: no I/O, the same answer for ever."""
 
@@ -134,6 +147,17 @@ class Chain(Protocol):
 
     def transaction(self, hash: str) -> TransactionView | None:
         """The transaction, or None where the node does not know it."""
+
+    def block(self, number: int) -> Block | None:
+        """The block that has this height now, or None above the newest."""
+
+    def scan(
+        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
+    ) -> tuple[ScannedTransfer, ...]:
+        """Every transfer of these tokens in the blocks `first` to `last`, in the chain's order.
+
+        Without `recipients` the transfers to anybody. What is found may not be final.
+        """
 
     def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
         """Balances at the newest final height."""

@@ -1,25 +1,27 @@
 """The simulated chain: deterministic, final after three blocks, and honest about failure.
 
 It adds a block for every second of the clock (computed, not stored) and one for every
-transaction. A transfer without the funds is included and reverts, as on a real chain.
+transaction. A transfer without the funds is included and reverts, as on a real chain. What its
+blocks and books do is beside it: `simulated_blocks`, `simulated_transfers`, `simulated_reorgs`,
+`simulated_addresses`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import partial
 from typing import TypeVar
 
 import attrs
 import msgspec
 
-from payments_core.addresses import checksummed
 from payments_core.assets import ChainType
+from payments_core.chains import simulated_blocks as blocks
 from payments_core.chains.books import (
     SimulatedBalance,
     SimulatedChainState,
-    SimulatedLog,
+    SimulatedReorg,
     SimulatedSender,
     SimulatedTransaction,
 )
@@ -29,26 +31,41 @@ from payments_core.chains.port import (
     Block,
     ChainUnavailable,
     Heads,
+    ScannedTransfer,
     Signed,
     TransactionView,
     TransferIntent,
-    TransferLog,
 )
-from payments_core.clock import SECOND, Clock
+from payments_core.chains.simulated_addresses import contract_address
+from payments_core.chains.simulated_blocks import CONFIRMATIONS
+from payments_core.chains.simulated_reorgs import (
+    DEEPEST,
+    Tail,
+    decide_reorg,
+    reorg_id,
+    tail,
+    transactions,
+)
+from payments_core.chains.simulated_transfers import (
+    FAUCET,
+    Movement,
+    balance_at,
+    balance_id,
+    include,
+    put,
+)
+from payments_core.clock import HOUR, Clock
 from payments_core.decision import Decision, Ledger, Scope
 from payments_core.errors import Unavailable
 from payments_core.identifiers import Draw
-from payments_core.money import Atomic
+from payments_core.sandbox.failures import ANY, Failures, Faults, armed_failures
 from payments_core.storage.port import SIMULATED, Snapshot, Storage, StorageError, Transaction
-from payments_core.storage.records import Record
 
 T = TypeVar("T")
 
-CONFIRMATIONS = 3
-"""A block is final when this many blocks are on top of it."""
-
-FAUCET = "0x000000000000000000000000000000000000fA0C"
 _SCOPE = Scope(SIMULATED, "sandbox")
+_ATTEMPTS = 100
+_ORDERED = "the sandbox was told to let this fail"
 
 
 @attrs.frozen
@@ -69,51 +86,61 @@ class SimulatedChain:
     """One chain of the sandbox."""
 
     chain_type: ChainType = "evm"
+    longest_pause_ms = HOUR  # the sandbox's doors wake the scanner
 
     def __init__(self, chain_id: int, storage: Storage, ledger: Ledger, clock: Clock) -> None:
         self.chain_id = chain_id
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
+        self._failures = Failures(storage, ledger)
 
     # The port.
 
     def derive(self, spec: AddressSpec) -> str:
-        return _address(spec)
+        return contract_address(spec)
 
     def heads(self) -> Heads:
-        return self._heads(self._read(self._state))
+        return self._asked("heads", self._heads)
+
+    def block(self, number: int) -> Block | None:
+        def look(snapshot: Snapshot) -> Block | None:
+            state = self._state(snapshot)
+            there = 0 <= number <= blocks.height(state, self._clock.now())
+            return blocks.block(state, number) if there else None
+
+        return self._asked("heads", look)
 
     def transaction(self, hash: str) -> TransactionView | None:
-        row = self._read(
-            lambda snapshot: snapshot.get(SimulatedTransaction, f"{self.chain_id}:{hash}")
-        )
-        if row is None:
-            return None
-        logs = tuple(
-            TransferLog(
-                position,
-                position,
-                log.token_address,
-                log.sender,
-                log.recipient,
-                log.amount,
+        return self._asked("transaction", lambda snapshot: self._seen(snapshot, hash))
+
+    def scan(
+        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
+    ) -> tuple[ScannedTransfer, ...]:
+        wanted, ours = frozenset(tokens), None if recipients is None else frozenset(recipients)
+
+        def look(snapshot: Snapshot) -> tuple[ScannedTransfer, ...]:
+            state = self._state(snapshot)
+            return tuple(
+                ScannedTransfer(row.hash, blocks.block(state, row.block_number), log)
+                for row in transactions(snapshot, self.chain_id, first, last)
+                for log in blocks.logs(row)
+                if log.token_address in wanted and (ours is None or log.recipient in ours)
             )
-            for position, log in enumerate(row.logs)
-        )
-        return TransactionView(row.hash, self._block(row.block_number), row.succeeded, logs)
+
+        return self._asked("scan", look)
 
     def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
         def look(snapshot: Snapshot) -> BalancesAt:
-            final = self._heads(self._state(snapshot)).final.number
-            amounts = {}
-            for holder in holders:
-                row = snapshot.get(SimulatedBalance, self._balance_id(token_address, holder))
-                recent = sum(change for block, change in row.recent if block > final) if row else 0
-                amounts[holder] = row.total - recent if row else 0
+            final = self._heads(snapshot).final.number
+            ids = {holder: balance_id(self.chain_id, token_address, holder) for holder in holders}
+            amounts = {
+                holder: balance_at(snapshot.get(SimulatedBalance, id), final)
+                for holder, id in ids.items()
+            }
             return BalancesAt(final, amounts)
 
-        return self._read(look)
+        return self._asked("balances", look)
 
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:
         sender = self.derive(AddressSpec(intent.environment_id, "operator", "operator"))
@@ -132,173 +159,185 @@ class SimulatedChain:
 
     def broadcast(self, signed: Signed) -> None:
         call = msgspec.json.decode(signed.raw, type=_Call)
+        trouble = self._commit(lambda tx, draw: self._decide_broadcast(tx, draw, signed.hash, call))
+        if trouble is not None:
+            raise ChainUnavailable(trouble)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[bool]:
-            sender_id = f"{self.chain_id}:{call.sender}"
-            sender = tx.get(SimulatedSender, sender_id, for_update=True)
-            known = tx.get(SimulatedTransaction, f"{self.chain_id}:{signed.hash}", for_update=True)
-            if known is not None:
-                return Decision(True)
-            next_slot = sender.next_slot if sender else 0
-            if call.slot != next_slot:
-                return Decision(False)
-            moved = self._transfer(
-                tx, signed.hash, call.token_address, call.source, call.recipient, int(call.amount)
-            )
-            used = attrs.evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
-            after = Decision(True, replaces=(used,)) if sender else Decision(True, inserts=(used,))
-            return after.joined(moved)
+    # The sandbox's own doors, which no ordered failure touches. They raise as storage does:
+    # Unavailable, StorageError.
 
-        if not self._commit(decide):
-            raise ChainUnavailable(f"slot {call.slot} is not the sender's next")
+    def tip(self) -> Heads:
+        """The newest and the newest final block."""
+        return self._looked(self._heads)
 
-    # The sandbox's own doors.
+    def seen(self, hash: str) -> TransactionView | None:
+        """The transaction, or None where it is not in the chain."""
+        return self._looked(lambda snapshot: self._seen(snapshot, hash))
 
-    def mine(self, blocks: int) -> Heads:
+    def mine(self, count: int) -> Heads:
         """Add blocks at once."""
 
         def decide(tx: Transaction, draw: Draw) -> Decision[SimulatedChainState]:
-            state = self._state(tx, for_update=True)
-            return self._stored(attrs.evolve(state, extra_blocks=state.extra_blocks + blocks))
+            grown = blocks.grown(self._locked_state(tx), self._clock.now(), count)
+            return Decision(grown).joined(put(grown))
 
-        return self._heads(self._commit(decide))
+        return blocks.heads(self._done(decide), self._clock.now())
+
+    def transfer(
+        self,
+        token_address: str,
+        source: str | None,
+        recipient: str,
+        amount_atomic: int,
+        name: str,
+        *,
+        reverts: bool = False,
+    ) -> str:
+        """A stranger's transfer, once for each `name`, in a block when it returns: not final.
+
+        Without a `source` the tokens are new. Where the source lacks them, or with `reverts`, it
+        fails on the chain. Answers the hash.
+        """
+        hash = "0x" + hashlib.sha256(f"{self.chain_id}/{name}".encode()).hexdigest()
+        movement = Movement(
+            hash=hash,
+            token_address=token_address,
+            source=FAUCET if source is None else source,
+            recipient=recipient,
+            amount=amount_atomic,
+            reverts=reverts,
+        )
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[str]:
+            state = self._locked_state(tx)
+            if self._locked_transaction(tx, hash) is not None:
+                return Decision(hash)
+            return Decision(hash).joined(include(tx, state, movement, self._clock.now()))
+
+        return self._done(decide)
 
     def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
         """Credit new tokens, once for each `name`; final when it returns. Answers the hash."""
-        hash = "0x" + hashlib.sha256(f"{self.chain_id}/{name}".encode()).hexdigest()
-
-        def decide(tx: Transaction, draw: Draw) -> Decision[str]:
-            state = self._state(tx, for_update=True)
-            if tx.get(SimulatedTransaction, f"{self.chain_id}:{hash}", for_update=True):
-                return Decision(hash)
-            credited = self._credit(tx, state, hash, token_address, recipient, amount_atomic)
-            return Decision(hash).joined(credited)
-
-        self._commit(decide)
+        hash = self.transfer(token_address, None, recipient, amount_atomic, name)
         self.mine(CONFIRMATIONS)
         return hash
 
+    def reorg(self, depth: int, reinclude: bool = False, name: str | None = None) -> Heads:
+        """Replace the last `depth` blocks (1 to 50) by empty ones, once for each `name`.
+
+        Their transactions leave the chain; with `reinclude` they come back in one block on top,
+        at other places. The chain never gets lower.
+        """
+        if not 1 <= depth <= DEEPEST:
+            raise ValueError(f"a reorg takes away 1 to {DEEPEST} blocks")
+        name = name or self._ledger.draw().id("reorg")
+        for _ in range(_ATTEMPTS):
+            end = self._looked(lambda snapshot: self._tail(snapshot, depth))
+            state = self._done(partial(self._decide_reorg, end, name, reinclude))
+            if state is not None:
+                return blocks.heads(state, self._clock.now())
+        raise Unavailable()  # the chain did not stand still
+
     # The books.
 
-    def _transfer(
-        self,
-        tx: Transaction,
-        hash: str,
-        token: str,
-        source: str,
-        recipient: str,
-        amount: int,
-    ) -> Decision[None]:
-        state = self._state(tx, for_update=True)
-        payer = tx.get(SimulatedBalance, self._balance_id(token, source), for_update=True)
-        funds = payer.total if payer else 0
-        if payer is None or funds < amount:
-            return self._included(state, hash, None)
-        log = SimulatedLog(
-            token_address=token, sender=source, recipient=recipient, amount=Atomic(amount)
-        )
-        number = self._height(state) + 1
-        if source == recipient:
-            return self._included(state, hash, log)
-        debit = self._moved(payer, number, -amount)
-        credit = self._credited(tx, token, recipient, number, amount)
-        return self._included(state, hash, log).joined(debit, credit)
+    def _decide_broadcast(
+        self, tx: Transaction, draw: Draw, hash: str, call: _Call
+    ) -> Decision[str | None]:
+        """What is wrong, or None. Locks: failures, chain, sender, transaction, balances."""
+        faults = Faults(tx, draw, "chain", self.chain_id)
+        outcome: Decision[str | None] = Decision(None)
+        if faults.take(ANY, "broadcast"):
+            return attrs.evolve(outcome, result=_ORDERED).joined(faults.used())
+        state = self._locked_state(tx)
+        sender_id = f"{self.chain_id}:{call.sender}"
+        sender = tx.get(SimulatedSender, sender_id, for_update=True)
+        next_slot = sender.next_slot if sender else 0
+        if self._locked_transaction(tx, hash) is None:
+            if call.slot != next_slot:
+                return attrs.evolve(outcome, result=f"slot {call.slot} is not the sender's next")
+            movement = Movement(
+                hash=hash,
+                token_address=call.token_address,
+                source=call.source,
+                recipient=call.recipient,
+                amount=int(call.amount),
+                reverts=faults.take("transfer"),
+                sender=call.sender,
+                slot=call.slot,
+            )
+            used = attrs.evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
+            included = include(tx, state, movement, self._clock.now())
+            outcome = outcome.joined(included, put(used))
+        if faults.take("lost_answer"):
+            outcome = attrs.evolve(outcome, result=_ORDERED)
+        return outcome.joined(faults.used())
 
-    def _credit(
-        self,
-        tx: Transaction,
-        state: SimulatedChainState,
-        hash: str,
-        token: str,
-        recipient: str,
-        amount: int,
-    ) -> Decision[None]:
-        log = SimulatedLog(
-            token_address=token, sender=FAUCET, recipient=recipient, amount=Atomic(amount)
-        )
-        credit = self._credited(tx, token, recipient, self._height(state) + 1, amount)
-        return self._included(state, hash, log).joined(credit)
+    def _decide_reorg(
+        self, end: Tail, name: str, reinclude: bool, tx: Transaction, draw: Draw
+    ) -> Decision[SimulatedChainState | None]:
+        """The chain after the reorg, or None where it has moved since its end was looked at."""
+        state = self._locked_state(tx)
+        outcome: Decision[SimulatedChainState | None] = Decision(None)
+        if tx.get(SimulatedReorg, reorg_id(state, name), for_update=True) is not None:
+            return attrs.evolve(outcome, result=state)
+        if state.version != end.state.version:
+            return outcome
+        now = self._clock.now()
+        done = decide_reorg(tx, state, end, name=name, reinclude=reinclude, now=now)
+        return attrs.evolve(outcome, result=done.result).joined(done)
 
-    def _included(
-        self, state: SimulatedChainState, hash: str, log: SimulatedLog | None
-    ) -> Decision[None]:
-        """The block with the transaction: with its transfer, or reverted without one."""
-        number = self._height(state) + 1
-        row = SimulatedTransaction(
-            id=f"{self.chain_id}:{hash}",
-            chain_id=self.chain_id,
-            hash=hash,
-            block_number=number,
-            succeeded=log is not None,
-            logs=(log,) if log else (),
-        )
-        grown = attrs.evolve(state, extra_blocks=state.extra_blocks + 1, highest=number)
-        return Decision(None, inserts=(row,)).joined(self._stored(grown))
+    def _tail(self, snapshot: Snapshot, depth: int) -> Tail:
+        return tail(snapshot, self._state(snapshot), depth, self._clock.now())
 
-    def _credited(
-        self, tx: Transaction, token: str, holder: str, number: int, amount: int
-    ) -> Decision[None]:
-        id = self._balance_id(token, holder)
-        row = tx.get(SimulatedBalance, id, for_update=True)
-        return self._moved(row or SimulatedBalance(id=id), number, amount)
+    def _heads(self, snapshot: Snapshot) -> Heads:
+        return blocks.heads(self._state(snapshot), self._clock.now())
 
-    def _moved(self, row: SimulatedBalance, number: int, change: int) -> Decision[None]:
-        # Reorganisations reach back some blocks more than finality; keep a margin of them.
-        recent = tuple(item for item in row.recent if item[0] > number - 8 * CONFIRMATIONS)
-        changed = attrs.evolve(
-            row, total=row.total + change, recent=(*recent, (number, Atomic(change)))
-        )
-        return _put(changed)
+    def _seen(self, snapshot: Snapshot, hash: str) -> TransactionView | None:
+        row = snapshot.get(SimulatedTransaction, f"{self.chain_id}:{hash}")
+        return blocks.view(self._state(snapshot), row) if row is not None else None
 
-    def _state(self, tx: Snapshot, *, for_update: bool = False) -> SimulatedChainState:
-        id = str(self.chain_id)
-        if for_update:
-            state = tx.get(SimulatedChainState, id, for_update=True)  # type: ignore[call-arg]
-        else:
-            state = tx.get(SimulatedChainState, id)
-        return state or SimulatedChainState(id=id, began_at=self._clock.now())
+    def _state(self, snapshot: Snapshot) -> SimulatedChainState:
+        return self._begun(snapshot.get(SimulatedChainState, str(self.chain_id)))
 
-    def _stored(self, state: SimulatedChainState) -> Decision[SimulatedChainState]:
-        return Decision(state).joined(_put(state))
+    def _locked_state(self, tx: Transaction) -> SimulatedChainState:
+        return self._begun(tx.get(SimulatedChainState, str(self.chain_id), for_update=True))
 
-    def _height(self, state: SimulatedChainState) -> int:
-        grown = (self._clock.now() - state.began_at) // SECOND + state.extra_blocks
-        return max(grown, state.highest)  # a clock that steps back takes no block away
+    def _begun(self, state: SimulatedChainState | None) -> SimulatedChainState:
+        return state or SimulatedChainState(id=str(self.chain_id), began_at=self._clock.now())
 
-    def _heads(self, state: SimulatedChainState) -> Heads:
-        latest = self._height(state)
-        return Heads(self._block(latest), self._block(max(0, latest - CONFIRMATIONS)))
+    def _locked_transaction(self, tx: Transaction, hash: str) -> SimulatedTransaction | None:
+        return tx.get(SimulatedTransaction, f"{self.chain_id}:{hash}", for_update=True)
 
-    def _block(self, number: int) -> Block:
-        return Block(
-            number, "0x" + hashlib.sha256(f"{self.chain_id}:{number}".encode()).hexdigest()
-        )
+    # Calls.
 
-    def _balance_id(self, token: str, holder: str) -> str:
-        return f"{self.chain_id}:{token}:{holder}"
+    def _asked(self, operation: str, look: Callable[[Snapshot], T]) -> T:
+        """The answer to a call of the port, unless it was ordered to fail."""
+        wanted = (ANY, operation)
+
+        def both(snapshot: Snapshot) -> tuple[bool, T]:
+            failures = armed_failures(snapshot)
+            armed = failures is not None and failures.has("chain", wanted, self.chain_id)
+            return armed, look(snapshot)
+
+        armed, answer = self._read(both)
+        if armed and self._reached(lambda: self._failures.take("chain", wanted, self.chain_id)):
+            raise ChainUnavailable(_ORDERED)
+        return answer
 
     def _read(self, look: Callable[[Snapshot], T]) -> T:
-        try:
-            return self._storage.read(SIMULATED, look)
-        except StorageError as error:
-            raise ChainUnavailable(str(error)) from error
+        return self._reached(lambda: self._looked(look))
 
     def _commit(self, decide: Callable[[Transaction, Draw], Decision[T]]) -> T:
+        return self._reached(lambda: self._done(decide))
+
+    def _reached(self, call: Callable[[], T]) -> T:
         try:
-            return self._ledger.commit(_SCOPE, decide)
-        except Unavailable as error:
+            return call()
+        except (StorageError, Unavailable) as error:
             raise ChainUnavailable(str(error)) from error
 
+    def _looked(self, look: Callable[[Snapshot], T]) -> T:
+        return self._storage.read(SIMULATED, look)
 
-@lru_cache(maxsize=10_000)
-def _address(spec: AddressSpec) -> str:
-    """All simulated EVM chains share addresses, as CREATE2 makes real ones do."""
-    seed = f"{spec.environment_id}/{spec.kind}/{spec.owner_id}".encode()
-    return checksummed(hashlib.sha256(seed).digest()[:20])
-
-
-def _put(record: Record) -> Decision[None]:
-    """Insert a record that was never stored, replace one that was."""
-    if record.version == 0:
-        return Decision(None, inserts=(record,))
-    return Decision(None, replaces=(record,))
+    def _done(self, decide: Callable[[Transaction, Draw], Decision[T]]) -> T:
+        return self._ledger.commit(_SCOPE, decide)

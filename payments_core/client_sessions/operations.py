@@ -84,6 +84,7 @@ class ClientSessions:
             raise ValidationFailed.at("expiresInSeconds", f"must be {least} to {most}")
         wanted = tuple(sorted(set(DEFAULT_PERMISSIONS if permissions is None else permissions)))
         issuer_key_id = authority.key.id
+        _require_known(wanted)
         account = self._accounts.look_up(authority, account_id, external_user_id)
         now = self._clock.now()
 
@@ -192,11 +193,14 @@ def effective_permissions(environment: Environment, session: ClientSession) -> t
     )
 
 
-def _require_grantable(permissions: Sequence[str], environment: Environment | None) -> None:
-    assert environment is not None
+def _require_known(permissions: Sequence[str]) -> None:
     unknown = tuple(name for name in permissions if name not in PERMISSION_PRODUCTS)
     if unknown:
         raise InsufficientPermissions(unknown)
+
+
+def _require_grantable(permissions: Sequence[str], environment: Environment | None) -> None:
+    assert environment is not None
     for name in permissions:
         for product in PERMISSION_PRODUCTS[name]:
             if product not in environment.products:

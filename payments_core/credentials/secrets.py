@@ -22,8 +22,9 @@ PREFIXES: dict[SecretKind, str] = {"standard": "sk", "restricted": "rk", "publis
 DIGEST_PURPOSE = "credential"
 
 _CREDENTIAL = re.compile(
-    r"(?:sk|rk)_(?:sandbox|production)_[\w-]{40}"
+    r"(?:sk|rk|pk)_(?:sandbox|production)_[\w-]{40}"
     r"|(?:cst|cat)_[\w-]{60}"
+    r"|whsec_[\w+/-]{40}"
     r"|payment_[\w-]{24}_secret_",
     re.ASCII,
 )
@@ -44,7 +45,7 @@ def looks_like_secret(text: str) -> bool:
 
 
 def holds_credential(text: str) -> bool:
-    """Whether a server secret, a client token or a Payment secret stands anywhere in a text."""
+    """Whether a secret or a token of any kind stands anywhere in a text."""
     return _CREDENTIAL.search(text) is not None
 
 

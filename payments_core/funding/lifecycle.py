@@ -65,7 +65,13 @@ FUNDING_OPERATION = Machine(
             "unknown",
             why="The chain's answer was lost; no new transaction before it was asked.",
         ),
-        Transition("unknown", "broadcast", "broadcast", why="The chain knows the transaction."),
+        Transition(
+            "unknown",
+            "broadcast",
+            "broadcast",
+            emits="vault_funding.broadcast",
+            why="The chain was asked: it knows the transaction.",
+        ),
         Transition(
             "unknown",
             "confirm",
@@ -89,8 +95,9 @@ def step(
 ) -> tuple[FundingOperation, tuple[Happening, ...]]:
     """The operation after `trigger`, with `changes`, and the events. Raises InvalidState."""
     row = FUNDING_OPERATION.step(operation.status, trigger)
-    if row.target in _MOMENTS:
-        changes.setdefault(_MOMENTS[row.target], now)
+    moment = _MOMENTS.get(row.target)
+    if moment is not None and getattr(operation, moment) is None:  # a reorg changes none of them
+        changes.setdefault(moment, now)
     after = attrs.evolve(
         operation,
         status=row.target,

@@ -9,41 +9,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
 from payments_core.accounts.record import Account
 from payments_core.chains.outbox import Outgoing, send_job
-from payments_core.chains.port import BalancesAt
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger, held
-from payments_core.errors import DependencyFailed, NotFound, PaymentsError
+from payments_core.decision import Decision, Follow, Ledger
+from payments_core.errors import ActionInvalid, NotFound, PaymentsError
 from payments_core.funding import lifecycle
 from payments_core.funding.record import FundingOperation
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
-from payments_core.money import Money
 from payments_core.options import lifecycle as options
 from payments_core.options.operations import active_account, check_active
 from payments_core.options.record import Option
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import OptionDetails, locked_option, locked_payment
+from payments_core.payments.progress import committed
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Storage, Transaction
-from payments_core.vaults.lifecycle import BalanceOutdated, check_policy, observed, reserve
+from payments_core.vaults.lifecycle import Spend, check_policy, spent_today
 from payments_core.vaults.operations import Vaults
 from payments_core.vaults.record import Policy, Vault, VaultBalance, balance_id
+from payments_core.vaults.reserving import Asked, asking, reserved
 
 SEND = "funding.send"
-_ASKS = 8
-
-
-@attrs.frozen
-class _Asked:
-    """The vault, and the chain's figure for it."""
-
-    vault: Vault
-    at: BalancesAt
 
 
 class Funding:
@@ -69,28 +58,27 @@ class Funding:
 
         Raises NotFound, PaymentExpired, InvalidState, OptionSuperseded, OptionExpired,
         ActionAlreadyUsed, ActionInvalid, ActionExpired, AccountSuspended, PolicyInactive,
-        InsufficientBalance, DependencyFailed.
+        PolicyDenied, InsufficientBalance, DependencyFailed.
         """
-        for _ in range(_ASKS):
+
+        def attempt() -> OptionDetails:
             try:
                 asked = self._ask(authority, payment_id, option_id, action_id)
             except PaymentsError:
                 if idempotent is not None:  # a retry finds its own action used: it is answered
                     self._ledger.replay(authority, idempotent)
                 raise
-            try:
-                return self._ledger.commit(
-                    authority,
-                    lambda tx, draw, asked=asked: self._decide(  # type: ignore[misc]
-                        tx, draw, authority, payment_id, option_id, action_id, metadata, asked
-                    ),
-                    idempotent=idempotent,
-                )
-            except BalanceOutdated:
-                continue
-        raise DependencyFailed("chain")
+            return self._ledger.commit(
+                authority,
+                lambda tx, draw: self._decide(
+                    tx, draw, authority, payment_id, option_id, action_id, metadata, asked
+                ),
+                idempotent=idempotent,
+            )
 
-    def _ask(self, authority: Authority, payment_id: str, option_id: str, action_id: str) -> _Asked:
+        return asking(attempt)
+
+    def _ask(self, authority: Authority, payment_id: str, option_id: str, action_id: str) -> Asked:
         """Check what can be checked cheaply, then ask the chain for the vault's balance."""
         now = self._clock.now()
 
@@ -108,11 +96,13 @@ class Funding:
             assert vault is not None
             policy = snapshot.get(Policy, vault.policy_id)
             assert policy is not None
-            check_policy(policy)
+            balance = snapshot.get(VaultBalance, balance_id(vault.id, payment.asset_symbol))
+            counted = spent_today(balance, now) if balance is not None else 0
+            check_policy(policy, spend_of(payment, option.required), spent_today=counted)
             return payment, vault
 
         payment, vault = self._storage.read(authority.partition, look)
-        return _Asked(vault, self._vaults.at_final(vault, payment.asset))
+        return self._vaults.ask(vault, payment.asset)
 
     def _decide(
         self,
@@ -123,7 +113,7 @@ class Funding:
         option_id: str,
         action_id: str,
         metadata: Mapping[str, Any] | None,
-        asked: _Asked,
+        asked: Asked,
     ) -> Decision[OptionDetails]:
         now = self._clock.now()
         payment = locked_payment(tx, payment_id)
@@ -134,29 +124,70 @@ class Funding:
         active_account(tx, authority.account_id)
         payments.check_payable(payment, now=now)
         options.check_action(option, action_id, now=now)
-        payment, paid_events = payments.begin_attempt(payment, now=now)
-        policy = held(tx, Policy, asked.vault.policy_id)
-        assert policy is not None
-        check_policy(policy)
-        balance, stored = _reserved(tx, asked, payment, operation)
-        outgoing = _outgoing(draw.id("out"), payment, option, operation, now)
+        change = payments.authorize(payment, operation.id, now=now)
+        if option.required > payment.remaining.amount_atomic:  # part was paid since: refresh it
+            raise ActionInvalid()
         consumed = options.consume(option, now=now)
-        authorized, funding_events = lifecycle.step(
-            operation,
-            "authorize",
-            payment,
-            now=now,
-            outgoing_id=outgoing.id,
-            policy_version=policy.policy_version,
-            metadata=metadata,
+        funded = authorized(
+            tx, draw, authority.partition, change.payment, operation, asked, metadata, now=now
         )
-        return Decision(
-            OptionDetails(payment, consumed, authorized),
-            inserts=(outgoing,) if stored else (outgoing, balance),
-            replaces=(payment, consumed, authorized, *((balance,) if stored else ())),
-            events=(*funding_events, *paid_events),
-            jobs=(send_job(SEND, operation.id, authority.partition, outgoing, now),),
-        )
+        details = OptionDetails(change.payment, consumed, funded.result)
+        return Decision(details, replaces=(consumed,)).joined(funded, committed(change))
+
+
+def authorized(
+    tx: Transaction,
+    draw: Draw,
+    partition: str,
+    payment: Payment,
+    operation: FundingOperation,
+    asked: Asked,
+    metadata: Mapping[str, Any] | None,
+    *,
+    now: int,
+) -> Decision[FundingOperation]:
+    """Reserve what an operation moves and store its authorization, with the job that sends it.
+
+    An operation that was never stored is inserted. Raises as `reserved` does.
+    """
+    assert payment.escrow_address is not None
+    policy_version = reserved(tx, asked, spend_of(payment, operation.amount), now=now)
+    outgoing = Outgoing(
+        id=draw.id("out"),
+        chain_id=payment.chain_id,
+        token_address=payment.asset.address,
+        source=asked.vault.address,
+        recipient=payment.escrow_address,
+        amount=operation.amount,
+        created_at=now,
+    )
+    after, events = lifecycle.step(
+        operation,
+        "authorize",
+        payment,
+        now=now,
+        outgoing_id=outgoing.id,
+        policy_version=policy_version.result,
+        metadata=metadata,
+    )
+    stored = operation.version > 0
+    return Decision(
+        after,
+        inserts=(outgoing,) if stored else (outgoing, after),
+        replaces=(after,) if stored else (),
+        events=events,
+        jobs=(send(partition, outgoing, operation, now=now),),
+    ).joined(policy_version)
+
+
+def send(partition: str, outgoing: Outgoing, operation: FundingOperation, *, now: int) -> Follow:
+    """The job that sends an operation's transfer."""
+    return send_job(SEND, operation.id, partition, outgoing, now)
+
+
+def spend_of(payment: Payment, amount: int) -> Spend:
+    """What the policy judges: the Payment's recipient, not the escrow on the way."""
+    return Spend(payment.asset, amount, payment.destination.address, payment.account_id)
 
 
 def _check_own(authority: Authority, payment: Payment, option: Option | None) -> None:
@@ -167,34 +198,3 @@ def _check_own(authority: Authority, payment: Payment, option: Option | None) ->
         or option.payer_account_id != authority.account_id
     ):
         raise NotFound("payment option")
-
-
-def _reserved(
-    tx: Transaction, asked: _Asked, payment: Payment, operation: FundingOperation
-) -> tuple[VaultBalance, bool]:
-    """The balance with the amount reserved, and whether the record existed.
-
-    The record may have changed since the chain was asked. Whatever ended a reservation noted the
-    height of a total that contains its transfer; only an answer that is older than that is wrong,
-    and it raises BalanceOutdated.
-    """
-    asset = payment.asset
-    id = balance_id(asked.vault.id, asset.symbol)
-    stored = tx.get(VaultBalance, id, for_update=True)
-    balance = stored or VaultBalance(id=id, asset_id=asset.id)
-    current = observed(balance, asked.at.amounts[asked.vault.address], asked.at.height)
-    return reserve(current, Money(operation.amount, asset.id)), stored is not None
-
-
-def _outgoing(
-    id: str, payment: Payment, option: Option, operation: FundingOperation, now: int
-) -> Outgoing:
-    return Outgoing(
-        id=id,
-        chain_id=payment.chain_id,
-        token_address=payment.asset.address,
-        source=option.vault_address,
-        recipient=payment.escrow_address,
-        amount=operation.amount,
-        created_at=now,
-    )

@@ -35,7 +35,6 @@ class FundingOperation(Record):
     asset_symbol: str
     outgoing_id: str | None = None
     transaction_hash: str | None = None
-    receipt_ids: tuple[str, ...] = ()
     policy_version: int | None = None
     metadata: Mapping[str, Any] | None = None
     failure: str | None = None

@@ -72,16 +72,17 @@ def supersede(option: Option, *, now: Instant) -> Option:
     )
 
 
-def refresh(option: Option, action_id: str, *, now: Instant) -> Option:
-    """The option with a new one-time action. Raises OptionSuperseded, OptionExpired, InvalidState.
+def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> Option:
+    """The option with a new one-time action, for what is required of the Payment by now.
 
-    The old action is void from then on.
+    The old action is void from then on. Raises OptionSuperseded, OptionExpired, InvalidState.
     """
     _check_open(option)
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
     return attrs.evolve(
         option,
+        required=required,
         action_id=action_id,
         action_expires_at=min(now + ACTION_LIVES_MS, option.expires_at),
         updated_at=now,

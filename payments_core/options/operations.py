@@ -20,11 +20,10 @@ from payments_core.errors import (
     UnsupportedChain,
 )
 from payments_core.funding import lifecycle as funding
-from payments_core.funding.record import FundingOperation
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
 from payments_core.options import lifecycle
-from payments_core.options.record import Option
+from payments_core.options.offering import offer
 from payments_core.payments.details import (
     OptionDetails,
     details_of,
@@ -32,6 +31,7 @@ from payments_core.payments.details import (
     locked_payment,
 )
 from payments_core.payments.lifecycle import check_payable
+from payments_core.payments.machine import OPEN
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Storage, Transaction
 from payments_core.vaults.record import Vault
@@ -70,9 +70,9 @@ class Options:
             if "vault" not in payment.allowed_methods:
                 raise CapabilityNotActive("vault")
             asset = _same_asset(payment, chain_id, asset_symbol)
-            if payment.live_attempts:
-                raise OptionLocked(payment.selected_option_id or "")
-            if payment.status != "awaiting_payment":
+            if payment.authorized:
+                raise OptionLocked(_own_option(tx, payment, authority.account_id))
+            if payment.status not in OPEN:
                 raise InvalidState("payment", payment.status, "create option")
             if len(payment.option_ids) >= OPTION_LIMIT:
                 raise PaymentOptionLimitReached(OPTION_LIMIT)
@@ -80,7 +80,7 @@ class Options:
             vault = vaults.get(asset.chain_id)
             if vault is None:  # the account is older than the deployment's service of that chain
                 raise UnsupportedChain(asset.chain_id)
-            option, operation = _offer(payment, vault, draw, now)
+            option, operation = offer(payment, vault, draw, now)
             before = _superseded(tx, payment, now)
             selecting = attrs.evolve(
                 payment,
@@ -134,8 +134,11 @@ class Options:
             check_payable(payment, now=now)
             active_account(tx, authority.account_id)
             option, operation = locked_option(tx, option_id)
-            refreshed = lifecycle.refresh(option, draw.id("action"), now=now)
-            return Decision(OptionDetails(payment, refreshed, operation), replaces=(refreshed,))
+            required = payment.remaining.amount_atomic
+            refreshed = lifecycle.refresh(option, draw.id("action"), required, now=now)
+            moving = attrs.evolve(operation, amount=required, updated_at=now)
+            details = OptionDetails(payment, refreshed, moving)
+            return Decision(details, replaces=(refreshed, moving))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -151,6 +154,14 @@ class Options:
             lambda snapshot: snapshot.find(Vault, "by_account", (authority.account_id,), limit=100),
         )
         return {vault.chain_id: vault for vault in page.records}
+
+
+def _own_option(tx: Transaction, payment: Payment, account_id: str) -> str | None:
+    """The id of the selected option where it is the payer's own: others' are not told."""
+    if payment.selected_option_id is None:
+        return None
+    option, _ = locked_option(tx, payment.selected_option_id)
+    return option.id if option.payer_account_id == account_id else None
 
 
 def active_account(tx: Transaction, account_id: str) -> Account:
@@ -174,43 +185,6 @@ def _same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None
     if asset_symbol not in (None, payment.asset_symbol):
         raise UnsupportedAsset(payment.chain_id, asset_symbol or "")
     return payment.asset
-
-
-def _offer(payment: Payment, vault: Vault, draw: Draw, now: int) -> tuple[Option, FundingOperation]:
-    option_id, operation_id = draw.id("pay_option"), draw.id("pay_funding")
-    option = Option(
-        id=option_id,
-        payment_id=payment.id,
-        status=lifecycle.OPTION.step(None, "offer").target,
-        selection_status=lifecycle.SELECTION.step(None, "select").target,
-        payer_account_id=vault.account_id,
-        vault_id=vault.id,
-        vault_address=vault.address,
-        funding_operation_id=operation_id,
-        chain_id=payment.chain_id,
-        asset_symbol=payment.asset_symbol,
-        required=payment.remaining.amount_atomic,
-        action_id=draw.id("action"),
-        action_expires_at=min(now + lifecycle.ACTION_LIVES_MS, payment.expires_at),
-        expires_at=payment.expires_at,
-        created_at=now,
-        updated_at=now,
-    )
-    operation = FundingOperation(
-        id=operation_id,
-        payment_id=payment.id,
-        option_id=option_id,
-        vault_id=vault.id,
-        status=funding.FUNDING_OPERATION.step(None, "create").target,
-        status_version=1,
-        amount=option.required,
-        chain_id=payment.chain_id,
-        asset_symbol=payment.asset_symbol,
-        expires_at=payment.expires_at,
-        created_at=now,
-        updated_at=now,
-    )
-    return option, operation
 
 
 def _superseded(tx: Transaction, payment: Payment, now: int) -> Decision[None]:

@@ -36,9 +36,9 @@ class Option(Record):
     required: Atomic = attrs.field(converter=atomic)
     paid: Atomic = attrs.field(default=ZERO, converter=atomic)
     fee: Atomic = attrs.field(default=ZERO, converter=atomic)
-    action_id: str | None
+    action_id: str | None = attrs.field(repr=False)
     action_expires_at: Instant | None
-    used_action_ids: tuple[str, ...] = ()
+    used_action_ids: tuple[str, ...] = attrs.field(default=(), repr=False)
     expires_at: Instant
     created_at: Instant
     updated_at: Instant

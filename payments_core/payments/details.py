@@ -9,6 +9,7 @@ from payments_core.funding.record import FundingOperation
 from payments_core.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt
+from payments_core.refunds.record import Refund
 from payments_core.storage.port import Snapshot, Transaction
 
 
@@ -24,12 +25,13 @@ class OptionDetails:
 
 @attrs.frozen
 class PaymentDetails:
-    """A Payment with its options and receipts; `client_secret` at its creation only."""
+    """A Payment with its options, receipts and refunds; `client_secret` at its creation only."""
 
     payment: Payment
     options: tuple[OptionDetails, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     client_secret: str | None = attrs.field(default=None, repr=False)
+    refunds: tuple[Refund, ...] = ()
 
 
 def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
@@ -38,7 +40,8 @@ def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     options = tuple(
         option_details(snapshot, payment, option_id, receipts) for option_id in payment.option_ids
     )
-    return PaymentDetails(payment, options, receipts)
+    refunds = snapshot.find(Refund, "by_payment", (payment.id,), limit=100).records
+    return PaymentDetails(payment, options, receipts, refunds=refunds)
 
 
 def option_details(

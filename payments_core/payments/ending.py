@@ -8,15 +8,14 @@ from payments_core.decision import Decision
 from payments_core.errors import InvalidState
 from payments_core.funding import lifecycle as funding
 from payments_core.funding.record import FundingOperation
-from payments_core.money import Money
+from payments_core.mandates.drawing import given_back
 from payments_core.options import lifecycle as options
 from payments_core.options.record import Option
 from payments_core.payments.details import OptionDetails, locked_option
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
-from payments_core.vaults.lifecycle import give_back
-from payments_core.vaults.record import VaultBalance, balance_id
+from payments_core.vaults.reserving import Reservation, withdrawn
 
 
 def end_options(
@@ -34,7 +33,7 @@ def end_options(
             continue
         option, operation = locked_option(tx, option_id)
         if operation.status in funding.LIVE:
-            decision = decision.joined(_withdrawn(tx, operation))
+            decision = decision.joined(_withdrawn(tx, payment, operation))
         ended = _ended(option, trigger, now=now)
         stopped, events = funding.end(operation, trigger, payment, now=now)
         changed: tuple[Record, ...] = tuple(
@@ -51,15 +50,25 @@ def _ended(option: Option, trigger: str, *, now: Instant) -> Option:
     return options.end(option, trigger, now=now)
 
 
-def _withdrawn(tx: Transaction, operation: FundingOperation) -> Decision[None]:
+def _withdrawn(tx: Transaction, payment: Payment, operation: FundingOperation) -> Decision[None]:
+    """An authorization taken back, with its reservation and what it drew on a mandate."""
     assert operation.outgoing_id is not None
-    outgoing = tx.get(Outgoing, operation.outgoing_id, for_update=True)
+    stopped = stopped_transfer(tx, payment, operation.outgoing_id)
+    reservation = Reservation(
+        vault_id=operation.vault_id,
+        asset=payment.asset,
+        amount=operation.amount,
+        counted_at=operation.authorized_at,
+    )
+    return Decision(None, replaces=(stopped,)).joined(
+        given_back(tx, payment, operation.amount), withdrawn(tx, reservation)
+    )
+
+
+def stopped_transfer(tx: Transaction, payment: Payment, outgoing_id: str) -> Outgoing:
+    """A transfer withdrawn before it was handed to the chain. Raises InvalidState."""
+    outgoing = tx.get(Outgoing, outgoing_id, for_update=True)
     stopped = withdraw(outgoing) if outgoing else None
     if stopped is None:
-        raise InvalidState("payment", "processing", "cancel")
-    balance = tx.get(
-        VaultBalance, balance_id(operation.vault_id, operation.asset_symbol), for_update=True
-    )
-    assert balance is not None
-    freed = give_back(balance, Money(operation.amount, balance.asset_id))
-    return Decision(None, replaces=(stopped, freed))
+        raise InvalidState("payment", payment.status, "cancel")
+    return stopped

@@ -1,4 +1,8 @@
-"""The states of a Payment (contract §6), and the pure steps through them."""
+"""The pure steps of a Payment through its table of states (`machine.py`).
+
+Every step returns a Change: the Payment after it, the events, and the journal entries that go with
+it. Changes follow each other with `then`, so that several are committed at once.
+"""
 
 from __future__ import annotations
 
@@ -9,238 +13,56 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.errors import InvalidState, PaymentExpired
 from payments_core.events import Happening
+from payments_core.journal.lifecycle import post
+from payments_core.journal.record import Cause, Entry
+from payments_core.money import Atomic
+from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
-from payments_core.transitions import Machine, Transition, rows
+from payments_core.payments.senders import paid_more
+from payments_core.receipts.record import Receipt
 
-_OPEN = ("awaiting_payment", "processing")
-_CLOSED_EMPTY = ("expired", "cancelled")
-_AFTER_COVERED = ("accepted", "executing", "succeeded", "partially_refunded")
-_RELEASED = ("executing", "succeeded", "partially_refunded", "refunded")
-_WITH_EXCESS = (*_AFTER_COVERED, "action_required", "refunded")
+MOST_SIGHTED = 100
+"""So many transfers on their way are waited for; whoever sends more dust holds up nothing."""
 
-PAYMENT = Machine(
-    "payment",
-    (
-        Transition(
-            None,
-            "create",
-            "awaiting_payment",
-            emits="payment.created",
-            why="Nothing has moved; the escrow address is known and waits.",
-        ),
-        *rows(
-            ("awaiting_payment",),
-            "attempt",
-            "processing",
-            emits="payment.processing",
-            why="An authorization was recorded, or a receipt was seen that is not final.",
-        ),
-        *rows(
-            ("processing",),
-            "attempt_ended",
-            "awaiting_payment",
-            why="The attempt failed or its receipt was reorged out, and nothing else is pending.",
-        ),
-        *rows(
-            _OPEN,
-            "covered",
-            "accepted",
-            emits="payment.accepted",
-            why="Verified receipts cover the amount less tolerance.",
-        ),
-        *rows(
-            _OPEN,
-            "short",
-            "awaiting_payment",
-            emits="payment.underpaid",
-            label="underpaid",
-            why="Verified receipts are short of the amount.",
-        ),
-        Transition(
-            "accepted",
-            "release",
-            "executing",
-            emits="payment.executing",
-            why="The release from escrow was submitted.",
-        ),
-        Transition(
-            "executing",
-            "settle",
-            "succeeded",
-            emits="payment.succeeded",
-            why="The release is final on chain, or the bank settled the payout.",
-        ),
-        Transition(
-            "executing",
-            "release_failed",
-            "action_required",
-            emits="payment.action_required",
-            label="execution_failed",
-            why="The release was rejected, reverted or returned; the funds are still in escrow.",
-        ),
-        Transition(
-            "awaiting_payment",
-            "expire",
-            "expired",
-            emits="payment.expired",
-            why="The time ran out and nothing was received.",
-        ),
-        Transition(
-            "awaiting_payment",
-            "expire_short",
-            "action_required",
-            emits="payment.action_required",
-            label="underpaid",
-            why="The time ran out and part was received.",
-        ),
-        *rows(
-            _OPEN,
-            "cancel",
-            "cancelled",
-            emits="payment.cancelled",
-            why="Cancelled with nothing received or broadcast.",
-        ),
-        *rows(
-            _CLOSED_EMPTY,
-            "late_receipt",
-            "action_required",
-            emits="payment.action_required",
-            label="late",
-            why="A receipt was verified within the monitoring window.",
-        ),
-        *rows(
-            _CLOSED_EMPTY,
-            "receipt_after_window",
-            None,
-            emits="payment.late",
-            label="late",
-            why="A receipt was verified after the window; it can be refunded.",
-        ),
-        *rows(
-            _WITH_EXCESS,
-            "overpaid",
-            None,
-            emits="payment.overpaid",
-            label="overpaid",
-            why="The verified total passes the amount; the excess stays in escrow.",
-        ),
-        *rows(
-            _WITH_EXCESS,
-            "duplicate",
-            None,
-            emits="payment.overpaid",
-            label="duplicate",
-            why="A whole second payment of the same amount came.",
-        ),
-        Transition(
-            "action_required",
-            "further_receipt",
-            "action_required",
-            emits="payment.late",
-            label="late",
-            why="Another receipt was verified while the Payment waits for a decision.",
-        ),
-        Transition(
-            "action_required",
-            "reconcile_accept",
-            "accepted",
-            emits="payment.reconciled",
-            why="The partner takes what was received.",
-        ),
-        Transition(
-            "action_required",
-            "retry_execution",
-            "executing",
-            emits="payment.reconciled",
-            why="The partner asks for the release again.",
-        ),
-        Transition(
-            "action_required",
-            "reconcile_refund",
-            "refunded",
-            emits="payment.reconciled",
-            why="All that was received has gone back.",
-        ),
-        Transition(
-            "action_required",
-            "write_off",
-            "failed",
-            emits="payment.reconciled",
-            why="The partner gives the Payment up.",
-        ),
-        *rows(
-            ("succeeded", "partially_refunded"),
-            "refund_part",
-            "partially_refunded",
-            emits="payment.refunded",
-            why="A refund of a part is final.",
-        ),
-        Transition(
-            "action_required",
-            "refund_part",
-            "action_required",
-            emits="payment.refunded",
-            why="A partial refund does not settle the cause.",
-        ),
-        *rows(
-            ("succeeded", "partially_refunded", "action_required"),
-            "refund_all",
-            "refunded",
-            emits="payment.refunded",
-            why="All that was received has gone back.",
-        ),
-        *rows(
-            _WITH_EXCESS,
-            "refund_excess",
-            None,
-            emits="payment.reconciled",
-            why="The excess has gone back.",
-        ),
-        Transition(
-            "succeeded",
-            "payout_returned",
-            "action_required",
-            emits="payment.action_required",
-            label="returned",
-            why="The bank returned the payout.",
-        ),
-        Transition(
-            "accepted",
-            "reorged",
-            "action_required",
-            emits="payment.action_required",
-            label="reorged",
-            why="A verified receipt was reorged out before the release was sent.",
-        ),
-        *rows(
-            (*_RELEASED, "action_required"),
-            "reorged",
-            None,
-            emits="payment.reorged",
-            label="reorged",
-            why="A verified receipt was reorged out later; never a second release.",
-        ),
-    ),
-    terminal=("failed",),
-)
+MOST_TIMELINE = 200
+"""A longer timeline loses its middle: a record must stay small, whatever strangers send."""
 
+_RESOLUTIONS = {"reconcile_refund": "refund", "refund_excess": "refund_excess"}
+_UNDECIDED = (*CLOSED_EMPTY, "failed", "action_required")
 _MOMENTS = {"succeeded": "succeeded_at", "cancelled": "cancelled_at"}
 
 
-def created(payment: Payment, *, now: Instant) -> tuple[Payment, tuple[Happening, ...]]:
-    """A new Payment in its first state, and its event."""
-    row = PAYMENT.step(None, "create")
-    first = TimelineEntry(status=row.target, at=now)
-    payment = attrs.evolve(payment, status=row.target, status_version=1, timeline=(first,))
-    return payment, (_happening("payment.created", payment),)
+@attrs.frozen
+class Change:
+    """A Payment after a step, with what must be committed beside it."""
+
+    payment: Payment
+    events: tuple[Happening, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+    def then(self, following: Change) -> Change:
+        """Both changes as one; `following` must have begun where this one ended."""
+        return Change(
+            following.payment,
+            (*self.events, *following.events),
+            (*self.entries, *following.entries),
+        )
 
 
 def step(
-    payment: Payment, trigger: str, *, now: Instant, reason: str | None = None, **changes: Any
-) -> tuple[Payment, tuple[Happening, ...]]:
-    """The Payment after `trigger`, with `changes`, and the events of the change.
+    payment: Payment,
+    trigger: str,
+    *,
+    now: Instant,
+    reason: str | None = None,
+    resolution: str | None = None,
+    **changes: Any,
+) -> Change:
+    """The Payment after `trigger`, with `changes`, and the event of the change.
 
-    Raises InvalidState where the table has no row.
+    `resolution` is the partner's decision that the step carries out; it settles the reconciliation
+    unless excess is still held, or another decision is still asked for. Raises InvalidState where
+    the table has no row.
     """
     row = PAYMENT.step(payment.status, trigger)
     labels = payment.labels
@@ -249,6 +71,8 @@ def step(
     reconciliation = payment.reconciliation
     if row.target == "action_required" or row.label not in (None, "underpaid"):
         reconciliation = Reconciliation(status="open")
+    if resolution is not None and not payment.books.excess and row.target != "action_required":
+        reconciliation = Reconciliation(status="resolved", resolution=resolution, resolved_at=now)
     if row.target in _MOMENTS and row.target != payment.status:
         changes[_MOMENTS[row.target]] = now
     entry = TimelineEntry(status=row.target, at=now, reason=reason)
@@ -258,71 +82,287 @@ def step(
         status_version=payment.status_version + 1,
         labels=labels,
         reconciliation=reconciliation,
-        timeline=(*payment.timeline, entry),
+        timeline=_extended(payment.timeline, entry),
         updated_at=now,
         **changes,
     )
-    return after, (_happening(row.emits, after),) if row.emits else ()
+    return Change(after, (_happening(row.emits, after),) if row.emits else ())
+
+
+def _extended(
+    timeline: tuple[TimelineEntry, ...], entry: TimelineEntry
+) -> tuple[TimelineEntry, ...]:
+    if len(timeline) < MOST_TIMELINE:
+        return (*timeline, entry)
+    half = MOST_TIMELINE // 2
+    return (*timeline[:half], *timeline[half + 1 :], entry)
+
+
+# Its beginning and its end.
+
+
+def created(payment: Payment, trigger: str = "create", *, now: Instant) -> Change:
+    """A new Payment in its first state."""
+    row = PAYMENT.step(None, trigger)
+    first = TimelineEntry(status=row.target, at=now)
+    payment = attrs.evolve(payment, status=row.target, status_version=1, timeline=(first,))
+    return Change(payment, (_happening("payment.created", payment),))
 
 
 def check_payable(payment: Payment, *, now: Instant) -> None:
     """Raise PaymentExpired or InvalidState where a payer can no longer act."""
-    if payment.status == "expired" or (payment.status in _OPEN and now >= payment.expires_at):
+    if payment.intent != "receive":
+        raise InvalidState("payment", payment.status, "pay")
+    if payment.status == "expired" or (payment.status in OPEN and now >= payment.expires_at):
         raise PaymentExpired(payment.expires_at)
     if payment.status in ("cancelled", "failed", "refunded"):
         raise InvalidState("payment", payment.status, "pay")
 
 
-def begin_attempt(payment: Payment, *, now: Instant) -> tuple[Payment, tuple[Happening, ...]]:
-    """An authorization was recorded."""
-    return step(payment, "attempt", now=now, live_attempts=payment.live_attempts + 1)
-
-
-def end_attempt(
-    payment: Payment, *, now: Instant, reason: str
-) -> tuple[Payment, tuple[Happening, ...]]:
-    """An attempt came to nothing."""
-    left = payment.live_attempts - 1
-    if payment.status != "processing" or left > 0:
-        return attrs.evolve(payment, live_attempts=left, updated_at=now), ()
-    return step(payment, "attempt_ended", now=now, reason=reason, live_attempts=left)
-
-
-def receive(
-    payment: Payment, amount: int, *, now: Instant
-) -> tuple[Payment, tuple[Happening, ...]]:
-    """A receipt of an attempt was verified: its amount counts, once, and the attempt is over."""
-    received = payment.received + amount
-    trigger = "covered" if received >= payment.required else "short"
-    after, events = step(
-        payment,
-        trigger,
-        now=now,
-        received=received,
-        excess=max(0, received - payment.amount),
-        live_attempts=payment.live_attempts - 1,
-    )
-    if after.excess == 0:
-        return after, events
-    over, more = step(after, "overpaid", now=now)
-    return over, (*events, *more)
-
-
-def settle(payment: Payment, *, now: Instant) -> tuple[Payment, tuple[Happening, ...]]:
-    """The release is final."""
-    return step(payment, "settle", now=now, settled=payment.releasable - payment.fee)
-
-
-def expire(payment: Payment, *, now: Instant) -> tuple[Payment, tuple[Happening, ...]]:
+def expire(payment: Payment, *, now: Instant) -> Change:
     """The Payment's time ran out while nothing was under way."""
     return step(payment, "expire_short" if payment.received else "expire", now=now)
 
 
-def cancel(payment: Payment, *, now: Instant) -> tuple[Payment, tuple[Happening, ...]]:
-    """The partner gives up a Payment that received nothing. Raises InvalidState."""
-    if payment.received:
+def cancel(payment: Payment, *, now: Instant) -> Change:
+    """The partner gives up a Payment that received nothing. Raises InvalidState.
+
+    Its authorizations must be withdrawn with it; a stranger's transfer that was seen cannot be.
+    """
+    if payment.received or payment.sighted:
         raise InvalidState("payment", payment.status, "cancel")
-    return step(payment, "cancel", now=now, live_attempts=0)
+    return step(payment, "cancel", now=now, authorized=())
+
+
+# Attempts.
+
+
+def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Change:
+    """An authorization was recorded. A stranger's transfer on its way does not stand against it,
+    or dust would keep every payer out. Raises InvalidState."""
+    authorized = (*payment.authorized, operation_id)
+    if payment.status == "processing" and not payment.authorized:
+        return Change(attrs.evolve(payment, authorized=authorized, updated_at=now))
+    return step(payment, "attempt", now=now, authorized=authorized)
+
+
+def sight(payment: Payment, evidence_id: str, *, now: Instant) -> Change:
+    """A transfer to the escrow was seen that is not final."""
+    if evidence_id in payment.sighted or len(payment.sighted) >= MOST_SIGHTED:
+        return Change(payment)
+    sighted = (*payment.sighted, evidence_id)
+    if payment.status == "awaiting_payment":
+        return step(payment, "attempt", now=now, sighted=sighted)
+    return Change(attrs.evolve(payment, sighted=sighted, updated_at=now))
+
+
+def fail_attempt(payment: Payment, operation_id: str, *, now: Instant, reason: str) -> Change:
+    """An authorization came to nothing. A collect has no other: whatever strangers sent, it has
+    failed."""
+    if payment.intent == "collect" and payment.status == "processing":
+        left = _without(payment, operation_id)
+        return step(left, "draw_failed", now=now, reason=reason, failure=reason)
+    return end_attempt(payment, operation_id, now=now, reason=reason)
+
+
+def end_attempt(payment: Payment, id: str, *, now: Instant, reason: str) -> Change:
+    """An attempt is over: an operation, or a transfer that was seen."""
+    left = _without(payment, id)
+    if left == payment:
+        return Change(payment)
+    left = attrs.evolve(left, updated_at=now)
+    if left.status != "processing" or left.is_pending:
+        return Change(left)
+    return step(left, "attempt_ended", now=now, reason=reason)
+
+
+# Receipts.
+
+
+def count(payment: Payment, receipt: Receipt, attempt: str, *, now: Instant) -> Change:
+    """A receipt was verified: its amount counts, once. `attempt` is what brought it.
+
+    What the release cannot take any more, or never could, is excess.
+    """
+    room = _room(payment)
+    kept = min(room, receipt.amount)
+    over = receipt.amount - kept
+    was_covered = payment.counted >= payment.required
+    counted = attrs.evolve(
+        _without(payment, attempt),
+        received=payment.received + receipt.amount,
+        counted=payment.counted + kept,
+        paid_by=paid_more(payment.paid_by, receipt.sender, receipt.amount, over),
+    )
+    posted = _posted(
+        counted, "receipt", receipt.id, now=now, payer=-receipt.amount, escrow=kept, excess=over
+    )
+    change = posted.then(_counted(posted.payment, over, now=now))
+    if not over:
+        return change
+    again = was_covered and receipt.amount == payment.amount
+    trigger = "duplicate" if again else "overpaid"
+    return change.then(step(change.payment, trigger, now=now))
+
+
+def _counted(payment: Payment, over: int, *, now: Instant) -> Change:
+    """The step that a receipt leads to, apart from the labels of its excess."""
+    if payment.status in OPEN:
+        if payment.counted >= payment.required:
+            return step(payment, "covered", now=now)
+        return step(payment, "short_and_pending" if payment.is_pending else "short", now=now)
+    if payment.status in CLOSED_EMPTY and now < payment.monitoring_expires_at:
+        return step(payment, "late_receipt", now=now)
+    if payment.status in (*CLOSED_EMPTY, "failed"):
+        return step(payment, "receipt_after_window", now=now)
+    if payment.status == "action_required":
+        if over and now < payment.expires_at:
+            return Change(payment)
+        return step(payment, "further_receipt", now=now)
+    return Change(payment) if over else step(payment, "receipt_returned", now=now)
+
+
+def _room(payment: Payment) -> int:
+    """How much of a receipt goes to escrow.
+
+    Until there is a release, what is missing of the amount; then only what a reorg has taken from
+    under it, and after all was refunded only what a reorg has taken from under the refunds.
+    """
+    escrow = payment.books.escrow
+    if payment.release_id is not None:
+        to_be_released = payment.released if payment.status in ("accepted", "executing") else 0
+        return max(0, to_be_released - escrow)
+    if payment.status == "refunded":
+        return max(0, -escrow)
+    return max(0, payment.amount - payment.counted)
+
+
+def undo(payment: Payment, receipt: Receipt, *, now: Instant, release_stopped: bool) -> Change:
+    """A verified receipt was reorged out: what it counted for is taken back.
+
+    `release_stopped` says that a release not yet sent was withdrawn, since this receipt is missing
+    for it. What was sent stays sent; the escrow is then short, and the books say so.
+    """
+    over = receipt.amount - receipt.counted
+    less = attrs.evolve(
+        payment,
+        received=payment.received - receipt.amount,
+        counted=payment.counted - receipt.counted,
+        paid_by=paid_more(payment.paid_by, receipt.sender, -receipt.amount, -over),
+    )
+    if release_stopped:
+        less = attrs.evolve(less, release_id=None, released=Atomic(0))
+    posted = _posted(
+        less,
+        "receipt_reorged",
+        receipt.id,
+        now=now,
+        payer=receipt.amount,
+        escrow=-receipt.counted,
+        excess=-over,
+    )
+    trigger = "cover_reorged" if release_stopped else "receipt_reorged"
+    return posted.then(step(posted.payment, trigger, now=now))
+
+
+# The release.
+
+
+def settle(payment: Payment, *, now: Instant) -> Change:
+    """The transfer to the recipient is final: the release, or a send's own."""
+    assert payment.release_id is not None
+    net = payment.released - payment.fee
+    source = "payer" if payment.intent == "send" else "escrow"
+    moved = {source: -payment.released, "recipient": net, "fees": payment.fee}
+    cause: Cause = "send" if payment.intent == "send" else "release"
+    posted = _posted(payment, cause, payment.release_id, now=now, **moved)
+    return posted.then(step(posted.payment, "settle", now=now, settled=net))
+
+
+def fail_release(payment: Payment, reason: str, *, now: Instant) -> Change:
+    """The transfer to the recipient failed for good; the partner may ask for another."""
+    return step(
+        payment,
+        "release_failed",
+        now=now,
+        reason=reason,
+        failure=reason,
+        can_retry=True,
+        release_id=None,
+        released=Atomic(0),
+    )
+
+
+# Reconciliation and refunds.
+
+
+def accept(payment: Payment, *, now: Instant) -> Change:
+    """The partner takes what was received."""
+    return step(payment, "reconcile_accept", now=now, resolution="accept")
+
+
+def retry(payment: Payment, *, now: Instant) -> Change:
+    """The partner asks for the transfer to the recipient again."""
+    return step(
+        payment,
+        "retry_execution",
+        now=now,
+        resolution="retry_execution",
+        failure=None,
+        can_retry=False,
+    )
+
+
+def write_off(payment: Payment, *, now: Instant) -> Change:
+    """The partner gives the Payment up; what is held stays held."""
+    change = step(payment, "write_off", now=now)
+    settled = Reconciliation(status="resolved", resolution="write_off", resolved_at=now)
+    given_up = attrs.evolve(change.payment, reconciliation=settled)
+    return Change(given_up, (*change.events, _happening("payment.failed", given_up)))
+
+
+def forget_refund(payment: Payment, refund_id: str, *, now: Instant) -> Change:
+    """A refund failed for good: what was set aside for it can be refunded again."""
+    left = tuple(id for id in payment.refunding if id != refund_id)
+    return Change(attrs.evolve(payment, refunding=left, updated_at=now))
+
+
+def refunded(
+    payment: Payment, trigger: str, refund_id: str, to: str, *, now: Instant, **sources: int
+) -> Change:
+    """A refund is final. `sources` says out of which accounts of the books it went."""
+    amount = sum(sources.values())
+    paid_by = payment.paid_by
+    if any(item.address == to for item in paid_by):
+        paid_by = paid_more(paid_by, to, -amount, -sources.get("excess", 0))
+    less = attrs.evolve(
+        payment,
+        refunded=payment.refunded + amount,
+        refunding=tuple(id for id in payment.refunding if id != refund_id),
+        paid_by=paid_by,
+    )
+    taken = {name: -part for name, part in sources.items()}
+    posted = _posted(less, "refund", refund_id, now=now, payer=amount, **taken)
+    resolution = _RESOLUTIONS.get(trigger)
+    if payment.status in _UNDECIDED and not posted.payment.books.held:
+        resolution = resolution or "refund"
+    return posted.then(step(posted.payment, trigger, now=now, resolution=resolution))
+
+
+def _posted(
+    payment: Payment, cause: Cause, subject: str, *, now: Instant, **amounts: int
+) -> Change:
+    number = payment.entry_count + 1
+    books, entry = post(payment.books, payment.id, number, cause, subject, now=now, **amounts)
+    return Change(attrs.evolve(payment, books=books, entry_count=number), (), (entry,))
+
+
+def _without(payment: Payment, id: str) -> Payment:
+    return attrs.evolve(
+        payment,
+        authorized=tuple(item for item in payment.authorized if item != id),
+        sighted=tuple(item for item in payment.sighted if item != id),
+    )
 
 
 def _happening(name: str, payment: Payment) -> Happening:

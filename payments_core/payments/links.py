@@ -42,8 +42,10 @@ class Links:
         record = PaymentLink(id=self._key_ring.digest(_DIGEST, code), payment_id=payment_id)
         return NewLink(record, base64.b64encode(sealed).decode())
 
-    def url(self, payment: Payment) -> str:
-        """The Payment's checkout link."""
+    def url(self, payment: Payment) -> str | None:
+        """The Payment's checkout link; only those that receive have one."""
+        if payment.link_code is None:
+            return None
         sealed = base64.b64decode(payment.link_code)
         code = self._key_ring.open(_SEAL, payment.id, sealed).decode()
         return f"{self._public_url}/pay/{code}"

@@ -1,4 +1,4 @@
-"""Payments: create, read, list, cancel, expire (contract §6)."""
+"""Payments: create to receive, read, list, cancel, expire (contract §6)."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, canonical
+from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
-from payments_core.chains.port import AddressSpec, Chain
-from payments_core.clock import DAY, SECOND, Clock, Instant
+from payments_core.chains.port import AddressSpec
+from payments_core.clock import DAY, SECOND, Clock
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims, Tokens
-from payments_core.decision import Decision, Follow, Ledger, Scope, held
-from payments_core.errors import (
-    AmountOutOfRange,
-    DestinationNotAllowed,
-    NotFound,
-    UnsupportedChain,
-    ValidationFailed,
-)
+from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.errors import NotFound, ValidationFailed
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
-from payments_core.money import MoneyError, parse_amount
+from payments_core.journal.record import Entry
 from payments_core.payments import lifecycle
+from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import PaymentDetails, details_of, locked_payment
-from payments_core.payments.ending import end_options
+from payments_core.payments.ending import end_options, stopped_transfer
+from payments_core.payments.lifecycle import Change
 from payments_core.payments.links import Links
-from payments_core.payments.record import Destination, Method, Payment
+from payments_core.payments.progress import carry_on, committed, reservation_of
+from payments_core.payments.record import Method, Payment
+from payments_core.receipts.record import Receipt
 from payments_core.storage.port import (
     Claimed,
     Page,
@@ -39,6 +37,7 @@ from payments_core.storage.port import (
     Transaction,
     Where,
 )
+from payments_core.vaults.reserving import withdrawn
 
 EXPIRE = "payments.expire"
 EXPIRY_POLL_MS = 30 * SECOND
@@ -46,28 +45,8 @@ MONITORING_MS = DAY
 EXPIRY_RANGE_S = (300, 86_400)
 DEFAULT_EXPIRY_S = 3_600
 METHODS: tuple[Method, ...] = ("vault", "direct", "routing", "hosted_onramp")
-
-
-@attrs.frozen(kw_only=True)
-class ToAccount:
-    """Pay an account, by exactly one of its names."""
-
-    account_id: str | None = None
-    external_user_id: str | None = None
-
-
-@attrs.frozen(kw_only=True)
-class ToPaymentAddress:
-    """Pay `<username>@<partner id>`."""
-
-    payment_address: str
-
-
-@attrs.frozen(kw_only=True)
-class ToWallet:
-    """Pay an address on the Payment's chain."""
-
-    address: str
+MOST_ENTRIES = 1_000
+"""So many journal entries are shown at once; a Payment with more is under attack by dust."""
 
 
 @attrs.frozen(kw_only=True)
@@ -75,7 +54,7 @@ class NewPayment:
     """What a receive Payment is made from; `amount` is a decimal string."""
 
     amount: str
-    destination: ToAccount | ToPaymentAddress | ToWallet
+    destination: To
     asset_symbol: str | None = None
     chain_id: int | None = None
     reference: str | None = None
@@ -87,22 +66,31 @@ class NewPayment:
     metadata: Mapping[str, Any] | None = None
 
 
+@attrs.frozen
+class Evidenced:
+    """A page of a Payment's receipts, oldest first, with its journal."""
+
+    payment: Payment
+    receipts: Page[Receipt]
+    entries: tuple[Entry, ...]
+
+
 class Payments:
-    """Creates Payments and reads them."""
+    """Creates Payments that receive, and reads and ends all of them."""
 
     def __init__(
         self,
         storage: Storage,
         ledger: Ledger,
         clock: Clock,
-        chains: Mapping[int, Chain],
+        destinations: Destinations,
         tokens: Tokens,
         links: Links,
     ) -> None:
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
-        self._chains = chains
+        self._destinations = destinations
         self._tokens = tokens
         self._links = links
 
@@ -112,7 +100,8 @@ class Payments:
         """A receive Payment, waiting for funds in an escrow of its own.
 
         Raises ValidationFailed, NotFound, DestinationNotAllowed, AmountOutOfRange,
-        UnsupportedChain, UnsupportedAsset.
+        UnsupportedChain, UnsupportedAsset, and AccountSuspended where the account that asks is
+        to be paid and is not active.
         """
         _check_expiry(new.expires_in_s)
         draw = self._ledger.draw()
@@ -121,17 +110,18 @@ class Payments:
         secret = self._tokens.payment_secret(
             Claims(authority.partition, payment_id, authority.api_version, 0)
         )
-        recipient_id = self._recipient_id(authority, new.destination)
+        recipient_id = self._destinations.recipient_id(authority, new.destination)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[PaymentDetails]:
-            recipient = held(tx, Account, recipient_id) if recipient_id else None
-            if recipient_id is not None and recipient is None:
-                raise NotFound("account")
-            asset, amount = _asset_and_amount(new, recipient)
-            destination = self._destination(authority, new.destination, recipient, asset)
-            chain = self._chains[asset.chain_id]
+            recipient = self._destinations.recipient(tx, authority, recipient_id)
+            asset = asset_for(new.chain_id, new.asset_symbol, recipient)
+            amount = amount_of(new.amount, asset)
+            chain = self._destinations.chain(asset)
             expires_at = now + new.expires_in_s * SECOND
+            destination = self._destinations.destination(
+                authority, new.destination, recipient, asset
+            )
             draft = Payment(
                 id=draw.id("payment"),
                 status="",
@@ -157,26 +147,21 @@ class Payments:
                 created_at=now,
                 updated_at=now,
             )
-            payment, events = lifecycle.created(draft, now=now)
+            change = lifecycle.created(draft, now=now)
             return Decision(
-                PaymentDetails(payment, client_secret=secret),
-                inserts=(payment, link.record),
-                events=events,
-                jobs=(_expiry(authority.partition, payment),),
+                PaymentDetails(change.payment, client_secret=secret),
+                inserts=(change.payment, link.record),
+                events=change.events,
+                jobs=(expiry_job(authority.partition, change.payment),),
             )
 
         return self._ledger.commit(authority, decide, idempotent=idempotent, draw=draw)
 
     def get(self, authority: Authority, payment_id: str) -> PaymentDetails:
         """A Payment. Raises NotFound."""
-
-        def look(snapshot: Snapshot) -> PaymentDetails:
-            payment = snapshot.get(Payment, payment_id)
-            if payment is None:
-                raise NotFound("payment")
-            return details_of(snapshot, payment)
-
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(
+            authority.partition, lambda snapshot: details_of(snapshot, _found(snapshot, payment_id))
+        )
 
     def list(
         self,
@@ -198,6 +183,25 @@ class Payments:
 
         return self._storage.read(authority.partition, look)
 
+    def receipts(
+        self,
+        authority: Authority,
+        payment_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Evidenced:
+        """What a Payment received, and its journal: where the money is now. Raises NotFound."""
+
+        def look(snapshot: Snapshot) -> Evidenced:
+            payment = _found(snapshot, payment_id)
+            key = (payment_id,)
+            receipts = snapshot.find(Receipt, "by_payment", key, after=after, limit=limit)
+            entries = snapshot.find(Entry, "by_payment", key, limit=MOST_ENTRIES)
+            return Evidenced(payment, receipts, entries.records)
+
+        return self._storage.read(authority.partition, look)
+
     def cancel(
         self, authority: Authority, payment_id: str, *, idempotent: Idempotent | None = None
     ) -> PaymentDetails:
@@ -209,11 +213,10 @@ class Payments:
 
         def decide(tx: Transaction, draw: Draw) -> Decision[PaymentDetails]:
             payment = locked_payment(tx, payment_id)
-            payment, events = lifecycle.cancel(payment, now=now)
+            change = lifecycle.cancel(payment, now=now)
             ended = end_options(tx, payment, "cancel", now=now)
-            return Decision(
-                PaymentDetails(payment, ended.result), replaces=(payment,), events=events
-            ).joined(ended)
+            result = PaymentDetails(change.payment, ended.result)
+            return Decision(result).joined(committed(change), ended, _send_stopped(tx, payment))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -221,7 +224,7 @@ class Payments:
         """The job at a Payment's expiry. A live attempt is waited for: its end expires it.
 
         The job stays until then all the same, since that end may be seen by a worker whose clock
-        is behind, to which the time is not over.
+        is behind, to which the time is not over. Options that nobody took expire in any case.
         """
         scope = Scope.of(claimed)
         now = self._clock.now()
@@ -230,83 +233,46 @@ class Payments:
             payment = locked_payment(tx, claimed.job.subject)
             if now < payment.expires_at:  # whoever claimed the job has a clock ahead of ours
                 return Decision(None, again_at=payment.expires_at)
-            if payment.status == "processing":
+            if payment.status == "processing" or payment.is_pending:
                 return Decision(None, again_at=now + EXPIRY_POLL_MS)
-            return expire_if_due(tx, payment, now=now)
+            if payment.status == "awaiting_payment":
+                return carry_on(tx, draw, scope.partition, Change(payment), now=now)
+            return Decision(None).joined(end_options(tx, payment, "expire", now=now))
 
         self._ledger.commit(scope, decide, claimed=claimed)
 
-    def _recipient_id(
-        self, authority: Authority, wanted: ToAccount | ToPaymentAddress | ToWallet
-    ) -> str | None:
-        """The id of the account that is paid, None for a wallet. Raises NotFound."""
-        if isinstance(wanted, ToWallet):
-            return None
-        if isinstance(wanted, ToPaymentAddress):
-            username, _, resolver = wanted.payment_address.rpartition("@")
-            if resolver != authority.environment.partner_id:
-                raise NotFound("payment address")
-            return self._found(authority, "by_username", username.lower(), "payment address")
-        if (wanted.account_id is None) == (wanted.external_user_id is None):
-            raise ValidationFailed.at(
-                "destination.accountId", "give exactly one of accountId, externalUserId"
-            )
-        if wanted.account_id is not None:
-            return wanted.account_id
-        return self._found(authority, "by_external_user", wanted.external_user_id, "account")
 
-    def _found(self, authority: Authority, index: str, key: str | None, noun: str) -> str:
-        page = self._storage.read(
-            authority.partition, lambda snapshot: snapshot.find(Account, index, (key,), limit=1)
-        )
-        if not page.records:
-            raise NotFound(noun)
-        return page.records[0].id
+def asset_for(chain_id: int | None, symbol: str | None, recipient: Account | None) -> Asset:
+    """The asset asked for, else the recipient's preference, else the default.
 
-    def _destination(
-        self,
-        authority: Authority,
-        wanted: ToAccount | ToPaymentAddress | ToWallet,
-        recipient: Account | None,
-        asset: Asset,
-    ) -> Destination:
-        chain = self._chains.get(asset.chain_id)
-        if chain is None:
-            raise UnsupportedChain(asset.chain_id)
-        if isinstance(wanted, ToWallet):
-            try:
-                address = canonical(chain.chain_type, wanted.address)
-            except AddressError as error:
-                raise ValidationFailed.at("destination.address", str(error)) from None
-            return Destination(type="wallet", address=address)
-        assert recipient is not None
-        if recipient.status != "active":
-            raise DestinationNotAllowed(f"the account is {recipient.status}")
-        named = isinstance(wanted, ToPaymentAddress)
-        return Destination(
-            type="payment_address" if named else "account",
-            address=chain.derive(AddressSpec(authority.partition, "vault", recipient.id)),
-            account_id=recipient.id,
-            external_user_id=recipient.external_user_id,
-            payment_address=recipient.payment_address if named else None,
-        )
-
-
-def expire_if_due(
-    tx: Transaction, payment: Payment, *, now: Instant, ended: str | None = None
-) -> Decision[None]:
-    """Expire a Payment whose time is over and that nothing is under way for, with its options.
-
-    `ended` is an option that the caller's own decision brings to its end.
+    Raises UnsupportedChain, UnsupportedAsset.
     """
-    if payment.status != "awaiting_payment" or now < payment.expires_at:
+    settlement = recipient.settlement if recipient else None
+    if chain_id is None:
+        chain_id = settlement.chain_id if settlement else DEFAULT_CHAIN_ID
+    if symbol is None:
+        symbol = settlement.asset_symbol if settlement else DEFAULT_SYMBOL
+    return asset_of(chain_id, symbol)
+
+
+def _found(snapshot: Snapshot, payment_id: str) -> Payment:
+    payment = snapshot.get(Payment, payment_id)
+    if payment is None:
+        raise NotFound("payment")
+    return payment
+
+
+def _send_stopped(tx: Transaction, payment: Payment) -> Decision[None]:
+    """What a send has reserved is free again. Raises InvalidState where its transfer is sent."""
+    if payment.intent != "send":
         return Decision(None)
-    payment, events = lifecycle.expire(payment, now=now)
-    others = end_options(tx, payment, "expire", now=now, but=ended)
-    return Decision(None, replaces=(payment,), events=events).joined(others)
+    assert payment.release_id is not None
+    stopped = stopped_transfer(tx, payment, payment.release_id)
+    return Decision(None, replaces=(stopped,)).joined(withdrawn(tx, reservation_of(payment)))
 
 
-def _expiry(partition: str, payment: Payment) -> Follow:
+def expiry_job(partition: str, payment: Payment) -> Follow:
+    """The job at a Payment's expiry."""
     return Follow("timers", EXPIRE, f"expiry:{partition}", payment.expires_at, payment.id)
 
 
@@ -314,20 +280,3 @@ def _check_expiry(expires_in_s: int) -> None:
     least, most = EXPIRY_RANGE_S
     if not least <= expires_in_s <= most:
         raise ValidationFailed.at("expiresInSeconds", f"must be {least} to {most}")
-
-
-def _asset_and_amount(new: NewPayment, recipient: Account | None) -> tuple[Asset, int]:
-    settlement = recipient.settlement if recipient else None
-    chain_id, symbol = new.chain_id, new.asset_symbol
-    if chain_id is None:
-        chain_id = settlement.chain_id if settlement else DEFAULT_CHAIN_ID
-    if symbol is None:
-        symbol = settlement.asset_symbol if settlement else DEFAULT_SYMBOL
-    asset = asset_of(chain_id, symbol)
-    try:
-        amount = parse_amount(new.amount, asset.decimals)
-    except MoneyError as error:
-        raise ValidationFailed.at("amount", str(error)) from None
-    if amount == 0:
-        raise AmountOutOfRange("it must be more than zero")
-    return asset, amount

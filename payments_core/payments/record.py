@@ -9,9 +9,11 @@ import attrs
 
 from payments_core.assets import Asset, asset_of
 from payments_core.clock import Instant
+from payments_core.journal.record import Books
 from payments_core.money import ZERO, Atomic, Money, atomic
-from payments_core.storage.records import Collection, Index, Record
+from payments_core.storage.records import Collection, Index, Lookup, Record
 
+Intent = Literal["receive", "send", "collect"]
 DestinationType = Literal["account", "payment_address", "wallet"]
 Method = Literal["vault", "direct", "routing", "hosted_onramp"]
 
@@ -25,6 +27,35 @@ class Destination:
     account_id: str | None = None
     external_user_id: str | None = None
     payment_address: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Source:
+    """The vault that a send pays from, or that a collect draws on under its mandate.
+
+    `policy_version` is the one that a send passed; a collect's operation has its own.
+    """
+
+    account_id: str
+    external_user_id: str
+    vault_id: str
+    address: str
+    mandate_id: str | None = None
+    policy_version: int | None = None
+    reserved_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class PaidBy:
+    """What came from one sender in verified receipts, and was not sent back to it.
+
+    `excess` is the part of `amount` that was more than the Payment could use. Below zero where it
+    was sent back, and the chain then undid what had been sent.
+    """
+
+    address: str
+    amount: Atomic = attrs.field(converter=atomic)
+    excess: Atomic = attrs.field(default=ZERO, converter=atomic)
 
 
 @attrs.frozen(kw_only=True)
@@ -47,11 +78,18 @@ class Reconciliation:
 
 @attrs.frozen(kw_only=True)
 class Payment(Record):
-    """One receive Payment. All its amounts are in one asset.
+    """One Payment. All its amounts are in one asset.
 
-    `live_attempts` counts authorizations that may still move funds. `release_id` is the outgoing
-    transfer to the recipient: there is never a second. `tolerance_bps` and `fee_bps`
-    are frozen at creation. `link_code` is sealed to the Payment's id.
+    `received` is the sum of verified receipts, and `counted` the part of it that the release may
+    take; the rest was excess from the start. `books` says where the money is now, after
+    `entry_count` journal entries. `paid_by` lists the senders, the newest last. What may still
+    bring funds: `authorized` holds the ids of live operations, `sighted` those of the evidence of
+    strangers' transactions that are not final.
+    `release_id` is the transfer to the recipient and `released` what it takes out of escrow; one
+    that failed for good is forgotten, so there is never a second beside it, and the Payment
+    `can_retry`. `refunding` holds the
+    ids of refunds that are not final. `tolerance_bps` and
+    `fee_bps` are frozen at creation. `link_code` is sealed to the Payment's id; a send has none.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -61,15 +99,19 @@ class Payment(Record):
             "intent": str,
             "account_id": str,
             "reference": str,
+            "session_id": str,
+            "escrow_address": str,
             "created_at": int,
         },
         indexes=(
             Index("by_created", order=("created_at",), descending=True),
             Index("by_account", key=("account_id",), order=("created_at",), descending=True),
+            Index("by_session", key=("session_id",)),
         ),
+        lookups=(Lookup("by_escrow", ("escrow_address",)),),
     )
 
-    intent: Literal["receive"] = "receive"
+    intent: Intent = "receive"
     status: str
     status_version: int
     account_id: str | None = None
@@ -78,28 +120,36 @@ class Payment(Record):
     asset_symbol: str
     amount: Atomic = attrs.field(converter=atomic)
     received: Atomic = attrs.field(default=ZERO, converter=atomic)
-    excess: Atomic = attrs.field(default=ZERO, converter=atomic)
+    counted: Atomic = attrs.field(default=ZERO, converter=atomic)
+    books: Books = attrs.field(factory=Books)
+    entry_count: int = 0
+    paid_by: tuple[PaidBy, ...] = ()
     settled: Atomic = attrs.field(default=ZERO, converter=atomic)
     refunded: Atomic = attrs.field(default=ZERO, converter=atomic)
     fee_bps: int = 0
     tolerance_bps: int = 0
+    source: Source | None = None
     destination: Destination
-    escrow_address: str
+    escrow_address: str | None
     allowed_methods: tuple[Method, ...]
     selected_option_id: str | None = None
     option_ids: tuple[str, ...] = ()
     release_id: str | None = None
-    live_attempts: int = 0
+    released: Atomic = attrs.field(default=ZERO, converter=atomic)
+    refunding: tuple[str, ...] = ()
+    authorized: tuple[str, ...] = ()
+    sighted: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     reconciliation: Reconciliation = Reconciliation()
     session_id: str
     timeline: tuple[TimelineEntry, ...] = ()
     failure: str | None = None
+    can_retry: bool = False
     reference: str | None = None
     description: str | None = None
     metadata: Mapping[str, Any] | None = None
     api_version: str
-    link_code: str = attrs.field(repr=False)
+    link_code: str | None = attrs.field(default=None, repr=False)
     success_url: str | None = None
     cancel_url: str | None = None
     expires_at: Instant
@@ -122,12 +172,24 @@ class Payment(Record):
     @property
     def remaining(self) -> Money:
         """What is still to be received; never below zero."""
-        return Money(max(0, self.amount - self.received), self.asset.id)
+        return Money(max(0, self.amount - self.counted), self.asset.id)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether anything under way may still bring funds."""
+        return bool(self.authorized or self.sighted)
+
+    @property
+    def excess(self) -> int:
+        """What was received beyond the amount and has not gone back."""
+        return self.books.excess
 
     @property
     def releasable(self) -> int:
-        """What goes on to the recipient and the fee: what arrived, up to the amount."""
-        return min(self.received, self.amount)
+        """What the release takes out of escrow: fixed once there is one."""
+        if self.release_id:
+            return self.released
+        return max(0, min(self.books.escrow, self.books.held))  # excess undone may be missing
 
     @property
     def fee(self) -> int:

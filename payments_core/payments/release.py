@@ -1,113 +1,121 @@
-"""The release: from the escrow to the recipient, once, after the funds are proven."""
+"""The transfer to the recipient: the release from escrow, or a send's own, to its finality."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from payments_core.chains.judge import Expectation, judge
-from payments_core.chains.outbox import Outbox, Outgoing
-from payments_core.chains.port import Chain, ChainUnavailable
+from payments_core.chains.judge import Expectation
+from payments_core.chains.outbox import Outbox, failed_for_good
+from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
-from payments_core.clock import Clock, Instant
+from payments_core.clock import Clock
 from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.errors import DependencyFailed
 from payments_core.identifiers import Draw
 from payments_core.payments import lifecycle
 from payments_core.payments.details import locked_payment
+from payments_core.payments.progress import committed, reservation_of
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.vaults.lifecycle import BalanceOutdated
+from payments_core.vaults.operations import Vaults
+from payments_core.vaults.reserving import Asked, settled
 
-RELEASE = "payments.release"
 WATCH_RELEASE = "payments.watch_release"
-
-
-def release_of(payment: Payment, id: str, *, now: Instant) -> Outgoing:
-    """The transfer that an accepted Payment's funds go on with, less the recipient's fee."""
-    return Outgoing(
-        id=id,
-        chain_id=payment.chain_id,
-        token_address=payment.asset.address,
-        source=payment.escrow_address,
-        recipient=payment.destination.address,
-        amount=payment.releasable - payment.fee,
-        created_at=now,
-    )
+_SUBMIT = {"accepted": "release", "processing": "submit"}
 
 
 class ReleaseJobs:
-    """Sends releases and follows them to finality."""
+    """Sends the transfers to recipients and follows them to finality."""
 
     def __init__(
         self,
         storage: Storage,
         ledger: Ledger,
         clock: Clock,
-        chains: Mapping[int, Chain],
         outbox: Outbox,
+        vaults: Vaults,
     ) -> None:
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
-        self._chains = chains
         self._outbox = outbox
+        self._vaults = vaults
 
     def send(self, claimed: Claimed) -> None:
-        """Hand the release to the chain. Its bytes are fixed: sent again, it moves nothing more."""
+        """Hand the transfer to the chain. Its bytes are fixed: sent again, it moves nothing more.
+
+        The first time the Payment is `accepted`, or a send's `processing`; a transfer that the
+        partner asked for again finds it `executing`.
+        """
         scope = Scope.of(claimed)
         payment = self._payment(claimed)
-        if payment.status != "accepted":  # sent before a crash
+        if payment.release_id is None or payment.status not in ("executing", *_SUBMIT):
             self._ledger.finish(claimed)
             return
-        assert payment.release_id is not None
+        release_id = payment.release_id
         try:
-            signed = self._outbox.signed(scope, payment.chain_id, payment.release_id)
-            assert signed is not None
-            self._chains[payment.chain_id].broadcast(signed)
+            signed = self._outbox.signed(scope, payment.chain_id, release_id)
+            if signed is not None:
+                self._outbox.broadcast(scope, signed, release_id)
         except ChainUnavailable:
             self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+        if signed is None:  # withdrawn: a receipt was reorged out, or the send was cancelled
+            self._ledger.finish(claimed)
             return
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
             now = self._clock.now()
             current = locked_payment(tx, payment.id)
-            if current.status != "accepted":
+            if current.release_id != release_id:
                 return Decision(None)
-            executing, events = lifecycle.step(current, "release", now=now)
             lane = f"payment:{payment.id}"
             watch = Follow("chain", WATCH_RELEASE, lane, now + POLL_MS, payment.id)
-            return Decision(None, replaces=(executing,), events=events, jobs=(watch,))
+            if current.status not in _SUBMIT:
+                return Decision(None, jobs=(watch,))
+            change = lifecycle.step(current, _SUBMIT[current.status], now=now)
+            return committed(change).joined(Decision(None, jobs=(watch,)))
 
         self._ledger.commit(scope, decide, claimed=claimed)
 
     def watch(self, claimed: Claimed) -> None:
-        """Look at the release: not final, final, or failed for good."""
+        """Look at the transfer: not final, final, or failed for good."""
         scope = Scope.of(claimed)
         payment = self._payment(claimed)
-        if payment.status != "executing":
+        if payment.status != "executing" or payment.release_id is None:
             self._ledger.finish(claimed)
             return
+        release_id = payment.release_id
+        expectation = Expectation(
+            payment.chain_id, payment.asset.address, payment.destination.address
+        )
         try:
-            reason = self._look(scope, payment)
-        except ChainUnavailable:
+            outcome = self._outbox.outcome(scope, release_id, expectation)
+            asked = None if outcome.is_pending else self._ask(scope, payment, outcome.height)
+        except (ChainUnavailable, DependencyFailed):
             self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
-        if reason == "not_final":
+        if outcome.is_pending:
             self._ledger.finish(claimed, poll_again(self._clock.now()))
             return
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
             now = self._clock.now()
             current = locked_payment(tx, payment.id)
-            if current.status != "executing":
+            if current.status != "executing" or current.release_id != release_id:
                 return Decision(None)
-            if reason is None:
-                after, events = lifecycle.settle(current, now=now)
+            if outcome.reason is None:
+                decision = committed(lifecycle.settle(current, now=now))
             else:
-                after, events = lifecycle.step(
-                    current, "release_failed", now=now, reason=reason, failure=reason
-                )
-            return Decision(None, replaces=(after,), events=events)
+                failed = lifecycle.fail_release(current, outcome.reason, now=now)
+                decision = committed(failed).joined(failed_for_good(tx, release_id))
+            return decision.joined(
+                _reservation_ended(tx, current, asked, succeeded=outcome.reason is None)
+            )
 
-        self._ledger.commit(scope, decide, claimed=claimed)
+        try:
+            self._ledger.commit(scope, decide, claimed=claimed)
+        except BalanceOutdated:  # an authorization has asked a newer block meanwhile
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
 
     def _payment(self, claimed: Claimed) -> Payment:
         payment = self._storage.read(
@@ -116,22 +124,20 @@ class ReleaseJobs:
         assert payment is not None
         return payment
 
-    def _look(self, scope: Scope, payment: Payment) -> str | None:
-        """None where the release is proven, else the reason that it is not."""
-        assert payment.release_id is not None
-        signed = self._outbox.signed(scope, payment.chain_id, payment.release_id)
-        assert signed is not None
-        chain = self._chains[payment.chain_id]
-        heads = chain.heads()
-        view = chain.transaction(signed.hash)
-        if view is None:
-            chain.broadcast(signed)
-            return "not_final"
-        expectation = Expectation(
-            payment.chain_id, payment.asset.address, payment.destination.address
+    def _ask(self, scope: Scope, payment: Payment, height: int) -> Asked | None:
+        """The balance of the vault that a send pays from, after its transfer was final."""
+        if payment.intent != "send":
+            return None
+        assert payment.source is not None
+        return self._vaults.ask_by_id(
+            scope.partition, payment.source.vault_id, payment.asset, least=height
         )
-        if view.block is None or view.block.number > heads.final.number:
-            return "not_final"  # whatever it shows: it may yet show something else
-        verdicts = judge(expectation, chain.chain_id, view, heads, frozenset())
-        reasons = [verdict.reason for verdict in verdicts]
-        return None if None in reasons else reasons[0]
+
+
+def _reservation_ended(
+    tx: Transaction, payment: Payment, asked: Asked | None, *, succeeded: bool
+) -> Decision[None]:
+    """What a send had reserved is spent, or free again. A release from escrow reserves nothing."""
+    if asked is None:
+        return Decision(None)
+    return settled(tx, reservation_of(payment), asked, succeeded=succeeded)

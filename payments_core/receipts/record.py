@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import attrs
 
-from payments_core.chains.judge import Reason
+from payments_core.chains.judge import Reason as Reason
 from payments_core.clock import Instant
-from payments_core.money import Atomic, atomic
-from payments_core.storage.records import Collection, Index, Record, Unique
-
-ReceiptStatus = Literal["observed", "verified", "rejected", "reorged"]
+from payments_core.money import ZERO, Atomic, atomic
+from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
 
 @attrs.frozen(kw_only=True)
@@ -19,8 +17,10 @@ class Receipt(Record):
     """One transfer log, counted once for ever.
 
     The key is the log's position within its transaction, which survives a reorg; `log_index` is
-    the block's, as the chain reported it. Recipients differ between environments, so the key
-    within one partition is a key for the deployment.
+    the block's, as the chain reported it. The Payment is in the key, since after a reorg the log
+    at that position may pay another one; no two Payments share an escrow, so that it is a key for
+    the deployment. `counted` is the part of `amount` that the
+    release may take; `option_id` is None for what came by no option.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -33,11 +33,11 @@ class Receipt(Record):
             "observed_at": int,
         },
         indexes=(Index("by_payment", key=("payment_id",), order=("observed_at",)),),
-        uniques=(Unique("log", ("chain_id", "transaction_hash", "position")),),
+        uniques=(Unique("log", ("payment_id", "chain_id", "transaction_hash", "position")),),
     )
 
     payment_id: str
-    option_id: str
+    option_id: str | None
     chain_id: int
     transaction_hash: str
     position: int
@@ -48,7 +48,41 @@ class Receipt(Record):
     amount: Atomic = attrs.field(converter=atomic)
     block_number: int
     block_hash: str
-    status: ReceiptStatus
+    counted: Atomic = attrs.field(default=ZERO, converter=atomic)
+    status: str
     rejection_reason: Reason | None = None
     observed_at: Instant
     verified_at: Instant | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Evidence(Record):
+    """A transaction that has to do with a Payment; the id is `<payment id>/<chain>/<hash>`.
+
+    Whoever finds a transaction, a scan, our own sending or a hint, writes this row and the job that
+    looks at it. `receipt_ids` are the receipts of its logs. `option_id` is the option whose
+    operation sent it. `block_number` is where it was last seen, and `block_hash` is None once that
+    block was undone. While it is `watched` there is a job that follows it; a reorg of its block has
+    it watched again.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "evidence",
+        columns={"payment_id": str, "chain_id": int, "block_number": int},
+        lookups=(Lookup("by_block", ("chain_id", "block_number")),),
+    )
+
+    payment_id: str
+    chain_id: int
+    transaction_hash: str
+    option_id: str | None = None
+    receipt_ids: tuple[str, ...] = ()
+    block_number: int | None = None
+    block_hash: str | None = None
+    watched: bool = True
+    created_at: Instant
+
+
+def evidence_id(payment_id: str, chain_id: int, transaction_hash: str) -> str:
+    """The id of a transaction's evidence for a Payment."""
+    return f"{payment_id}/{chain_id}/{transaction_hash}"

@@ -1,30 +1,37 @@
-"""What an integrator may do to a sandbox: fund, mine, run what is due, move the clock."""
+"""What an integrator may do to a sandbox: move funds, blocks and time; order failures, events."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import attrs
 
 from payments_core.accounts.record import Account
+from payments_core.addresses import AddressError, canonical
+from payments_core.amounts import amount_of, amount_or_zero
 from payments_core.assets import asset_of
-from payments_core.chains.port import AddressSpec, Heads
+from payments_core.chains.port import AddressSpec, Heads, TransactionView
 from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated_addresses import is_contract
+from payments_core.chains.simulated_reorgs import DEEPEST
+from payments_core.chains.simulated_transfers import FAUCET
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger
 from payments_core.errors import (
-    AmountOutOfRange,
     CapabilityNotActive,
+    FieldError,
     NotFound,
     UnsupportedChain,
     ValidationFailed,
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.jobs.worker import Worker
-from payments_core.money import MoneyError, parse_amount
 from payments_core.sandbox.clock import SandboxClock
+from payments_core.sandbox.failures import Failures
+from payments_core.sandbox.record import ArmedFailure, Dependency
+from payments_core.sandbox.triggering import EventTrigger, Triggered
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core.tenants.record import App
 
@@ -32,6 +39,7 @@ T = TypeVar("T")
 
 LONGEST_ADVANCE_S = 366 * 86_400
 MOST_BLOCKS = 100_000
+DEEPEST_REORG = DEEPEST
 
 
 @attrs.frozen
@@ -47,6 +55,23 @@ class Funded:
     transaction_hash: str
 
 
+@attrs.frozen
+class Transferred:
+    """A stranger's transfer as the chain had it when it answered: in a block and not final.
+
+    `transaction` is None where a reorg has dropped it meanwhile.
+    """
+
+    chain_id: int
+    asset_symbol: str
+    amount: str
+    amount_atomic: int
+    sender: str
+    recipient: str
+    transaction_hash: str
+    transaction: TransactionView | None
+
+
 class Sandbox:
     """The doors of one sandbox deployment."""
 
@@ -57,12 +82,17 @@ class Sandbox:
         chains: Mapping[int, SimulatedChain],
         clock: Clock,
         worker: Worker,
+        wake: Callable[[int], None] = lambda chain_id: None,
     ) -> None:
+        """`wake` is called with a chain's id when something has happened on that chain."""
         self._storage = storage
         self._ledger = ledger
         self._chains = chains
         self._clock = clock
         self._worker = worker
+        self._wake = wake
+        self._failures = Failures(storage, ledger)
+        self._events = EventTrigger(storage, ledger)
 
     def fund(
         self,
@@ -89,26 +119,129 @@ class Sandbox:
             raise NotFound("account")
         asset = asset_of(chain_id, symbol)
         chain = self.chain(chain_id)
-        try:
-            amount_atomic = parse_amount(amount, asset.decimals)
-        except MoneyError as error:
-            raise ValidationFailed.at("amount", str(error)) from None
-        if amount_atomic == 0:
-            raise AmountOutOfRange("it must be more than zero")
+        amount_atomic = amount_of(amount, asset)
         address = chain.derive(AddressSpec(authority.partition, "vault", account.id))
-        if idempotent is None:
-            name = self._ledger.draw().id("mint")
-        else:  # after its retention the same key is another request
-            period = self._clock.now() // idempotent.retention_ms
-            name = f"{idempotent.id}/{idempotent.fingerprint}/{period}"
-        hash = chain.mint(asset.address, address, amount_atomic, name)
+        hash = chain.mint(asset.address, address, amount_atomic, self._name("mint", idempotent))
+        self._wake(chain_id)
         funded = Funded(account.id, chain_id, symbol, amount, amount_atomic, address, hash)
         return self._answered(authority, funded, idempotent)
 
+    def transfer(
+        self,
+        authority: Authority,
+        chain_id: int,
+        symbol: str,
+        amount: str,
+        *,
+        recipient: str,
+        source: str | None = None,
+        reverts: bool = False,
+        idempotent: Idempotent | None = None,
+    ) -> Transferred:
+        """A transfer by somebody outside, to any address; zero is an amount too.
+
+        Without a `source` the tokens are new. A source that lacks them makes a transaction that
+        fails, as `reverts` does. As with `fund`, a retry finds the transaction on the chain.
+
+        Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, and AmountOutOfRange, also
+        where the faucet has given out so much that no token could carry more.
+        """
+        self._begin(authority, idempotent)
+        asset = asset_of(chain_id, symbol)
+        chain = self.chain(chain_id)
+        amount_atomic = amount_or_zero(amount, asset)
+        recipient, source = _outside(chain, recipient, source)
+        hash = chain.transfer(
+            asset.address,
+            source,
+            recipient,
+            amount_atomic,
+            self._name("transfer", idempotent),
+            reverts=reverts,
+        )
+        self._wake(chain_id)
+        done = Transferred(
+            chain_id,
+            symbol,
+            amount,
+            amount_atomic,
+            source or FAUCET,
+            recipient,
+            hash,
+            chain.seen(hash),
+        )
+        return self._answered(authority, done, idempotent)
+
+    def reorg(
+        self,
+        authority: Authority,
+        chain_id: int,
+        depth: int,
+        *,
+        reinclude: bool = False,
+        idempotent: Idempotent | None = None,
+    ) -> Heads:
+        """Drop a chain's last `depth` blocks with their transactions; others take their place.
+
+        With `reinclude` the transactions come back at once, at other places. With an idempotency
+        key it happens once, also where the answer to the first request was lost.
+
+        Raises UnsupportedChain, ValidationFailed.
+        """
+        if not 1 <= depth <= DEEPEST_REORG:
+            raise ValidationFailed.at("depth", f"must be 1 to {DEEPEST_REORG}")
+        self._begin(authority, idempotent)
+        heads = self.chain(chain_id).reorg(depth, reinclude, self._name("reorg", idempotent))
+        self._wake(chain_id)
+        return self._answered(authority, heads, idempotent)
+
+    def fail(
+        self,
+        authority: Authority,
+        dependency: Dependency,
+        operation: str,
+        times: int,
+        *,
+        chain_id: int | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> ArmedFailure:
+        """Let the next `times` uses of a dependency fail; see `failures.OPERATIONS`.
+
+        Raises ValidationFailed, UnsupportedChain, CapabilityNotActive.
+        """
+        self._begin(authority, idempotent)
+        if dependency == "chain" and chain_id is not None:
+            self.chain(chain_id)
+        armed = self._failures.arm(dependency, operation, times, chain_id)
+        return self._answered(authority, armed, idempotent)
+
+    def failures(self) -> tuple[ArmedFailure, ...]:
+        """What is to fail next."""
+        self.require_alone()
+        return self._failures.armed()
+
+    def trigger(
+        self,
+        authority: Authority,
+        name: str,
+        *,
+        account_id: str | None = None,
+        payment_id: str | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> Triggered:
+        """Send an event of the catalogue though nothing happened; no resource changes.
+
+        Raises NotFound, ValidationFailed.
+        """
+        self.require_alone()
+        return self._events.trigger(
+            authority, name, account_id=account_id, payment_id=payment_id, idempotent=idempotent
+        )
+
     def heads(self) -> dict[int, Heads]:
         """The newest and the newest final block of every chain."""
-        self._require_alone()
-        return {chain_id: chain.heads() for chain_id, chain in self._chains.items()}
+        self.require_alone()
+        return {chain_id: chain.tip() for chain_id, chain in self._chains.items()}
 
     def chain(self, chain_id: int) -> SimulatedChain:
         """The simulated chain of that id. Raises UnsupportedChain."""
@@ -128,7 +261,9 @@ class Sandbox:
         if not 1 <= count <= MOST_BLOCKS:
             raise ValidationFailed.at("count", f"must be 1 to {MOST_BLOCKS}")
         self._begin(authority, idempotent)
-        return self._answered(authority, self.chain(chain_id).mine(count), idempotent)
+        heads = self.chain(chain_id).mine(count)
+        self._wake(chain_id)
+        return self._answered(authority, heads, idempotent)
 
     def run(self, authority: Authority, *, idempotent: Idempotent | None = None) -> int:
         """Do all work that is due now; returns how many jobs ran."""
@@ -157,9 +292,26 @@ class Sandbox:
             done = clock.now(), ran
         return self._answered(authority, done, idempotent)
 
+    def require_alone(self) -> None:
+        """Raise NotFound unless one app has the deployment to itself: clock and chains are
+        everybody's."""
+        apps = self._storage.read(
+            DIRECTORY, lambda snapshot: snapshot.find(App, "by_created", limit=2)
+        )
+        if len(apps.records) != 1:
+            raise NotFound("sandbox")
+
+    def _name(self, what: str, idempotent: Idempotent | None) -> str:
+        """What a chain shall do once and no more, also if the answer to the caller is lost."""
+        if idempotent is None:
+            return self._ledger.draw().id(what)
+        period = self._clock.now() // idempotent.retention_ms
+        # After its retention the same key is another request.
+        return f"{idempotent.id}/{idempotent.fingerprint}/{period}"
+
     def _begin(self, authority: Authority, idempotent: Idempotent | None) -> None:
         """Let no key that was used before touch chain or clock: no refusal would undo that."""
-        self._require_alone()
+        self.require_alone()
         if idempotent is not None:
             self._ledger.replay(authority, idempotent)
 
@@ -174,11 +326,20 @@ class Sandbox:
             authority, lambda tx, draw: Decision(result), idempotent=idempotent
         )
 
-    def _require_alone(self) -> None:
-        """Raise NotFound unless one app has the deployment to itself: clock and chains are
-        everybody's."""
-        apps = self._storage.read(
-            DIRECTORY, lambda snapshot: snapshot.find(App, "by_created", limit=2)
-        )
-        if len(apps.records) != 1:
-            raise NotFound("sandbox")
+
+def _outside(chain: SimulatedChain, recipient: str, source: str | None) -> tuple[str, str | None]:
+    """Both addresses in canonical form; the source must be nobody's contract."""
+    faults = []
+    found = {}
+    for path, address in (("to", recipient), ("from", source)):
+        if address is None:
+            continue
+        try:
+            found[path] = canonical(chain.chain_type, address)
+        except AddressError as error:
+            faults.append(FieldError(path, str(error)))
+    if "from" in found and is_contract(found["from"]):
+        faults.append(FieldError("from", "must be a wallet outside; the service moves this one"))
+    if faults:
+        raise ValidationFailed(tuple(faults))
+    return found["to"], found.get("from")

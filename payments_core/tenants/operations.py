@@ -236,6 +236,20 @@ class Tenants:
 
     def authenticate(self, app_id: str, secret: str, *, mode: str) -> tuple[Environment, Key]:
         """The environment and the live key of a server credential. Raises Unauthorized."""
+        return self._opened(secret, mode, app_id)
+
+    def authenticate_bearer(self, secret: str, *, mode: str) -> tuple[Environment, Key]:
+        """The same for a secret that comes alone: its directory row says whose it is.
+
+        Raises Unauthorized, for a publishable key too: that one is no secret.
+        """
+        environment, key = self._opened(secret, mode, None)
+        if key.kind == "publishable":
+            raise Unauthorized()
+        return environment, key
+
+    def _opened(self, secret: str, mode: str, app_id: str | None) -> tuple[Environment, Key]:
+        """What a secret opens, in this mode and, where one is named, for this app."""
         address = self._address(secret) if looks_like_secret(secret) else None
         if address is None:
             raise Unauthorized()
@@ -243,7 +257,9 @@ class Tenants:
             address.environment_id,
             lambda snapshot: snapshot.get(Environment, address.environment_id),
         )
-        if environment is None or environment.app_id != app_id or environment.mode != mode:
+        if environment is None or environment.mode != mode:
+            raise Unauthorized()
+        if app_id is not None and environment.app_id != app_id:
             raise Unauthorized()
         key = environment.key(address.key_id)
         now = self._clock.now()

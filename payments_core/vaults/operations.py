@@ -13,6 +13,10 @@ from payments_core.credentials.authorization import Authority
 from payments_core.errors import DependencyFailed, NotFound
 from payments_core.storage.port import Snapshot, Storage
 from payments_core.vaults.record import Vault, VaultBalance, balance_id
+from payments_core.vaults.reserving import Asked
+
+HEIGHT_MARGIN = 100
+"""So many blocks one node may be ahead of another."""
 
 
 @attrs.frozen
@@ -60,15 +64,35 @@ class Vaults:
 
         return self._storage.read(authority.partition, look)
 
+    def ask(self, vault: Vault, asset: Asset, *, least: int = 0) -> Asked:
+        """The chain's own figure for a vault, at a final height of at least `least`.
+
+        Raises DependencyFailed, also where a node is behind the one that told of that height.
+        """
+        at = self.at_final(vault, asset)
+        if at.height < least:
+            raise DependencyFailed("chain")
+        return Asked(vault, at)
+
+    def ask_by_id(self, partition: str, vault_id: str, asset: Asset, *, least: int = 0) -> Asked:
+        """`ask`, of a vault that is known to exist."""
+        vault = self._storage.read(partition, lambda snapshot: snapshot.get(Vault, vault_id))
+        assert vault is not None
+        return self.ask(vault, asset, least=least)
+
     def at_final(self, vault: Vault, asset: Asset) -> BalancesAt:
         """The chain's own figure for a vault. Raises DependencyFailed."""
         chain = self._chains.get(vault.chain_id)
         if chain is None:  # served once, and no longer
             raise DependencyFailed("chain")
         try:
-            return chain.balances(asset.address, [vault.address])
+            at = chain.balances(asset.address, [vault.address])
+            newest = chain.heads().latest.number
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
+        if at.height > newest + HEIGHT_MARGIN:  # of another chain, perhaps; kept, it would outlast
+            raise DependencyFailed("chain")  # every true answer
+        return at
 
 
 def _vaults_of(snapshot: Snapshot, account_id: str) -> tuple[Vault, ...]:

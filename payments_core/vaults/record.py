@@ -8,10 +8,11 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, Money, atomic
-from payments_core.storage.records import Collection, Index, Record
+from payments_core.storage.records import Collection, Index, Record, Unique
 
 VaultStatus = Literal["counterfactual", "deployed"]
 PolicyStatus = Literal["active", "paused"]
+DestinationType = Literal["wallet", "account"]
 
 
 @attrs.frozen(kw_only=True)
@@ -22,6 +23,7 @@ class Vault(Record):
         "vaults",
         columns={"account_id": str, "chain_id": int},
         indexes=(Index("by_account", key=("account_id",), order=("chain_id",)),),
+        uniques=(Unique("account_chain", ("account_id", "chain_id")),),
     )
 
     account_id: str
@@ -33,6 +35,31 @@ class Vault(Record):
 
 
 @attrs.frozen(kw_only=True)
+class AllowedDestination:
+    """Whom a policy lets a vault pay: an address, on one chain or on any, or an account."""
+
+    type: DestinationType
+    address: str | None = None
+    chain_id: int | None = None
+    account_id: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Terms:
+    """What a policy says; None is no limit, and an empty list allows nothing.
+
+    The limits are decimal texts in whole tokens, of each asset on its own.
+    """
+
+    status: PolicyStatus = "active"
+    per_payment_limit: str | None = None
+    daily_limit: str | None = None
+    allowed_chains: tuple[int, ...] | None = None
+    allowed_assets: tuple[str, ...] | None = None
+    allowed_destinations: tuple[AllowedDestination, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
 class Policy(Record):
     """What a vault may be used for. Every authorization records the version it passed."""
 
@@ -41,6 +68,41 @@ class Policy(Record):
     vault_id: str
     policy_version: int = 1
     status: PolicyStatus = "active"
+    per_payment_limit: str | None = None
+    daily_limit: str | None = None
+    allowed_chains: tuple[int, ...] | None = None
+    allowed_assets: tuple[str, ...] | None = None
+    allowed_destinations: tuple[AllowedDestination, ...] | None = None
+    created_at: Instant
+    updated_at: Instant
+
+    @property
+    def terms(self) -> Terms:
+        """What it says, without whose it is and since when."""
+        return Terms(**{field.name: getattr(self, field.name) for field in attrs.fields(Terms)})
+
+
+@attrs.frozen(kw_only=True)
+class PolicyVersion(Record):
+    """What a policy said in one of its versions. It is never changed.
+
+    The id is `<policy id>/<version>`.
+    """
+
+    collection: ClassVar[Collection] = Collection("policy_versions")
+
+    terms: Terms
+    created_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class YieldSettings(Record):
+    """Whether a vault's idle funds shall earn, and how. The id is the vault's."""
+
+    collection: ClassVar[Collection] = Collection("yield_settings")
+
+    enabled: bool = False
+    strategy: str | None = None
     created_at: Instant
     updated_at: Instant
 
@@ -50,7 +112,8 @@ class VaultBalance(Record):
     """What a vault holds of an asset at a final height, and what is reserved of it.
 
     The id is `<vault id>/<symbol>`. Authorizations commit against this record's version: two of
-    them can never reserve the same funds.
+    them can never reserve the same funds. `spent` is what counts towards the policy's daily
+    limit on `spent_day`, a UTC day by its number since the epoch.
     """
 
     collection: ClassVar[Collection] = Collection("vault_balances")
@@ -59,6 +122,8 @@ class VaultBalance(Record):
     total: Atomic = attrs.field(default=ZERO, converter=atomic)
     height: int = -1
     reserved: Atomic = attrs.field(default=ZERO, converter=atomic)
+    spent_day: int = -1
+    spent: Atomic = attrs.field(default=ZERO, converter=atomic)
 
     @property
     def available(self) -> Money:
@@ -69,3 +134,8 @@ class VaultBalance(Record):
 def balance_id(vault_id: str, symbol: str) -> str:
     """The id of a vault's balance record for an asset."""
     return f"{vault_id}/{symbol}"
+
+
+def policy_version_id(policy_id: str, policy_version: int) -> str:
+    """The id of the record of a policy's version."""
+    return f"{policy_id}/{policy_version}"

@@ -1,4 +1,4 @@
-"""Accounts, wallets, vaults and balances as v2 gives them out."""
+"""Accounts, vaults, capabilities and balances as v2 gives them out."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import attrs
 
+from payments_core.accounts.capabilities import Capability, capabilities_of
 from payments_core.accounts.operations import AccountDetails
-from payments_core.accounts.record import Settlement, Wallet
+from payments_core.accounts.record import Account, Settlement
 from payments_core.clock import iso
 from payments_core.money import format_amount
 from payments_core.vaults.operations import Holding
 from payments_core.vaults.record import Vault
-
-CAPABILITIES = ("us_bank_payout", "us_bank_funding")
+from payments_core_http.v2.wallet_views import WalletView, wallet
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -25,18 +25,6 @@ class VaultView:
     chainId: int
     address: str
     status: str
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class WalletView:
-    """A wallet address of an account."""
-
-    id: str
-    address: str
-    chainType: str
-    label: str | None
-    verified: bool
-    createdAt: str
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -77,6 +65,31 @@ class AccountView:
 
 
 @attrs.frozen(kw_only=True, slots=False)
+class RequirementsView:
+    """What a capability still waits for, by name."""
+
+    missing: tuple[str, ...]
+    pending: tuple[str, ...]
+    complete: tuple[str, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CapabilityView:
+    """A capability of an account."""
+
+    status: str
+    requirements: RequirementsView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CapabilitiesView:
+    """The capabilities of an account, by name (contract §7)."""
+
+    accountId: str
+    capabilities: Mapping[str, CapabilityView]
+
+
+@attrs.frozen(kw_only=True, slots=False)
 class BalanceView:
     """What a vault holds of one asset, on chain at the newest final block."""
 
@@ -111,13 +124,21 @@ def account(details: AccountDetails) -> AccountView:
         email=record.email,
         paymentAddress=record.payment_address,
         vaults=tuple(_vault(vault) for vault in details.vaults),
-        wallets=tuple(_wallet(wallet) for wallet in details.wallets),
+        wallets=tuple(map(wallet, details.wallets)),
         settlement=_settlement(record.settlement),
         kyc=KycView(status=record.kyc_status),
-        capabilities=dict.fromkeys(CAPABILITIES, "inactive"),
+        capabilities={item.name: item.status for item in capabilities_of(record)},
         metadata=record.metadata,
         createdAt=iso(record.created_at),
         updatedAt=iso(record.updated_at),
+    )
+
+
+def capabilities(record: Account) -> CapabilitiesView:
+    """What of the bank flows the account may use."""
+    return CapabilitiesView(
+        accountId=record.id,
+        capabilities={item.name: _capability(item) for item in capabilities_of(record)},
     )
 
 
@@ -138,14 +159,12 @@ def _vault(vault: Vault) -> VaultView:
     )
 
 
-def _wallet(wallet: Wallet) -> WalletView:
-    return WalletView(
-        id=wallet.id,
-        address=wallet.address,
-        chainType=wallet.chain_type,
-        label=wallet.label,
-        verified=wallet.verified,
-        createdAt=iso(wallet.created_at),
+def _capability(item: Capability) -> CapabilityView:
+    return CapabilityView(
+        status=item.status,
+        requirements=RequirementsView(
+            missing=item.missing, pending=item.pending, complete=item.complete
+        ),
     )
 
 

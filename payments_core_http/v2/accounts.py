@@ -69,6 +69,34 @@ def change(service: PaymentsService, call: Call[bodies.ChangeAccount, None]) -> 
     )
 
 
+def set_settlement(service: PaymentsService, call: Call[bodies.Settlement, None]) -> Answer:
+    """The account with another settlement preference."""
+    body = call.body
+    settlement = Settlement(chain_id=body.chainId, asset_symbol=body.assetSymbol)
+    return call.once(
+        lambda idempotent: service.accounts.set_settlement(
+            call.authority, call.path["accountId"], settlement, idempotent=idempotent
+        ),
+        views.account,
+    )
+
+
+def set_handle(service: PaymentsService, call: Call[bodies.Handle, None]) -> Answer:
+    """The account with its username."""
+    return call.once(
+        lambda idempotent: service.accounts.set_username(
+            call.authority, call.path["accountId"], call.body.username, idempotent=idempotent
+        ),
+        views.account,
+    )
+
+
+def capabilities(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """What of the bank flows the account may use."""
+    details = service.accounts.get(call.authority, call.path["accountId"])
+    return call.answer(views.capabilities(details.account))
+
+
 def balances(service: PaymentsService, call: Call[None, None]) -> Answer:
     """What the account's vaults hold."""
     account_id = call.path["accountId"]

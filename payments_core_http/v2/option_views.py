@@ -48,16 +48,19 @@ class VaultExecution:
     """What the payer can do now: authorize this transfer, once, with this action."""
 
     type: Literal["vault_authorization"] = "vault_authorization"
-    actionId: str
+    actionId: str = attrs.field(repr=False)
     expiresAt: str
 
 
 class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """A transfer to the escrow and what became of it (contract §6 "Receipts")."""
+    """A transfer to the escrow and what became of it (contract §6 "Receipts").
+
+    `optionId` is null for what came by no option.
+    """
 
     id: str
     paymentId: str
-    optionId: str
+    optionId: str | None
     chainId: int
     transactionHash: str
     logIndex: int

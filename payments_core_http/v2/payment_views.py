@@ -1,19 +1,25 @@
-"""Payments as v2 gives them out to a partner's backend (contract §6)."""
+"""Payments as v2 gives them out to a partner's backend (contract §6).
+
+What an account sees of them with a client token is in `client_views.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
 from payments_core.clock import iso, iso_or_none
+from payments_core.journal.record import ACCOUNTS, Books, Entry
 from payments_core.money import format_amount
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.links import Links
-from payments_core.payments.record import Destination, Payment
-from payments_core_http.v2 import option_views
+from payments_core.payments.operations import Evidenced
+from payments_core.payments.record import Destination, Payment, Source
+from payments_core_http.v2 import option_views, refund_views
 from payments_core_http.v2.option_views import FundingOperationView, OptionView, ReceiptView
+from payments_core_http.v2.refund_views import RefundView
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -23,6 +29,19 @@ class Fees:
     feeBps: int
     feeAmountAtomic: str
     paidBy: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SourceView:
+    """The vault that pays, under which mandate, and the version of its policy that allowed it."""
+
+    type: Literal["vault"] = "vault"
+    accountId: str
+    externalUserId: str
+    vaultId: str
+    address: str
+    mandateId: str | None
+    policyVersion: int | None
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -81,7 +100,8 @@ class Failure:
 
 @attrs.frozen(kw_only=True, slots=False)
 class PaymentView:
-    """A Payment, whole."""
+    """A Payment, whole. A send has no escrow and no time limit; only those that receive have a
+    session and a checkout link."""
 
     id: str
     paymentId: str
@@ -102,26 +122,26 @@ class PaymentView:
     settledAmountAtomic: str
     refundedAmountAtomic: str
     fees: Fees
-    source: None = None
+    source: SourceView | None
     destination: DestinationView
-    escrow: Escrow
+    escrow: Escrow | None
     selectedOptionId: str | None
     options: tuple[PaymentOptionEntry, ...]
     receipts: tuple[ReceiptView, ...]
-    refunds: tuple[()] = ()
+    refunds: tuple[RefundView, ...]
     reconciliation: ReconciliationView
-    sessionId: str
+    sessionId: str | None
     timeline: tuple[TimelineView, ...]
     failure: Failure | None
     reference: str | None
     description: str | None
     metadata: Mapping[str, Any] | None
     apiVersion: str
-    paymentUrl: str
+    paymentUrl: str | None = attrs.field(repr=False)
     successUrl: str | None
     cancelUrl: str | None
-    expiresAt: str
-    monitoringExpiresAt: str
+    expiresAt: str | None
+    monitoringExpiresAt: str | None
     succeededAt: str | None
     cancelledAt: str | None
     createdAt: str
@@ -130,25 +150,53 @@ class PaymentView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class CreatedPaymentView(PaymentView):
-    """A new Payment, with the secret that is told at creation and its replay only."""
+    """A new receive Payment, with the secret that is told at creation and its replay only."""
 
     clientSecret: str = attrs.field(repr=False)
 
 
+@attrs.frozen(kw_only=True, slots=False)
+class EntryView:
+    """One movement of a Payment's money: what each account gained, or lost with a minus."""
+
+    number: int
+    cause: str
+    subject: str
+    postings: Mapping[str, str]
+    createdAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class JournalView:
+    """Where a Payment's money is, and how it came there. The balances add up to zero."""
+
+    balances: Mapping[str, str]
+    entries: tuple[EntryView, ...]
+
+
 def payment(details: PaymentDetails, links: Links) -> PaymentView:
-    """A Payment with its options and receipts."""
+    """A Payment with its options, receipts and refunds."""
     return PaymentView(**_fields(details, links))
 
 
-def created_payment(details: PaymentDetails, links: Links) -> CreatedPaymentView:
-    """A new Payment."""
-    assert details.client_secret is not None
+def created_payment(details: PaymentDetails, links: Links) -> PaymentView:
+    """A new Payment; only those that receive have a secret."""
+    if details.client_secret is None:
+        return payment(details, links)
     return CreatedPaymentView(clientSecret=details.client_secret, **_fields(details, links))
+
+
+def journal(evidenced: Evidenced) -> JournalView:
+    """The journal of a Payment."""
+    return JournalView(
+        balances=_balances(evidenced.payment.books), entries=tuple(map(_posted, evidenced.entries))
+    )
 
 
 def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
     record = details.payment
     asset = record.asset
+    awaits = record.intent != "send"
     return {
         "id": record.id,
         "paymentId": record.id,
@@ -164,18 +212,20 @@ def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "chainId": asset.chain_id,
         "tokenAddress": asset.address,
         "receivedAmountAtomic": str(record.received),
-        "remainingAmountAtomic": str(record.remaining.amount_atomic),
+        "remainingAmountAtomic": str(record.remaining.amount_atomic if awaits else 0),
         "excessAmountAtomic": str(record.excess),
         "settledAmountAtomic": str(record.settled),
         "refundedAmountAtomic": str(record.refunded),
         "fees": Fees(feeBps=record.fee_bps, feeAmountAtomic=str(record.fee), paidBy="recipient"),
+        "source": _source(record.source, details) if record.source else None,
         "destination": _destination(record.destination),
-        "escrow": Escrow(chainId=asset.chain_id, address=record.escrow_address),
+        "escrow": escrow(record),
         "selectedOptionId": record.selected_option_id,
         "options": tuple(_entry(item) for item in details.options),
         "receipts": tuple(option_views.receipt(item, record) for item in details.receipts),
+        "refunds": tuple(map(refund_views.refund, details.refunds)),
         "reconciliation": _reconciliation(record),
-        "sessionId": record.session_id,
+        "sessionId": record.session_id if record.intent == "receive" else None,
         "timeline": tuple(
             TimelineView(status=item.status, at=iso(item.at), reason=item.reason)
             for item in record.timeline
@@ -188,13 +238,33 @@ def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "paymentUrl": links.url(record),
         "successUrl": record.success_url,
         "cancelUrl": record.cancel_url,
-        "expiresAt": iso(record.expires_at),
-        "monitoringExpiresAt": iso(record.monitoring_expires_at),
+        "expiresAt": iso(record.expires_at) if awaits else None,
+        "monitoringExpiresAt": iso(record.monitoring_expires_at) if awaits else None,
         "succeededAt": iso_or_none(record.succeeded_at),
         "cancelledAt": iso_or_none(record.cancelled_at),
         "createdAt": iso(record.created_at),
         "updatedAt": iso(record.updated_at),
     }
+
+
+def escrow(record: Payment) -> Escrow | None:
+    """Where a Payment's funds are received."""
+    if record.escrow_address is None:
+        return None
+    return Escrow(chainId=record.chain_id, address=record.escrow_address)
+
+
+def _source(source: Source, details: PaymentDetails) -> SourceView:
+    """The vault that pays; the authorization of a collect is that of its one option."""
+    passed = [source.policy_version, *(item.operation.policy_version for item in details.options)]
+    return SourceView(
+        accountId=source.account_id,
+        externalUserId=source.external_user_id,
+        vaultId=source.vault_id,
+        address=source.address,
+        mandateId=source.mandate_id,
+        policyVersion=next((version for version in passed if version is not None), None),
+    )
 
 
 def _destination(destination: Destination) -> DestinationView:
@@ -222,4 +292,18 @@ def _reconciliation(record: Payment) -> ReconciliationView:
         labels=record.labels,
         resolution=reconciliation.resolution,
         resolvedAt=iso_or_none(reconciliation.resolved_at),
+    )
+
+
+def _balances(books: Books) -> dict[str, str]:
+    return {name: str(getattr(books, name)) for name in ACCOUNTS}
+
+
+def _posted(entry: Entry) -> EntryView:
+    return EntryView(
+        number=entry.number,
+        cause=entry.cause,
+        subject=entry.subject,
+        postings={name: str(amount) for name, amount in entry.postings.items()},
+        createdAt=iso(entry.created_at),
     )

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import attrs
 
 from payments_core.assets import asset_of
 from payments_core.funding.record import FundingOperation
+from payments_core.journal.record import Books
 from payments_core.options.record import Option
+from payments_core.payments import lifecycle as payments
+from payments_core.payments.lifecycle import Change
 from payments_core.payments.record import Destination, Payment
+from payments_core.receipts import lifecycle as receipts
+from payments_core.receipts.record import Receipt
+from payments_core.refunds.lifecycle import Part
+from payments_core.refunds.record import Refund
 from payments_core.vaults.record import VaultBalance
 
 NOW = 1_790_000_000_000
 USDC = asset_of(8453, "USDC")
+ALICE, BOB, CAROL = "0xalice", "0xbob", "0xcarol"
+"""Senders."""
 
 
 def a_payment(**given: Any) -> Payment:
@@ -77,5 +89,180 @@ def an_operation(**given: Any) -> FundingOperation:
     return FundingOperation(**{**facts, **given})
 
 
+def a_receipt(amount: int = 1_000, sender: str = ALICE, **given: Any) -> Receipt:
+    """A receipt that is seen and waits to be counted."""
+    facts: dict[str, Any] = {
+        "id": "receipt_1",
+        "payment_id": "payment_1",
+        "option_id": None,
+        "chain_id": 8453,
+        "transaction_hash": "0xh",
+        "position": 0,
+        "log_index": 0,
+        "token_address": USDC.address,
+        "sender": sender,
+        "recipient": "0x2",
+        "amount": amount,
+        "block_number": 100,
+        "block_hash": "0xb",
+        "status": "observed",
+        "observed_at": NOW,
+    }
+    return Receipt(**{**facts, **given})
+
+
+def a_refund(**given: Any) -> Refund:
+    """A refund under way that was asked for."""
+    facts: dict[str, Any] = {
+        "id": "refund_1",
+        "payment_id": "payment_1",
+        "purpose": "refund",
+        "status": "created",
+        "status_version": 1,
+        "chain_id": 8453,
+        "asset_symbol": "USDC",
+        "destination": ALICE,
+        "outgoing_id": "out_1",
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return Refund(**{**facts, **given})
+
+
+def counted(
+    payment: Payment, receipt: Receipt, attempt: str = "", *, now: int = NOW
+) -> tuple[Change, Receipt]:
+    """What a verified receipt makes of the Payment, and the receipt as it is stored then."""
+    change = payments.count(payment, receipt, attempt or receipt.id, now=now)
+    part = change.payment.counted - payment.counted
+    return change, receipts.verified(receipt, part, now)
+
+
+def releasing(payment: Payment, id: str = "out_1") -> Payment:
+    """The Payment with its release prepared, as the commit that covers it leaves it."""
+    assert payment.release_id is None
+    return attrs.evolve(payment, release_id=id, released=payment.releasable)
+
+
+def books_of(**accounts: int) -> Books:
+    """Books in which the payer stands for what the other accounts hold."""
+    return Books(payer=-sum(accounts.values()), **accounts)
+
+
 def a_balance(**given: Any) -> VaultBalance:
     return VaultBalance(**{"id": "vault_1/USDC", "asset_id": USDC.id, **given})
+
+
+@attrs.frozen
+class Stage:
+    """A Payment somewhere on its way, and the receipts that it counted."""
+
+    payment: Payment
+    receipts: tuple[Receipt, ...] = ()
+
+    def counting(self, amount: int, sender: str = ALICE, *, now: int = NOW) -> Stage:
+        """The stage after a further receipt."""
+        number = len(self.receipts) + 1
+        receipt = a_receipt(amount, sender, id=f"receipt_{number}", payment_id=self.payment.id)
+        change, stored = counted(self.payment, receipt, now=now)
+        return Stage(change.payment, (*self.receipts, stored))
+
+    def after(self, step: Callable[..., Any], *arguments: Any, **more: Any) -> Stage:
+        """The stage after a function that gives a Payment or a Change."""
+        after = step(self.payment, *arguments, **{"now": NOW, **more})
+        return attrs.evolve(self, payment=getattr(after, "payment", after))
+
+
+def stages(fresh: Payment | None = None) -> dict[str, Stage]:
+    """A Payment of 1,000 in each status, in each way that matters; the name begins with it.
+
+    They are reached by the steps that lead there, so that books and labels are as they would be.
+    """
+    half = {"now": (fresh or a_payment()).expires_at + 1}
+    late = {"now": (fresh or a_payment()).monitoring_expires_at + 1}
+    waiting = Stage(fresh or a_payment())
+    part = waiting.counting(600)
+    covered = waiting.counting(1_000)
+    accepted = attrs.evolve(covered, payment=releasing(covered.payment))
+    over = waiting.counting(1_300)
+    executing = accepted.after(payments.step, "release")
+    succeeded = executing.after(payments.settle)
+    overpaid = attrs.evolve(over, payment=releasing(over.payment)).after(payments.step, "release")
+    short = part.after(payments.expire)
+    expired, cancelled = waiting.after(payments.expire), waiting.after(payments.cancel)
+    return {
+        "awaiting_payment": waiting,
+        "awaiting_payment, part received": part,
+        "processing": waiting.after(payments.authorize, "pay_funding_1"),
+        "processing, part received": part.after(payments.authorize, "pay_funding_1"),
+        "processing, a transfer seen": waiting.after(payments.sight, "evidence_1"),
+        "accepted": accepted,
+        "executing": executing,
+        "succeeded": succeeded,
+        "succeeded, overpaid": overpaid.after(payments.settle),
+        "partially_refunded": succeeded.after(
+            payments.refunded, "refund_part", "refund_1", ALICE, recipient=400
+        ),
+        "refunded": succeeded.after(
+            payments.refunded, "refund_all", "refund_1", ALICE, recipient=1_000
+        ),
+        "refunded, never released": short.after(
+            payments.refunded, "reconcile_refund", "refund_1", ALICE, escrow=600
+        ),
+        "action_required, short": short,
+        "action_required, late": expired.counting(1_000, **half),
+        "action_required, overpaid": cancelled.counting(1_300, **half),
+        "action_required, release failed": executing.after(
+            payments.fail_release, "transaction_failed"
+        ),
+        "action_required, reorged": attrs.evolve(accepted, receipts=()).after(
+            payments.undo, accepted.receipts[0], release_stopped=True
+        ),
+        "failed": short.after(payments.write_off),
+        "expired": expired,
+        "expired, received after the window": expired.counting(1_000, **late),
+        "cancelled": cancelled,
+        "cancelled, received after the window": cancelled.counting(1_000, **late),
+    }
+
+
+def send_stages(fresh: Payment) -> dict[str, Stage]:
+    """The same of a send, which has no escrow and no receipts."""
+    sending = Stage(fresh)
+    executing = sending.after(payments.step, "submit")
+    return {
+        "processing, a send": sending,
+        "executing, a send": executing,
+        "succeeded, a send": executing.after(payments.settle),
+        "action_required, a send": executing.after(payments.fail_release, "transaction_failed"),
+    }
+
+
+def collect_stages(fresh: Payment) -> dict[str, Stage]:
+    """The same of a collect before it has received anything."""
+    drawn = Stage(fresh)
+    failed = drawn.after(payments.fail_attempt, fresh.authorized[0], reason="transaction_failed")
+    return {"processing, a collect": drawn, "action_required, a collect": failed}
+
+
+def held(*receipts: tuple[int, str], amount: int = 1_000) -> Payment:
+    """A Payment that was cancelled and then received this: all of it lies in escrow."""
+    stage = Stage(a_payment(amount=amount)).after(payments.cancel)
+    for part, sender in receipts:
+        stage = stage.counting(part, sender, now=NOW)
+    return stage.payment
+
+
+def settled(*receipts: tuple[int, str]) -> Payment:
+    """The same released to the recipient."""
+    payment = releasing(payments.accept(held(*receipts), now=NOW).payment)
+    return payments.settle(payments.step(payment, "release", now=NOW).payment, now=NOW).payment
+
+
+def refund_of(part: Part, **given: object) -> Refund:
+    sources = {
+        "from_escrow": part.from_escrow,
+        "from_excess": part.from_excess,
+        "from_recipient": part.from_recipient,
+    }
+    return a_refund(destination=part.to, **sources, **given)

@@ -19,12 +19,22 @@ def each(sources: str, trigger: str, target: str, event: str | None, label: str 
     }
 
 
+OPEN = "awaiting_payment processing"
 LATER = "accepted executing succeeded partially_refunded action_required refunded"
+CLOSED = "expired cancelled"
+CLOSED_OR_FAILED = "expired cancelled failed"
 
 PAYMENT: set[Row] = {
     (NEW, "create", "awaiting_payment", "payment.created", None),
+    (NEW, "create_drawn", "processing", "payment.created", None),
     ("awaiting_payment", "attempt", "processing", "payment.processing", None),
     ("processing", "attempt_ended", "awaiting_payment", None, None),
+    ("processing", "short_and_pending", "processing", "payment.underpaid", "underpaid"),
+    ("processing", "submit", "executing", "payment.executing", None),
+    (
+        "processing", "draw_failed", "action_required",
+        "payment.action_required", "execution_failed",
+    ),
     ("accepted", "release", "executing", "payment.executing", None),
     ("executing", "settle", "succeeded", "payment.succeeded", None),
     (
@@ -42,34 +52,48 @@ PAYMENT: set[Row] = {
     ("action_required", "reconcile_refund", "refunded", "payment.reconciled", None),
     ("action_required", "write_off", "failed", "payment.reconciled", None),
     ("succeeded", "payout_returned", "action_required", "payment.action_required", "returned"),
-    ("accepted", "reorged", "action_required", "payment.action_required", "reorged"),
-    ("action_required", "refund_part", "action_required", "payment.refunded", None),
-    *each("awaiting_payment processing", "covered", "accepted", "payment.accepted", None),
-    *each(
-        "awaiting_payment processing", "short", "awaiting_payment",
-        "payment.underpaid", "underpaid",
-    ),
-    *each("awaiting_payment processing", "cancel", "cancelled", "payment.cancelled", None),
-    *each(
-        "expired cancelled", "late_receipt", "action_required", "payment.action_required", "late"
-    ),
-    *each("expired cancelled", "receipt_after_window", "=", "payment.late", "late"),
-    *each(LATER, "overpaid", "=", "payment.overpaid", "overpaid"),
-    *each(LATER, "duplicate", "=", "payment.overpaid", "duplicate"),
+    ("accepted", "cover_reorged", "action_required", "payment.action_required", "reorged"),
+    *each(OPEN, "covered", "accepted", "payment.accepted", None),
+    *each(OPEN, "short", "awaiting_payment", "payment.underpaid", "underpaid"),
+    *each(OPEN, "cancel", "cancelled", "payment.cancelled", None),
+    *each(CLOSED, "late_receipt", "action_required", "payment.action_required", "late"),
+    *each(CLOSED_OR_FAILED, "receipt_after_window", "=", "payment.late", "late"),
+    *each(f"{LATER} {CLOSED_OR_FAILED}", "overpaid", "=", "payment.overpaid", "overpaid"),
+    *each(f"{LATER} {CLOSED_OR_FAILED}", "duplicate", "=", "payment.overpaid", "duplicate"),
+    *each(f"{OPEN} {LATER} {CLOSED_OR_FAILED}", "receipt_reorged", "=", "payment.reorged",
+          "reorged"),
+    *each("accepted executing succeeded partially_refunded refunded", "receipt_returned", "=",
+          "payment.reorged", None),
+    *each(CLOSED_OR_FAILED, "reconcile_refund", "=", "payment.reconciled", None),
+    *each(f"{LATER} {CLOSED_OR_FAILED}", "refund_excess", "=", "payment.reconciled", None),
     *each(
         "succeeded partially_refunded", "refund_part", "partially_refunded",
+        "payment.refunded", None,
+    ),
+    *each(
+        f"action_required refunded {CLOSED_OR_FAILED}", "refund_part", "=",
         "payment.refunded", None,
     ),
     *each(
         "succeeded partially_refunded action_required", "refund_all", "refunded",
         "payment.refunded", None,
     ),
-    *each(LATER, "refund_excess", "=", "payment.reconciled", None),
-    *each(
-        "executing succeeded partially_refunded refunded action_required", "reorged", "=",
-        "payment.reorged", "reorged",
-    ),
 }  # fmt: skip
+
+RECEIPT: set[Row] = {
+    (NEW, "observe", "observed", None, None),
+    ("observed", "verify", "verified", None, None),
+    *each("observed reorged", "reject", "rejected", None, None),
+    ("reorged", "observe", "observed", None, None),
+    *each("observed verified rejected", "reorg", "reorged", None, None),
+}
+
+REFUND: set[Row] = {
+    (NEW, "create", "created", "refund.created", None),
+    ("created", "submit", "submitted", None, None),
+    ("submitted", "confirm", "succeeded", "refund.succeeded", None),
+    ("submitted", "fail", "failed", "refund.failed", None),
+}
 
 OPTION: set[Row] = {
     (NEW, "create", "creating", None, None),
@@ -100,7 +124,7 @@ FUNDING_OPERATION: set[Row] = {
     ("authorized", "broadcast", "broadcast", "vault_funding.broadcast", None),
     ("broadcast", "confirm", "confirmed", "vault_funding.confirmed", None),
     ("broadcast", "reorg", "authorized", None, None),
-    ("unknown", "broadcast", "broadcast", None, None),
+    ("unknown", "broadcast", "broadcast", "vault_funding.broadcast", None),
     ("unknown", "confirm", "confirmed", "vault_funding.confirmed", None),
     ("unknown", "reorg", "authorized", None, None),
     *each("awaiting_authorization authorized", "expire", "expired", None, None),
@@ -109,9 +133,44 @@ FUNDING_OPERATION: set[Row] = {
     *each("authorized broadcast", "lose", "unknown", None, None),
 }  # fmt: skip
 
+DISPUTE: set[Row] = {
+    (NEW, "flag", "flagged", "dispute.flagged", None),
+    ("flagged", "resolve", "resolved", "dispute.resolved", None),
+}
+
+MANDATE: set[Row] = {
+    (NEW, "create", "active", None, None),
+    ("active", "collect", "active", None, None),
+    ("active", "expire", "expired", None, None),
+    *each("active expired", "revoke", "revoked", None, None),
+}
+
+KYC: set[Row] = {
+    (NEW, "create", "not_started", None, None),
+    ("pending", "approve", "approved", "account.updated", None),
+    ("pending", "reject", "rejected", "account.updated", None),
+    *each("not_started rejected", "start", "pending", "account.updated", None),
+}
+
+DEPOSIT: set[Row] = {
+    (NEW, "detect", "detected", "deposit.detected", None),
+    ("detected", "confirm", "confirmed", "deposit.confirmed", None),
+    ("confirmed", "settle", "settled", "deposit.settled", None),
+    ("confirmed", "fail", "failed", "deposit.failed", None),
+    ("failed", "return", "detected", "deposit.detected", None),
+    ("failed", "retry", "confirmed", "deposit.confirmed", None),
+    *each("detected confirmed", "reorg", "failed", "deposit.failed", None),
+}
+
 TERMINAL = {
+    "deposit": {"settled"},
+    "dispute": {"resolved"},
     "payment": {"failed"},
+    "receipt": set(),
+    "refund": {"succeeded", "failed"},
     "payment option": {"succeeded", "expired", "failed", "cancelled"},
     "option selection": {"superseded"},
     "vault funding operation": {"confirmed", "expired", "cancelled", "failed"},
+    "mandate": {"revoked"},
+    "verification": {"approved"},
 }

@@ -57,6 +57,7 @@ def sample(kind: type[PaymentsError]) -> PaymentsError:
         "int": 1_790_000_000_000,
         "Instant": 1_790_000_000_000,
         "str": "x",
+        "str | None": "x",
         "bool": True,
         "tuple[str, ...]": ("a", "b"),
         "tuple[FieldError, ...]": (FieldError("a.b", "must be c"),),

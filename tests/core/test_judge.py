@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from payments_core.chains.judge import Expectation, Reason, judge
+from payments_core.chains.judge import Expectation, Reason, Verdict, judge
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 
 HEADS = Heads(Block(103, "0xl"), Block(100, "0xf"))
@@ -61,6 +61,24 @@ def test_the_first_reason_is_told(reason: Reason, view: TransactionView) -> None
 def test_another_chain_is_told_before_all_else() -> None:
     worst = changed(attrs.evolve(LOG, **WRONG), succeeded=False, block=None)
     assert reasons(worst, chain_id=1) == ["wrong_chain"]
+
+
+@pytest.mark.parametrize("block", [Block(100, "0xb"), YOUNG, None])
+def test_on_another_chain_every_transfer_to_the_recipient_is_told(block: Block | None) -> None:
+    """They shall be found and shown, since somebody has sent funds to the wrong place."""
+    logs = (
+        LOG,
+        attrs.evolve(LOG, position=1, recipient="0xQ"),
+        attrs.evolve(LOG, position=2, token_address="0xU", amount_atomic=0),
+    )
+    verdicts = judge(WANTED, 1, attrs.evolve(VIEW, logs=logs, block=block), HEADS, frozenset({0}))
+    assert verdicts == (Verdict(LOG, "wrong_chain"), Verdict(logs[2], "wrong_chain"))
+    assert not any(verdict.is_pending for verdict in verdicts)
+
+
+def test_on_another_chain_nothing_to_the_recipient_has_no_log() -> None:
+    for view in (changed(attrs.evolve(LOG, recipient="0xQ")), attrs.evolve(VIEW, logs=())):
+        assert judge(WANTED, 1, view, HEADS, frozenset()) == (Verdict(None, "wrong_chain"),)
 
 
 def test_a_log_counts_once() -> None:

@@ -1,4 +1,4 @@
-"""The pure steps of Payments, options and funding operations, branch by branch."""
+"""The pure steps of a Payment, branch by branch. Receipts in every status: `test_received.py`."""
 
 from __future__ import annotations
 
@@ -10,56 +10,130 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.errors import (
-    ActionAlreadyUsed,
-    ActionExpired,
-    ActionInvalid,
     InvalidState,
-    OptionExpired,
-    OptionSuperseded,
     PaymentExpired,
     PaymentsError,
 )
-from payments_core.funding import lifecycle as funding
-from payments_core.options import lifecycle as options
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.record import Reconciliation
-from tests.core.examples import NOW, a_payment, an_operation, an_option
+from payments_core.payments.lifecycle import Change
+from payments_core.payments.record import Payment, Reconciliation
+from payments_core.payments.senders import MOST_SENDERS
+from tests.core.examples import (
+    ALICE,
+    BOB,
+    NOW,
+    a_payment,
+    a_receipt,
+    collect_stages,
+    counted,
+    releasing,
+    stages,
+)
 
 LATER = NOW + 500
+IN_THE_WINDOW, AFTER_IT = NOW + 1_500, NOW + 2_500
+
+
+def names(change: Change) -> list[str]:
+    """The events of a change, without their resource."""
+    return [event.name.removeprefix("payment.") for event in change.events]
 
 
 def test_a_creation_starts_the_timeline_at_version_one() -> None:
-    payment, [event] = payments.created(a_payment(status="", status_version=0), now=NOW)
-    assert (payment.status, payment.status_version) == ("awaiting_payment", 1)
-    assert [entry.at for entry in payment.timeline] == [NOW]
-    assert event.name == "payment.created"
-    assert event.payload["statusVersion"] == 1
+    draft = a_payment(status="", status_version=0)
+    for trigger, status in (("create", "awaiting_payment"), ("create_drawn", "processing")):
+        change = payments.created(draft, trigger, now=NOW)
+        payment, [event] = change.payment, change.events
+        assert (payment.status, payment.status_version) == (status, 1)
+        assert [(entry.status, entry.at) for entry in payment.timeline] == [(status, NOW)]
+        assert (event.name, event.payload["statusVersion"]) == ("payment.created", 1)
+        assert change.entries == ()
 
 
 def test_a_step_raises_the_version_and_tells_what_it_became() -> None:
-    payment, [event] = payments.begin_attempt(a_payment(), now=LATER)
-    assert (payment.status, payment.status_version, payment.live_attempts) == ("processing", 2, 1)
-    assert payment.timeline[-1].status == "processing"
+    change = payments.authorize(a_payment(), "op", now=LATER)
+    payment, [event] = change.payment, change.events
+    assert (payment.status, payment.status_version) == ("processing", 2)
+    assert payment.authorized == ("op",)
+    assert (payment.timeline[-1].status, payment.timeline[-1].at) == ("processing", LATER)
     assert payment.updated_at == LATER
     assert (event.payload["status"], event.payload["statusVersion"]) == ("processing", 2)
+    assert (event.account_id, event.external_user_id) == ("acct_1", "user-1")
     with pytest.raises(InvalidState):
-        payments.begin_attempt(payment, now=LATER)
+        payments.authorize(payment, "op-2", now=LATER)
+
+
+def test_changes_follow_each_other_as_one() -> None:
+    first, receipt = counted(a_payment(), a_receipt(1_300))
+    second = payments.undo(first.payment, receipt, now=LATER, release_stopped=False)
+    both = first.then(second)
+    assert both.payment == second.payment
+    assert names(both) == ["accepted", "overpaid", "reorged"]
+    assert [entry.number for entry in both.entries] == [1, 2]
+
+
+# Attempts.
+
+
+def test_a_transfer_is_seen_once() -> None:
+    change = payments.sight(a_payment(), "evidence", now=LATER)
+    assert (change.payment.status, change.payment.sighted) == ("processing", ("evidence",))
+    assert names(change) == ["processing"]
+    assert payments.sight(change.payment, "evidence", now=LATER) == Change(change.payment)
+    more = payments.sight(change.payment, "evidence-2", now=LATER + 1)
+    assert (more.payment.sighted, more.payment.updated_at) == (
+        ("evidence", "evidence-2"), LATER + 1,
+    )  # fmt: skip
+    assert (more.events, more.payment.status_version) == ((), 2)
+    closed = payments.sight(a_payment(status="expired"), "evidence", now=LATER)
+    assert (closed.payment.status, closed.payment.sighted) == ("expired", ("evidence",))
 
 
 def test_the_last_attempt_to_end_sends_the_payment_back_to_waiting() -> None:
-    processing = a_payment(status="processing", status_version=2, live_attempts=2)
-    still, events = payments.end_attempt(processing, now=LATER, reason="r")
-    assert (still.status, still.live_attempts, still.status_version) == ("processing", 1, 2)
-    assert events == ()
-    waiting, events = payments.end_attempt(still, now=LATER, reason="reverted")
-    assert (waiting.status, waiting.live_attempts, waiting.status_version) == (
-        "awaiting_payment", 0, 3,
+    processing = payments.sight(
+        payments.authorize(a_payment(), "op", now=NOW).payment, "evidence", now=NOW
+    ).payment
+    still = payments.end_attempt(processing, "op", now=LATER, reason="r")
+    assert (still.payment.status, still.payment.is_pending, still.events) == (
+        "processing", True, (),
     )  # fmt: skip
-    assert waiting.timeline[-1].reason == "reverted"
-    assert events == ()
-    accepted = a_payment(status="accepted", live_attempts=1)
-    after, events = payments.end_attempt(accepted, now=LATER, reason="r")
-    assert (after.status, after.live_attempts, events) == ("accepted", 0, ())
+    assert payments.end_attempt(still.payment, "op", now=LATER, reason="r") == still
+    waiting = payments.end_attempt(still.payment, "evidence", now=LATER, reason="reverted")
+    assert (waiting.payment.status, waiting.payment.is_pending) == ("awaiting_payment", False)
+    assert waiting.payment.timeline[-1].reason == "reverted"
+    assert waiting.events == ()
+    accepted = attrs.evolve(stages()["accepted"].payment, authorized=("op",))
+    after = payments.end_attempt(accepted, "op", now=LATER, reason="r")
+    assert (after.payment.status, after.payment.authorized, after.events) == ("accepted", (), ())
+
+
+def test_a_collect_whose_draw_fails_needs_a_decision() -> None:
+    failed = collect_stages(a_collect())["action_required, a collect"].payment
+    assert (failed.status, failed.failure) == ("action_required", "transaction_failed")
+    assert (failed.labels, failed.reconciliation.status) == (("execution_failed",), "open")
+
+
+def test_a_collect_whose_draw_fails_has_failed_whatever_strangers_sent() -> None:
+    change, _ = counted(a_collect(), a_receipt(400, BOB))
+    assert (change.payment.status, change.payment.labels) == ("processing", ("underpaid",))
+    failed = payments.fail_attempt(change.payment, "op", now=LATER, reason="reverted").payment
+    assert (failed.status, failed.failure, failed.authorized) == ("action_required", "reverted", ())
+    assert failed.labels == ("underpaid", "execution_failed")
+
+
+def test_the_failed_attempt_of_a_payer_only_ends() -> None:
+    processing = stages()["processing"].payment
+    failed = payments.fail_attempt(processing, "pay_funding_1", now=LATER, reason="reverted")
+    ended = payments.end_attempt(processing, "pay_funding_1", now=LATER, reason="reverted")
+    assert failed == ended
+    assert (failed.payment.status, failed.payment.failure) == ("awaiting_payment", None)
+
+
+def a_collect() -> Payment:
+    return a_payment(intent="collect", status="processing", authorized=("op",))
+
+
+# Receipts.
 
 
 @given(
@@ -70,67 +144,237 @@ def test_the_last_attempt_to_end_sends_the_payment_back_to_waiting() -> None:
 def test_receipts_add_up_to_covered_short_or_over(
     amount: int, parts: list[int], tolerance: int
 ) -> None:
+    waiting = tuple(f"op-{place}" for place in range(len(parts)))
     payment = a_payment(
-        amount=amount, tolerance_bps=tolerance, status="processing", live_attempts=len(parts)
+        amount=amount, tolerance_bps=tolerance, status="processing", authorized=waiting
     )
     required = amount - amount * tolerance // 10_000
     for place, part in enumerate(parts):
-        payment, events = payments.receive(payment, part, now=LATER)
+        change, _ = counted(payment, a_receipt(part), f"op-{place}", now=LATER)
+        payment = change.payment
         total = sum(parts[: place + 1])
         assert payment.received == total
         assert payment.excess == max(0, total - amount)
         assert payment.remaining.amount_atomic == max(0, amount - total)
-        names = [event.name for event in events]
+        assert payment.authorized == waiting[place + 1 :]
         if total < required:
-            assert (payment.status, names) == ("awaiting_payment", ["payment.underpaid"])
-            assert payment.labels == ("underpaid",)
+            is_last = place + 1 == len(parts)
+            assert payment.status == ("awaiting_payment" if is_last else "processing")
+            assert (names(change), payment.labels) == (["underpaid"], ("underpaid",))
             assert payment.reconciliation == Reconciliation()  # nothing to decide while it waits
             continue
-        over = ["payment.overpaid"] if total > amount else []
-        assert (payment.status, names) == ("accepted", ["payment.accepted", *over])
+        over = ["overpaid"] if total > amount else []
+        assert (payment.status, names(change)) == ("accepted", ["accepted", *over])
         assert ("overpaid" in payment.labels) == bool(over)
         assert payment.releasable == min(total, amount)
         break
 
 
-@given(received=st.integers(0, 2_000), fee_bps=st.integers(0, 10_000))
-def test_what_is_settled_and_the_fee_make_up_what_is_released(received: int, fee_bps: int) -> None:
-    payment = a_payment(status="executing", received=received, fee_bps=fee_bps)
-    settled, [event] = payments.settle(payment, now=LATER)
-    assert settled.settled + settled.fee == settled.releasable <= payment.amount
-    assert settled.fee == settled.releasable * fee_bps // 10_000
+def test_what_came_counts_towards_its_sender_the_newest_last() -> None:
+    payment = a_payment(amount=10_000)
+    for amount, sender in ((100, ALICE), (200, BOB), (300, ALICE)):
+        payment = counted(payment, a_receipt(amount, sender))[0].payment
+    assert paid_by(payment) == {BOB: 200, ALICE: 400}
+    assert [item.address for item in payment.paid_by] == [BOB, ALICE]
+    held = payments.expire(payment, now=LATER).payment
+    back = payments.refunded(held, "refund_part", "r", BOB, now=LATER, escrow=150).payment
+    assert paid_by(back) == {ALICE: 400, BOB: 50}
+    gone = payments.refunded(back, "refund_part", "r", BOB, now=LATER, escrow=50).payment
+    assert paid_by(gone) == {ALICE: 400}
+
+
+def test_so_many_senders_are_told_apart_and_dust_makes_none_forgotten() -> None:
+    payment = counted(a_payment(amount=10_000), a_receipt(500, BOB))[0].payment
+    for number in range(MOST_SENDERS + 20):
+        payment = counted(payment, a_receipt(1 + number % 2, f"0x{number}"))[0].payment
+    assert len(payment.paid_by) == MOST_SENDERS
+    assert paid_by(payment)[BOB] == 500
+    assert payment.received == 500 + (MOST_SENDERS + 20) * 3 // 2
+    last = counted(payment, a_receipt(300, ALICE))[0].payment
+    assert (paid_by(last)[ALICE], paid_by(last)[BOB]) == (300, 500)
+
+
+def test_what_went_back_to_a_sender_does_not_return_with_its_receipt() -> None:
+    """A receipt is refunded, then reorged out, then included again: it is refunded still."""
+    change, _ = counted(a_payment(), a_receipt(500, BOB))
+    change, receipt = counted(change.payment, a_receipt(100, ALICE, id="receipt_2"))
+    held = payments.expire(change.payment, now=LATER).payment
+    back = payments.refunded(held, "refund_part", "r", ALICE, now=LATER, escrow=100).payment
+    undone = payments.undo(back, receipt, now=LATER, release_stopped=False).payment
+    again, _ = counted(undone, a_receipt(100, ALICE, id="receipt_2"))
+    assert again.payment.books == back.books
+    assert paid_by(again.payment) == {BOB: 500}
+
+
+def paid_by(payment: Payment) -> dict[str, int]:
+    """What could still go back to each sender."""
+    return {item.address: item.amount for item in payment.paid_by if item.amount > 0}
+
+
+# The end.
+
+
+@given(
+    received=st.integers(1, 2_000),
+    fee_bps=st.integers(0, 10_000),
+    tolerance=st.integers(0, 10_000),
+)
+def test_what_is_settled_and_the_fee_make_up_what_is_released(
+    received: int, fee_bps: int, tolerance: int
+) -> None:
+    fresh = a_payment(fee_bps=fee_bps, tolerance_bps=tolerance)
+    covered = counted(fresh, a_receipt(received))[0].payment
+    if covered.status != "accepted":
+        return
+    executing = payments.step(releasing(covered), "release", now=NOW).payment
+    change = payments.settle(executing, now=LATER)
+    settled, [event], [entry] = change.payment, change.events, change.entries
+    released = min(received, 1_000)
+    fee = released * fee_bps // 10_000
+    assert (settled.settled, settled.fee, settled.releasable) == (released - fee, fee, released)
+    assert (settled.books.recipient, settled.books.fees) == (released - fee, fee)
+    assert settled.books.held == settled.excess == received - released
     assert settled.succeeded_at == LATER
+    assert (entry.cause, entry.subject) == ("release", "out_1")
     assert event.payload["settledAmountAtomic"] == str(settled.settled)
 
 
+def test_the_fee_of_a_release_stays_when_later_receipts_are_undone() -> None:
+    fresh = a_payment(fee_bps=100)
+    change, receipt = counted(fresh, a_receipt(1_000))
+    executing = payments.step(releasing(change.payment), "release", now=NOW).payment
+    undone = payments.undo(executing, receipt, now=LATER, release_stopped=False).payment
+    assert (undone.releasable, undone.fee) == (1_000, 10)
+    settled = payments.settle(undone, now=LATER).payment
+    assert (settled.settled, settled.books.escrow) == (990, -1_000)
+
+
 def test_a_payment_expires_with_or_without_a_part() -> None:
-    assert payments.expire(a_payment(), now=LATER)[0].status == "expired"
-    short, [event] = payments.expire(a_payment(received=1), now=LATER)
-    assert (short.status, short.labels) == ("action_required", ("underpaid",))
-    assert event.name == "payment.action_required"
+    assert payments.expire(a_payment(), now=LATER).payment.status == "expired"
+    change = payments.expire(stages()["awaiting_payment, part received"].payment, now=LATER)
+    assert (change.payment.status, change.payment.labels) == ("action_required", ("underpaid",))
+    assert names(change) == ["action_required"]
 
 
-def test_only_what_received_nothing_is_cancelled() -> None:
-    cancelled, _ = payments.cancel(a_payment(status="processing", live_attempts=1), now=LATER)
-    assert (cancelled.status, cancelled.live_attempts, cancelled.cancelled_at) == (
-        "cancelled", 0, LATER,
+def test_only_what_received_nothing_and_expects_nothing_is_cancelled() -> None:
+    cancelled = payments.cancel(stages()["processing"].payment, now=LATER).payment
+    assert (cancelled.status, cancelled.authorized, cancelled.cancelled_at) == (
+        "cancelled", (), LATER,
     )  # fmt: skip
-    with pytest.raises(InvalidState):
-        payments.cancel(a_payment(received=1), now=LATER)
+    for name in ("awaiting_payment, part received", "processing, a transfer seen"):
+        with pytest.raises(InvalidState):
+            payments.cancel(stages()[name].payment, now=LATER)
+
+
+# Labels and reconciliation.
 
 
 def test_labels_add_up_and_are_never_lost_nor_doubled() -> None:
-    payment = a_payment(status="action_required", labels=("late",))
-    payment, _ = payments.step(payment, "further_receipt", now=LATER)
-    payment, _ = payments.step(payment, "duplicate", now=LATER)
-    payment, _ = payments.step(payment, "reconcile_accept", now=LATER)
-    assert payment.labels == ("late", "duplicate")
+    """First short, then out of time, then overpaid too late, then taken, paid out, paid again."""
+    payment = counted(a_payment(), a_receipt(600))[0].payment
+    assert payment.labels == ("underpaid",)
+    payment = payments.expire(payment, now=NOW + 1_000).payment
+    assert payment.labels == ("underpaid",)
+    payment = counted(payment, a_receipt(600), now=IN_THE_WINDOW)[0].payment
+    assert payment.labels == ("underpaid", "late", "overpaid")
+    payment = releasing(payments.accept(payment, now=AFTER_IT).payment)
+    payment = payments.step(payment, "release", now=AFTER_IT).payment
+    payment = payments.settle(payment, now=AFTER_IT).payment
+    payment = counted(payment, a_receipt(1_000), now=AFTER_IT)[0].payment
+    assert payment.labels == ("underpaid", "late", "overpaid", "duplicate")
+    payment = payments.refunded(
+        payment, "refund_excess", "r", ALICE, now=AFTER_IT, excess=1_200
+    ).payment
+    assert payment.labels == ("underpaid", "late", "overpaid", "duplicate")
+    again = counted(payment, a_receipt(7), now=AFTER_IT)[0]
+    assert again.payment.labels == payment.labels
+    assert again.events[-1].payload["labels"] == list(payment.labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("awaiting_payment, part received", "none"),  # it waits: there is nothing to decide
+        ("succeeded", "none"),
+        ("succeeded, overpaid", "open"),
+        ("action_required, short", "open"),
+        ("action_required, late", "open"),
+        ("action_required, release failed", "open"),
+        ("action_required, reorged", "open"),
+        ("expired", "none"),
+        ("expired, received after the window", "open"),
+        ("cancelled, received after the window", "open"),
+    ],
+)
+def test_a_reconciliation_opens_when_there_is_something_to_decide(name: str, status: str) -> None:
+    assert stages()[name].payment.reconciliation == Reconciliation(status=status)  # type: ignore[arg-type]
+
+
+def refunding(trigger: str, **sources: int) -> Callable[[Payment], Change]:
+    return lambda payment: payments.refunded(payment, trigger, "r", ALICE, now=LATER, **sources)
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "resolution"),
+    [
+        ("action_required, short", lambda it: payments.accept(it, now=LATER), "accept"),
+        ("action_required, short", lambda it: payments.write_off(it, now=LATER), "write_off"),
+        ("action_required, short", refunding("reconcile_refund", escrow=600), "refund"),
+        ("action_required, short", refunding("refund_part", escrow=500), None),
+        ("action_required, overpaid", lambda it: payments.accept(it, now=LATER), None),
+        ("action_required, overpaid", lambda it: payments.write_off(it, now=LATER), "write_off"),
+        ("action_required, overpaid", refunding("refund_excess", excess=300), None),
+        (
+            "action_required, release failed",
+            lambda it: payments.retry(it, now=LATER),
+            "retry_execution",
+        ),
+        ("succeeded, overpaid", refunding("refund_excess", excess=300), "refund_excess"),
+        ("succeeded, overpaid", refunding("refund_excess", excess=200), None),
+        ("succeeded, overpaid", refunding("refund_part", recipient=200), None),
+        (
+            "expired, received after the window",
+            refunding("reconcile_refund", escrow=1_000),
+            "refund",
+        ),
+        ("expired, received after the window", refunding("refund_part", escrow=100), None),
+    ],
+)
+def test_a_decision_resolves_it_unless_another_is_still_asked_for(
+    name: str, step: Callable[[Payment], Change], resolution: str | None
+) -> None:
+    after = step(stages()[name].payment).payment.reconciliation
+    if resolution is None:
+        assert after == Reconciliation(status="open")
+    else:
+        assert after == Reconciliation(status="resolved", resolution=resolution, resolved_at=LATER)
+
+
+def test_what_was_resolved_opens_again_for_the_next_cause() -> None:
+    failed = stages()["failed"].payment
+    assert failed.reconciliation.status == "resolved"
+    again = counted(failed, a_receipt(10), now=AFTER_IT)[0].payment
+    assert again.reconciliation == Reconciliation(status="open")
+
+
+def test_a_write_off_tells_of_the_decision_and_of_the_end() -> None:
+    change = payments.write_off(stages()["action_required, short"].payment, now=LATER)
+    assert (change.payment.status, names(change)) == ("failed", ["reconciled", "failed"])
+    assert change.payment.books.escrow == 600
+
+
+def test_a_retry_forgets_the_failure() -> None:
+    failed = stages()["action_required, release failed"].payment
+    assert (failed.failure, failed.release_id, failed.released) == ("transaction_failed", None, 0)
+    assert failed.timeline[-1].reason == "transaction_failed"
+    again = payments.retry(failed, now=LATER).payment
+    assert (again.status, again.failure, again.releasable) == ("executing", None, 1_000)
 
 
 def test_a_moment_is_stamped_once() -> None:
-    succeeded = a_payment(status="succeeded", succeeded_at=NOW)
-    after, _ = payments.step(succeeded, "overpaid", now=LATER)
-    assert after.succeeded_at == NOW
+    succeeded = stages()["succeeded"].payment
+    after = payments.step(succeeded, "overpaid", now=LATER).payment
+    assert after.succeeded_at == succeeded.succeeded_at == NOW
 
 
 @pytest.mark.parametrize(
@@ -153,88 +397,3 @@ def test_who_may_still_pay(error: type[PaymentsError] | None, status: str, now: 
     else:
         with pytest.raises(error):
             payments.check_payable(payment, now=now)
-
-
-@pytest.mark.parametrize(
-    ("error", "option", "action"),
-    [
-        (OptionSuperseded, options.supersede(an_option(status="expired"), now=NOW), "action_1"),
-        (OptionExpired, an_option(status="expired", used_action_ids=("a",)), "a"),
-        (ActionAlreadyUsed, an_option(used_action_ids=("a", "b")), "a"),
-        (ActionInvalid, an_option(action_id=None, action_expires_at=None), "action_1"),
-        (ActionInvalid, an_option(), "action_2"),
-        (ActionExpired, an_option(action_expires_at=NOW), "action_1"),
-        (None, an_option(action_expires_at=NOW + 1), "action_1"),
-    ],
-)
-def test_an_action_is_checked_in_this_order(
-    error: type[PaymentsError] | None, option: object, action: str
-) -> None:
-    check: Callable[[], None] = lambda: options.check_action(option, action, now=NOW)  # type: ignore[arg-type]  # noqa: E731
-    if error is None:
-        check()
-    else:
-        with pytest.raises(error):
-            check()
-
-
-def test_consuming_an_action_uses_it_up_and_starts_the_option() -> None:
-    option = options.consume(an_option(used_action_ids=("action_0",)), now=LATER)
-    assert option.status == "processing"
-    assert option.used_action_ids == ("action_0", "action_1")
-    assert (option.action_id, option.action_expires_at) == (None, None)
-
-
-def test_a_refresh_gives_a_new_action_no_longer_than_the_option_lives() -> None:
-    fresh = options.refresh(an_option(), "action_2", now=LATER)
-    assert (fresh.action_id, fresh.action_expires_at) == ("action_2", LATER + 300_000)
-    short = options.refresh(an_option(expires_at=LATER + 7), "action_2", now=LATER)
-    assert short.action_expires_at == LATER + 7
-    for error, option in (
-        (OptionSuperseded, an_option(selection_status="superseded")),
-        (OptionExpired, an_option(status="expired")),
-        (InvalidState, an_option(status="processing")),
-    ):
-        with pytest.raises(error):
-            options.refresh(option, "action_2", now=LATER)
-
-
-def test_ending_leaves_a_terminal_option_alone() -> None:
-    ended = options.end(an_option(), "cancel", now=LATER)
-    assert (ended.status, ended.action_id) == ("cancelled", None)
-    for status in options.OPTION.terminal:
-        option = an_option(status=status)
-        assert options.end(option, "expire", now=LATER) is option
-    with pytest.raises(InvalidState):
-        options.supersede(an_option(selection_status="superseded"), now=NOW)
-
-
-def test_an_operation_is_stamped_as_it_goes_and_tells_its_payments_owner() -> None:
-    operation, payment = an_operation(), a_payment()
-    seen = []
-    for trigger in ("authorize", "broadcast", "lose", "broadcast", "confirm"):
-        operation, events = funding.step(operation, trigger, payment, now=NOW + len(seen))
-        seen += [event.name for event in events] or ["-"]
-    assert seen == [
-        "vault_funding.authorized", "vault_funding.broadcast", "-", "-", "vault_funding.confirmed",
-    ]  # fmt: skip
-    assert operation.status_version == 6
-    assert (operation.authorized_at, operation.confirmed_at) == (NOW, NOW + 4)
-
-
-def test_ending_an_operation_where_it_cannot_end_changes_nothing() -> None:
-    for status in ("broadcast", "unknown", *funding.FUNDING_OPERATION.terminal):
-        operation = an_operation(status=status)
-        assert funding.end(operation, "cancel", a_payment(), now=NOW) == (operation, ())
-    ended, events = funding.end(an_operation(status="authorized"), "expire", a_payment(), now=NOW)
-    assert (ended.status, ended.status_version, events) == ("expired", 2, ())
-
-
-def test_a_failed_operation_says_why_and_tells_it() -> None:
-    failed, [event] = funding.step(
-        an_operation(status="broadcast"), "fail", a_payment(), now=NOW, failure="reverted"
-    )
-    assert failed.failure == "reverted"
-    assert event.payload["status"] == "failed"
-    assert event.account_id == "acct_1"
-    assert attrs.evolve(failed, failure=None) != failed

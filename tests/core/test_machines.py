@@ -6,19 +6,31 @@ import itertools
 
 import pytest
 
+from payments_core.deposits.lifecycle import DEPOSIT
+from payments_core.disputes.lifecycle import DISPUTE
 from payments_core.errors import InvalidState
 from payments_core.events import BY_NAME
 from payments_core.funding.lifecycle import FUNDING_OPERATION
+from payments_core.kyc.lifecycle import KYC
+from payments_core.mandates.lifecycle import MANDATE
 from payments_core.options.lifecycle import OPTION, SELECTION
-from payments_core.payments.lifecycle import PAYMENT
+from payments_core.payments.machine import PAYMENT
+from payments_core.receipts.lifecycle import RECEIPT
+from payments_core.refunds.lifecycle import REFUND
 from payments_core.transitions import Machine, Transition, rows
 from tests.core import tables
 
 MACHINES = {
     "PAYMENT": (PAYMENT, tables.PAYMENT),
+    "RECEIPT": (RECEIPT, tables.RECEIPT),
+    "REFUND": (REFUND, tables.REFUND),
     "OPTION": (OPTION, tables.OPTION),
     "SELECTION": (SELECTION, tables.SELECTION),
     "FUNDING_OPERATION": (FUNDING_OPERATION, tables.FUNDING_OPERATION),
+    "MANDATE": (MANDATE, tables.MANDATE),
+    "DEPOSIT": (DEPOSIT, tables.DEPOSIT),
+    "DISPUTE": (DISPUTE, tables.DISPUTE),
+    "KYC": (KYC, tables.KYC),
 }
 
 

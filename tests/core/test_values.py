@@ -17,8 +17,9 @@ from payments_core.clock import FixedClock
 from payments_core.errors import UnsupportedAsset, UnsupportedChain
 from payments_core.identifiers import ALPHABET, LENGTH, Identifiers, is_identifier
 from payments_core.money import (
-    MAX_DIGITS,
+    MAX_ATOMIC,
     ZERO,
+    AmountTooLarge,
     Atomic,
     Money,
     MoneyError,
@@ -27,7 +28,7 @@ from payments_core.money import (
     parse_amount,
 )
 
-LARGEST = 10**MAX_DIGITS - 1
+LARGEST = MAX_ATOMIC
 
 # Money
 
@@ -72,11 +73,17 @@ def test_no_text_at_all_breaks_the_reader(text: str) -> None:
         assert amount >= 0
 
 
-def test_seventy_eight_digits_and_no_more() -> None:
-    assert parse_amount("9" * 78, 0) == LARGEST
-    assert parse_amount("9" * 72 + "." + "9" * 6, 6) == LARGEST
-    for text, decimals in (("1" + "0" * 78, 0), ("9" * 73, 6), ("9" * 72 + ".1", 7)):
-        with pytest.raises(MoneyError):
+def test_what_256_bits_can_count_and_no_more() -> None:
+    assert parse_amount(str(LARGEST), 0) == parse_amount(format_amount(LARGEST, 6), 6) == LARGEST
+    for text, decimals in (
+        (str(LARGEST + 1), 0),
+        (format_amount(LARGEST + 1, 6), 6),
+        ("9" * 78, 0),
+        ("9" * 73, 6),
+        ("9" * 72 + ".1", 7),
+        ("9" * 10_000, 6),
+    ):
+        with pytest.raises(AmountTooLarge):
             parse_amount(text, decimals)
 
 

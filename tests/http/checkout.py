@@ -16,7 +16,8 @@ class Checkout:
     """The partner's backend and the payer's browser, on one storage."""
 
     def __init__(self, storage: Storage, *, funds: str = "100") -> None:
-        self.clock = SandboxClock(storage, FixedClock())
+        self.system = FixedClock()
+        self.clock = SandboxClock(storage, self.system)
         self.door = Door(self.clock, threads=64, storage=storage)
         self.payer = self.account("payer")
         self.merchant = self.account("merchant", username="merchant")
@@ -52,6 +53,14 @@ class Checkout:
         balances = self.door.call("GET", f"/v2/accounts/{account_id}/balances").json["balances"]
         [row] = [row for row in balances if row["chainId"] == BASE]
         return row["available"], row["reservedAtomic"]
+
+    def transfer(self, to: str, amount: str, **more: Any) -> Seen:
+        """A stranger's transfer of USDC on Base, final and looked at when it answers."""
+        body = {"chainId": BASE, "assetSymbol": "USDC", "to": to, "amount": amount, **more}
+        seen = self.door.call("POST", "/v2/sandbox/transfers", body)
+        assert seen.status == 200, seen.body
+        self.advance(20)
+        return seen
 
     def run(self) -> Seen:
         return self.door.call("POST", "/v2/sandbox/run")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from payments_core.clock import FixedClock
+from payments_core.credentials.secrets import new_secret
+from payments_core_http.v2.routes import ROUTES
 from tests.http.door import Door
 
 BASIC = 'Basic realm="payments", charset="UTF-8"'
@@ -74,6 +76,109 @@ def test_every_wrong_basic_header_is_refused_with_the_same_bytes(door: Door) -> 
     assert answers[0].code == "unauthorized"
     pk = door.call("GET", "/v2/partners/config", auth=door.basic(publishable))
     assert refusal(pk) == refusal(answers[0])
+
+
+class TestTheBearerKey:
+    """The dispute route takes the app secret alone, as a Bearer token (contract §2)."""
+
+    path = "/v2/sessions/ses_" + "A" * 24 + "/dispute"
+    body: ClassVar = {"reason": "not delivered"}
+
+    def call(self, door: Door, auth: str | None, **more: Any) -> Any:
+        return door.call("POST", self.path, self.body, auth=auth, **more)
+
+    def test_alone_opens_its_environment(self, door: Door) -> None:
+        for scheme in ("Bearer", "bearer ", "BEARER"):
+            seen = self.call(door, f"{scheme} {door.secret}")
+            assert (seen.status, seen.code) == (404, "not_found")  # let in, to no such session
+
+    def test_every_wrong_one_is_refused_with_the_same_bytes(self) -> None:
+        clock = FixedClock()
+        door = Door(clock)
+        tenants = door.service.tenants
+        made = {
+            "revoked": tenants.create_key(door.partition, "standard", "r"),
+            "expired": tenants.create_key(
+                door.partition, "standard", "e", expires_at=clock.now() + 1_000
+            ),
+            "live": tenants.create_key(door.app_row.environments["production"], "standard", "l"),
+            "publishable": tenants.create_key(door.partition, "publishable", "p"),
+        }
+        for _, secret in (made["revoked"], made["expired"]):
+            assert self.call(door, f"Bearer {secret}").status == 404
+        tenants.revoke_key(door.partition, made["revoked"][0].id)
+        clock.advance(1)
+        unknown = new_secret("standard", "sandbox", lambda count: b"x" * count)
+        wrong = [
+            None,
+            " ",
+            "Bearer",
+            "Bearer ",
+            door.secret,
+            f"Bearer{door.secret}",
+            f"Bearer {door.secret} ",
+            f"Bearer {door.secret},Bearer {door.secret}",
+            f"Bearer {door.app_row.id}:{door.secret}",
+            f"Bearer {door.secret[:-1]}",
+            f"Bearer {door.secret[:-1]}x",
+            f"Bearer {unknown}",
+            "Bearer " + "A" * 100_000,
+            "Bearer sk_sandbox_é",
+            *(f"Bearer {secret}" for _, secret in made.values()),
+            f"Bearer {door.access_token()}",
+            f"Bearer {door.session().json['clientSessionToken']}",
+            f"Bearer {door.payment_secret(PAYMENT)}",
+            door.basic(),
+            f"Basic {door.secret}",
+            f"Digest {door.secret}",
+        ]
+        answers = [self.call(door, header) for header in wrong]
+        assert {seen.status for seen in answers} == {401}
+        assert {seen.headers["www-authenticate"] for seen in answers} == {"Bearer"}
+        assert {seen.headers["service-version"] for seen in answers} == {"2026-09-09"}
+        elsewhere = refusal(door.call("GET", "/v2/partners/config", auth=None))
+        assert [refusal(seen) for seen in answers] == [elsewhere] * len(answers)
+        assert {tuple(sorted(seen.headers)) for seen in answers} == {
+            tuple(sorted(answers[0].headers))
+        }
+
+    def test_a_restricted_key_needs_the_scope(self, door: Door) -> None:
+        seen = self.call(door, f"Bearer {door.restricted_secret}")
+        assert (seen.status, seen.code) == (403, "insufficient_permissions")
+        assert seen.json["error"]["details"]["required"] == ["v2:payments"]
+        _, secret = door.service.tenants.create_key(
+            door.partition, "restricted", "payments", scopes=["v2:payments"]
+        )
+        assert self.call(door, f"Bearer {secret}").status == 404
+
+    def test_a_product_that_is_off_is_named(self, door: Door) -> None:
+        door.service.tenants.set_products(door.partition, ["accounts"])
+        seen = self.call(door, f"Bearer {door.secret}")
+        assert (seen.status, seen.code) == (403, "entitlement_required")
+
+    def test_is_bound_to_its_environments_version(self, door: Door) -> None:
+        TestVersions().pin(door, "2026-01-01")
+        headers = {"Service-Version": "2026-09-09"}
+        seen = self.call(door, f"Bearer {door.secret}", headers=headers)
+        assert (seen.code, seen.headers["service-version"]) == ("version_mismatch", "2026-01-01")
+
+    def test_opens_only_the_rows_that_ask_for_it(self, door: Door) -> None:
+        rows = [row for row in ROUTES if row.credential == "bearer_key"]
+        assert [row.name for row in rows] == ["POST /v2/sessions/{sessionId}/dispute"]
+        session = self.path.removesuffix("/dispute")
+        for method, path in (("GET", session), ("POST", f"{self.path}/resolve")):
+            seen = door.call(method, path, auth=f"Bearer {door.secret}")
+            assert (seen.status, seen.headers["www-authenticate"]) == (401, BASIC)
+
+    def test_is_refused_in_the_url_and_in_the_body(self, door: Door) -> None:
+        seen = door.call("POST", f"{self.path}?key={door.secret}", self.body, auth=None)
+        assert seen.status == 401
+        right = f"Bearer {door.secret}"
+        seen = door.call("POST", f"{self.path}?key={door.secret}", self.body, auth=right)
+        assert (seen.status, list(seen.faults)) == (400, ["query"])
+        seen = door.call("POST", self.path, {"reason": door.secret}, auth=right)
+        assert (seen.status, list(seen.faults)) == (400, ["reason"])
+        assert door.secret.encode() not in seen.body
 
 
 def test_a_padded_pair_has_one_encoding(door: Door) -> None:

@@ -92,6 +92,13 @@ def test_an_unknown_permission_is_403(door: Door) -> None:
     assert door.session(permissions=["payments:steal"]).code == "insufficient_permissions"
 
 
+def test_an_unknown_permission_is_refused_before_the_account_is_looked_up(door: Door) -> None:
+    for name in ("user-1", "nobody"):
+        seen = door.session(externalUserId=name, permissions=["payments:steal", "account:read"])
+        assert (seen.status, seen.code) == (403, "insufficient_permissions")
+        assert seen.json["error"]["details"]["required"] == ["payments:steal"]
+
+
 def test_a_restricted_key_creates_no_session(door: Door) -> None:
     auth = door.basic(door.restricted_secret)
     seen = door.call("POST", "/v2/client-sessions", {"externalUserId": "user-1"}, auth=auth)

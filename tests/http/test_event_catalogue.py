@@ -53,8 +53,8 @@ def test_the_catalog_has_every_event_of_the_contract_and_no_other() -> None:
 
 
 def test_a_subscription_to_an_event_that_is_not_sent_yet_is_accepted(checkout: Checkout) -> None:
-    assert not BY_NAME["deposit.settled"].emitted
-    assert subscribe(checkout, "deposit.settled") == ["deposit.settled"]
+    assert not BY_NAME["bank_funding.settled"].emitted
+    assert subscribe(checkout, "bank_funding.settled") == ["bank_funding.settled"]
 
 
 def test_every_event_can_be_subscribed_to_at_once(checkout: Checkout) -> None:

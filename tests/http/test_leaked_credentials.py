@@ -7,9 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from payments_core.credentials.secrets import new_secret
+from payments_core.entropy import system_entropy
 from payments_core.idempotency.record import StoredAnswer
 from payments_core.payments.record import Payment
 from payments_core.storage.memory import MemoryStorage
+from payments_core.webhooks import signing
 from tests.http.checkout import Checkout
 from tests.http.door import Seen
 
@@ -22,6 +25,9 @@ def checkout() -> Checkout:
 CREDENTIALS: dict[str, Callable[[Checkout], str]] = {
     "a standard key": lambda checkout: checkout.door.secret,
     "a restricted key": lambda checkout: checkout.door.restricted_secret,
+    "a publishable key": lambda checkout: new_secret("publishable", "sandbox", system_entropy),
+    "a signing secret": lambda checkout: signing.new_secret(system_entropy),
+    "one of many signs": lambda checkout: signing.new_secret(lambda count: b"\xfb\xf0" * 16),
     "a session token": lambda checkout: checkout.door.session().json["clientSessionToken"],
     "an access token": lambda checkout: checkout.access,
     "a Payment's secret": lambda checkout: checkout.door.payment_secret("payment_" + "a" * 24),
@@ -73,6 +79,6 @@ def test_one_escaped_letter_hides_nothing(checkout: Checkout) -> None:
 
 
 def test_the_escapes_of_an_innocent_text_are_welcome(checkout: Checkout) -> None:
-    note = "caf\u00e9 \u2013 the secret begins with sk_sandbox_, and cst_ is a token"
+    note = "caf\u00e9 \u2013 the secret begins with sk_sandbox_, and whsec_ is one too"
     seen = send(checkout, {"description": note}, str)
     assert (seen.status, seen.json["description"]) == (201, note)

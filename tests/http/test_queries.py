@@ -64,7 +64,13 @@ def test_a_route_without_parameters_takes_none(door: Door) -> None:
 
 @pytest.mark.parametrize("place", ["name={}", "{}=1", "appSecret={}", "x=Basic%20{}"])
 def test_a_credential_in_the_url_is_refused_and_not_repeated(door: Door, place: str) -> None:
-    for secret in (door.secret, "cat_" + "A" * 40, door.payment_secret("payment_" + "A" * 24)):
+    for secret in (
+        door.secret,
+        "pk_sandbox_" + "A" * 51,
+        "cat_" + "A" * 40,
+        "whsec_" + "A" * 43 + "=",
+        door.payment_secret("payment_" + "A" * 24),
+    ):
         seen = get(door, place.format(secret))
         assert (seen.status, list(seen.faults)) == (400, ["query"])
         assert secret.encode() not in seen.body

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
+from payments_core.accounts.capabilities import capabilities_of
 from payments_core.accounts.operations import MAX_WALLETS, NewWallet
-from payments_core.accounts.record import Settlement
+from payments_core.accounts.record import Account, Settlement
 from payments_core.errors import (
+    AccountSuspended,
     Conflicting,
     InvalidState,
     NotFound,
@@ -18,7 +21,8 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.idempotency.record import AlreadyAnswered
-from tests.service.world import World, atomic, once
+from tests.service.test_concurrency import at_once, kinds
+from tests.service.world import World, answer_of, atomic, once
 
 USDC_TEXT = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
 USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
@@ -153,6 +157,41 @@ def test_a_change_has_its_event_and_leaves_the_rest_alone(world: World) -> None:
     assert world.event_names()["account.updated"] == 2
 
 
+def test_a_change_of_nothing_is_no_change_and_has_no_event(world: World) -> None:
+    accounts, server, id = world.service.accounts, world.server, world.merchant.id
+    settlement = Settlement(chain_id=137, asset_symbol="USDC")
+    accounts.set_settlement(server, id, settlement)
+    before = accounts.update(server, id, email="m@example.com", metadata={"a": 1}).account
+    events = world.event_names()["account.updated"]
+    world.system.advance(5)
+    for again in (
+        accounts.update(server, id),
+        accounts.update(server, id, email="m@example.com", metadata={"a": 1}, status="active"),
+        accounts.set_settlement(server, id, settlement),
+    ):
+        assert attrs.evolve(again.account, version=0) == attrs.evolve(before, version=0)
+    stored = world.get(Account, id)
+    assert (stored.updated_at, world.event_names()["account.updated"]) == (
+        before.updated_at, events,
+    )  # fmt: skip
+    accounts.update(server, id, metadata={"a": True})  # equal to 1 in Python, and not in JSON
+    assert world.get(Account, id).metadata == {"a": True}
+    assert world.get(Account, id).metadata["a"] is True
+    assert world.event_names()["account.updated"] == events + 1
+
+
+def test_a_change_of_nothing_keeps_its_answer_for_its_key(world: World) -> None:
+    update = world.service.accounts.update
+
+    def change() -> Any:
+        return update(world.server, world.merchant.id, status="active", idempotent=once("k"))
+
+    assert answer_of(change) is None
+    update(world.server, world.merchant.id, status="suspended")
+    assert answer_of(change) is not None
+    assert world.get(Account, world.merchant.id).status == "suspended"
+
+
 def test_a_closed_account_stays_closed(world: World) -> None:
     update = world.service.accounts.update
     update(world.server, world.payer.id, status="suspended")
@@ -164,6 +203,125 @@ def test_a_closed_account_stays_closed(world: World) -> None:
             update(world.server, world.payer.id, status=status)
     with pytest.raises(NotFound):
         update(world.server, "acct_none", email="x@example.com")
+
+
+def test_a_settlement_preference_is_changed_for_payments_to_come(world: World) -> None:
+    prefer = world.service.accounts.set_settlement
+    before = world.payment()
+    world.system.advance(1)
+    changed = prefer(
+        world.server, world.merchant.id, Settlement(chain_id=1, asset_symbol="USDT")
+    ).account
+    assert changed.settlement == Settlement(chain_id=1, asset_symbol="USDT")
+    assert changed.updated_at == world.clock.now()
+    after = world.payment()
+    assert (before.payment.chain_id, before.payment.asset_symbol) == (8453, "USDC")
+    assert (after.payment.chain_id, after.payment.asset_symbol) == (1, "USDT")
+    assert world.event_names()["account.updated"] == 1
+
+
+@pytest.mark.parametrize(
+    ("chain_id", "symbol", "error"),
+    [(2, "USDC", UnsupportedChain), (137, "USDT", UnsupportedAsset)],
+)
+def test_a_preference_that_is_not_served_changes_nothing(
+    memory_world: World, chain_id: int, symbol: str, error: type[Exception]
+) -> None:
+    settlement = Settlement(chain_id=chain_id, asset_symbol=symbol)
+    accounts = memory_world.service.accounts
+    with pytest.raises(error):
+        accounts.set_settlement(memory_world.server, memory_world.payer.id, settlement)
+    account = accounts.get(memory_world.server, memory_world.payer.id).account
+    assert account.settlement is None
+    assert memory_world.event_names()["account.updated"] == 0
+
+
+def test_a_username_is_given_once(world: World) -> None:
+    name = world.service.accounts.set_username
+    named = name(world.server, world.payer.id, "Payer_1").account
+    assert named.payment_address == "Payer_1@acme"
+    for again in ("Payer_1", "other"):
+        with pytest.raises(InvalidState):
+            name(world.server, world.payer.id, again)
+    with pytest.raises(InvalidState):
+        name(world.server, world.merchant.id, "other")
+    assert world.get(Account, world.payer.id).username == "Payer_1"
+    assert world.event_names()["account.updated"] == 1
+
+
+def test_a_username_is_given_to_one_account(world: World) -> None:
+    name = world.service.accounts.set_username
+    with pytest.raises(UsernameTaken):
+        name(world.server, world.payer.id, "MERCHANT")
+    assert world.get(Account, world.payer.id).username is None
+    name(world.server, world.payer.id, "payer")
+    with pytest.raises(UsernameTaken):
+        world.account("user-9", username="PAYER")
+
+
+def test_of_many_that_want_a_username_at_once_one_gets_it(world: World) -> None:
+    name = world.service.accounts.set_username
+    for place in range(4):
+        owners = [world.account(f"a{place}-{n}") for n in range(3)]
+        outcomes = at_once(
+            [lambda o=o, p=place: name(world.server, o.id, f"name_{p}") for o in owners]
+        )
+        assert kinds(outcomes) == {"AccountDetails": 1, "UsernameTaken": 2}
+
+
+def test_of_many_usernames_at_once_an_account_gets_one(world: World) -> None:
+    name = world.service.accounts.set_username
+    outcomes = at_once([lambda n=n: name(world.server, world.payer.id, f"n_{n}") for n in range(4)])
+    assert kinds(outcomes) == {"AccountDetails": 1, "InvalidState": 3}
+
+
+@pytest.mark.parametrize("username", ["ab", "a" * 21, "né_1", "abc\n", "a b", ""])
+def test_a_username_has_its_letters(memory_world: World, username: str) -> None:
+    with pytest.raises(ValidationFailed) as caught:
+        memory_world.service.accounts.set_username(
+            memory_world.server, memory_world.payer.id, username
+        )
+    assert [field.path for field in caught.value.fields] == ["username"]
+
+
+def test_a_closed_account_takes_neither_name_nor_preference_a_suspended_one_does(
+    world: World,
+) -> None:
+    accounts, server, payer = world.service.accounts, world.server, world.payer.id
+    settlement = Settlement(chain_id=137, asset_symbol="USDC")
+    accounts.update(server, payer, status="suspended")
+    accounts.set_settlement(server, payer, settlement)
+    accounts.update(server, payer, status="closed")
+    with pytest.raises(AccountSuspended):
+        accounts.set_settlement(server, payer, settlement)
+    with pytest.raises(AccountSuspended):
+        accounts.set_username(server, payer, "payer")
+    with pytest.raises(NotFound):
+        accounts.set_username(server, "acct_none", "payer")
+    with pytest.raises(NotFound):
+        accounts.set_settlement(server, "acct_none", settlement)
+
+
+def test_every_capability_is_inactive_and_says_what_it_waits_for(memory_world: World) -> None:
+    world = memory_world
+    waits = {
+        "pending": (("bank_provider",), ("kyc",), ()),
+        "approved": (("bank_provider",), (), ("kyc",)),
+    }
+
+    def seen() -> set[Any]:
+        account = world.service.accounts.get(world.server, world.payer.id).account
+        found = capabilities_of(account)
+        assert {item.name for item in found} == {"us_bank_payout", "us_bank_funding"}
+        assert {item.status for item in found} == {"inactive"}
+        return {(item.missing, item.pending, item.complete) for item in found}
+
+    assert seen() == {(("kyc", "bank_provider"), (), ())}
+    world.service.verifications.decide(world.server, world.payer.id, "rejected")
+    assert seen() == {(("kyc", "bank_provider"), (), ())}
+    for status, wanted in waits.items():
+        world.service.verifications.decide(world.server, world.payer.id, status)  # type: ignore[arg-type]
+        assert seen() == {wanted}
 
 
 def test_accounts_are_listed_newest_first(world: World) -> None:

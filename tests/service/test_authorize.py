@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.chains.port import Chain
+from payments_core.chains.port import BalancesAt, Chain
 from payments_core.clock import DAY
 from payments_core.errors import (
     AccountSuspended,
@@ -178,7 +178,8 @@ def test_a_chain_that_is_always_overtaken_is_a_dependency_that_failed(world: Wor
     option = world.option(world.payment("20.00"))
 
     def stuck(call: Callable[[], Any]) -> Any:
-        return attrs.evolve(call(), height=0)
+        answer = call()
+        return attrs.evolve(answer, height=0) if isinstance(answer, BalancesAt) else answer
 
     world.finish()
     chain = FaultyChain(world.chain, 1, stuck, until=10**9)
@@ -238,7 +239,8 @@ def test_a_failure_stores_nothing_so_that_the_key_may_try_again(world: World) ->
 
 def test_a_stored_answer_expires_and_its_key_serves_again(world: World) -> None:
     payments, server = world.service.payments, world.server
-    from payments_core.payments.operations import NewPayment, ToAccount
+    from payments_core.payments.destinations import ToAccount
+    from payments_core.payments.operations import NewPayment
 
     new = NewPayment(amount="1", destination=ToAccount(account_id=world.merchant.id))
     first = payments.create(server, new, idempotent=once("c", "first"))

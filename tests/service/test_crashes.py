@@ -11,7 +11,8 @@ import attrs
 import pytest
 
 from payments_core.clock import MINUTE
-from payments_core.payments.operations import NewPayment, ToAccount
+from payments_core.payments.destinations import ToAccount
+from payments_core.payments.operations import NewPayment
 from payments_core.service import PaymentsService
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record

@@ -47,7 +47,7 @@ def test_an_authorization_not_yet_sent_is_withdrawn_and_its_reservation_given_ba
     option = world.authorized()
     world.service.payments.cancel(world.server, option.payment.id)
     assert world.paid(option.payment.id).status == "cancelled"
-    assert world.paid(option.payment.id).live_attempts == 0
+    assert not world.paid(option.payment.id).is_pending
     assert world.option_now(option).status == "failed"
     assert world.operation_now(option).status == "cancelled"
     assert world.held() == (atomic("100"), 0, atomic("100"))
@@ -60,7 +60,7 @@ def test_an_authorization_not_yet_sent_is_withdrawn_and_its_reservation_given_ba
 
 def test_once_a_slot_is_reserved_nothing_can_be_cancelled(world: World) -> None:
     option = world.authorized()
-    outbox = Outbox(world.service.ledger, world.service.chains)
+    outbox = Outbox(world.storage, world.service.ledger, world.service.chains)
     scope = Scope(world.environment_id, "sandbox")
     outbox.signed(scope, BASE, str(option.operation.outgoing_id))
     for _ in range(2):
@@ -176,7 +176,7 @@ def test_a_transfer_that_reverts_frees_everything_for_another_try(world: World) 
     payment = world.paid(option.payment.id)
     assert payment.status == "awaiting_payment"
     assert payment.timeline[-1].reason == "transaction_failed"
-    assert payment.live_attempts == 0
+    assert not payment.is_pending
     assert world.held() == (0, 0, 0)
     assert world.event_names(payment.id)["vault_funding.failed"] == 1
 

@@ -31,13 +31,13 @@ def test_receipts_of_a_transfer_that_fails_in_the_end_are_rejected(memory_world:
     world.service = world.restarted(chains={BASE: chain})
     world.run()
     world.advance(1)
-    [id] = world.operation_now(option).receipt_ids
+    [id] = world.receipt_ids(option)
     seen = world.get(Receipt, id)
     assert (seen.status, seen.rejection_reason) == ("observed", None)
     chain.reorganised = True
     world.finish()
     assert world.operation_now(option).failure == "transaction_failed"
-    assert world.operation_now(option).receipt_ids == (id,)
+    assert world.receipt_ids(option) == [id]
     after = world.get(Receipt, id)
     assert (after.status, after.rejection_reason) == ("rejected", "transaction_failed")
     assert after.verified_at is None

@@ -10,7 +10,8 @@ import pytest
 
 from payments_core.errors import IdempotencyInProgress, Unavailable
 from payments_core.kinds import KINDS
-from payments_core.payments.operations import NewPayment, ToAccount
+from payments_core.payments.destinations import ToAccount
+from payments_core.payments.operations import NewPayment
 from payments_core.service import PaymentsService
 from payments_core.storage.port import LockTimeout, StorageUnavailable, Transaction
 from payments_core.storage.postgres import PostgresStorage

@@ -25,7 +25,7 @@ def test_the_refusal_says_what_is_missing(memory_world: World) -> None:
 def test_chains_of_ones_own_serve_production(memory_world: World) -> None:
     service = memory_world.restarted(chains={BASE: memory_world.chain})
     assert create_app(service, mode="production")
-    assert service.worker("production").run_until_idle() == 0
+    assert service.worker("production").run_until_idle() == 1  # a look at the one chain
 
 
 def test_the_sandbox_is_served_either_way(memory_world: World) -> None:

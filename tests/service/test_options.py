@@ -20,7 +20,7 @@ from payments_core.errors import (
     UnsupportedAsset,
     UnsupportedChain,
 )
-from payments_core.payments.operations import ToWallet
+from payments_core.payments.destinations import ToWallet
 from tests.service.world import BASE, World, atomic
 
 

@@ -67,9 +67,11 @@ def fallen_silent(world: World, option: OptionDetails, stage: tuple[str, str]) -
 
     chain = Silent(world, here)
     world.service = world.restarted(chains={BASE: chain})
+    world.leave_scans_to_others()
     while not chain.asked:
         world.advance(1)
     assert here()
+    chain.silent = lambda: True
     return chain
 
 

@@ -18,7 +18,8 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.options.record import Option
-from payments_core.payments.operations import NewPayment, ToAccount
+from payments_core.payments.destinations import ToAccount
+from payments_core.payments.operations import NewPayment
 from payments_core.tenants.record import PRODUCTS, SCOPE_PRODUCT, KeyUse, SecretAddress
 from tests.service.world import World, authority_of
 

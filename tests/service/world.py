@@ -12,7 +12,7 @@ import attrs
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
-from payments_core.assets import asset_of
+from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.books import SimulatedSender
 from payments_core.chains.port import AddressSpec, Chain, TransferIntent
 from payments_core.chains.simulated import SimulatedChain
@@ -22,13 +22,25 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.events import Event
 from payments_core.funding.record import FundingOperation
 from payments_core.idempotency.record import AlreadyAnswered, Answer, Idempotent
+from payments_core.jobs.record import Job
 from payments_core.options.record import Option
+from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
-from payments_core.payments.operations import NewPayment, ToAccount
+from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment
+from payments_core.refunds.operations import NewRefund
+from payments_core.refunds.record import Refund
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
-from payments_core.storage.port import SIMULATED, CommitUnknown, Storage, VersionConflict, Where
+from payments_core.storage.port import (
+    DIRECTORY,
+    SIMULATED,
+    CommitUnknown,
+    Storage,
+    Transaction,
+    VersionConflict,
+    Where,
+)
 from payments_core.storage.records import R
 from payments_core.tenants.record import Environment, Key
 from payments_core.vaults.record import Policy, VaultBalance, balance_id
@@ -38,6 +50,8 @@ USDC = asset_of(BASE, "USDC")
 RING = KeyRing.generate()
 PAYER_PERMISSIONS = ("account:read", "payments:read", "payments:write", "vault_payments:write")
 STRANGER = "0x00000000000000000000000000000000000E0E0E"
+WALLET = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+OTHER_WALLET = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
 
 
 class NoTransport:
@@ -162,6 +176,44 @@ class World:
         self.advance(60)
         self.advance(60)
 
+    def pay(self, payment: PaymentDetails, amount: str, source: str = WALLET) -> str:
+        """A transfer from a wallet outside to the Payment's escrow, not final yet; its hash."""
+        sandbox, escrow = self.service.sandbox(), payment.payment.escrow_address
+        sandbox.transfer(self.server, BASE, "USDC", amount, recipient=source)
+        done = sandbox.transfer(
+            self.server, BASE, "USDC", amount, recipient=str(escrow), source=source
+        )
+        return done.transaction_hash
+
+    def fail(self, operation: str, times: int = 1) -> None:
+        """Let the next uses of the chain fail."""
+        self.service.sandbox().fail(self.server, "chain", operation, times, chain_id=BASE)
+
+    def reorg(self, depth: int, *, reinclude: bool = False) -> None:
+        self.service.sandbox().reorg(self.server, BASE, depth, reinclude=reinclude)
+
+    def refund(
+        self, payment: PaymentDetails, amount: str | None = None, to: str | None = None, **more: Any
+    ) -> Refund:
+        new = NewRefund(amount=amount, destination=to)
+        return self.service.refunds.create(self.server, payment.payment.id, new, **more)
+
+    def reconcile(self, payment: PaymentDetails, action: Any, **more: Any) -> Payment:
+        reconciliation = self.service.reconciliation
+        return reconciliation.reconcile(self.server, payment.payment.id, action, **more).payment
+
+    def leave_scans_to_others(self) -> None:
+        """Take the scans of the chains out of the way, as if another process did them."""
+        self.service.worker("sandbox")
+
+        def work(tx: Transaction) -> None:
+            for chain_id in CHAINS:
+                job = tx.get(Job, f"sandbox:{chain_id}", for_update=True)
+                if job is not None:
+                    tx.delete(job)
+
+        self.storage.transact(DIRECTORY, work)
+
     # Looking.
 
     def get(self, kind: type[R], id: str) -> R:
@@ -171,6 +223,11 @@ class World:
 
     def paid(self, payment_id: str) -> Payment:
         return self.get(Payment, payment_id)
+
+    def receipt_ids(self, option: OptionDetails) -> list[str]:
+        """The receipts of an option's Payment, oldest first."""
+        evidenced = self.service.payments.receipts(self.server, option.payment.id)
+        return [receipt.id for receipt in evidenced.receipts.records]
 
     def option_now(self, option: OptionDetails) -> Option:
         return self.get(Option, option.option.id)
@@ -214,6 +271,22 @@ class World:
 
         events = self.storage.read(self.environment_id, look)
         return [e for e in events if subject in (None, e.payload.get("paymentId"))]
+
+    def told(self, payment_id: str) -> list[tuple[str, str, int]]:
+        """The Payment's own events in the order of its versions: name, status, version."""
+        events = [e for e in self.events(payment_id) if e.name.startswith("payment.")]
+        events.sort(key=lambda event: event.payload["statusVersion"])
+        return [(e.name, e.payload["status"], e.payload["statusVersion"]) for e in events]
+
+    def last_told(self, payment_id: str, name: str) -> Mapping[str, Any]:
+        """The payload of the last event of that name about the Payment."""
+        return [event.payload for event in self.events(payment_id) if event.name == name][-1]
+
+    def journal(self, payment_id: str) -> list[tuple[str, dict[str, int]]]:
+        """What moved and between which accounts of the books, in the order of the entries."""
+        entries = self.service.payments.receipts(self.server, payment_id).entries
+        assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
+        return [(entry.cause, dict(entry.postings)) for entry in entries]
 
     def event_names(self, subject: str | None = None) -> Counter[str]:
         return Counter(event.name for event in self.events(subject))

@@ -47,6 +47,13 @@ class Settlement:
 
 
 @attrs.frozen(kw_only=True)
+class Handle:
+    """The name of the account's payment address."""
+
+    username: Username
+
+
+@attrs.frozen(kw_only=True)
 class CreateAccount:
     """A user of the partner's."""
 

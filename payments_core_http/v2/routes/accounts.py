@@ -34,6 +34,25 @@ ACCOUNTS = (
         summary="Change an account's email, metadata or status.",
     ),
     Route(
+        "PUT", "/v2/accounts/{accountId}/settlement-preferences", accounts.set_settlement,
+        needs=ACCOUNTS_KEY, body=bodies.Settlement,
+        errors=(
+            NotFound, errors.AccountSuspended, errors.UnsupportedChain, errors.UnsupportedAsset,
+        ),
+        summary="Choose the chain and asset in which the account wants to be paid.",
+    ),
+    Route(
+        "PUT", "/v2/accounts/{accountId}/handle", accounts.set_handle, needs=ACCOUNTS_KEY,
+        body=bodies.Handle,
+        errors=(NotFound, errors.AccountSuspended, errors.InvalidState, errors.UsernameTaken),
+        summary="Give an account its username, once.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}/capabilities", accounts.capabilities,
+        needs=ACCOUNTS_KEY, errors=(NotFound,),
+        summary="What of the bank flows the account may use, and what is missing.",
+    ),
+    Route(
         "GET", "/v2/accounts/{accountId}/balances", accounts.balances, needs=ACCOUNTS_KEY,
         errors=(NotFound, errors.DependencyFailed),
         summary="What the account's vaults hold, at the newest final block.",

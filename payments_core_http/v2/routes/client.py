@@ -6,16 +6,51 @@ from payments_core import errors
 from payments_core.errors import NotFound
 from payments_core_http.query import PageQuery
 from payments_core_http.routing import Route
-from payments_core_http.v2 import options
+from payments_core_http.v2 import client_me, options
 from payments_core_http.v2.bodies import client as bodies
-from payments_core_http.v2.routes.requirements import PAYER_PAYS, PAYER_READS
+from payments_core_http.v2.routes.requirements import (
+    ACCOUNT_READS,
+    PAYER_PAYS,
+    PAYER_READS,
+    RECIPIENT_ASKS,
+    RECIPIENT_READS,
+)
 
 _PAYER = (NotFound, errors.PaymentExpired, errors.InvalidState, errors.AccountSuspended)
 _ACTION = (
     errors.OptionSuperseded, errors.OptionExpired, errors.ActionAlreadyUsed, errors.ActionInvalid,
     errors.ActionExpired,
 )  # fmt: skip
-_MONEY = (errors.PolicyInactive, errors.InsufficientBalance, errors.DependencyFailed)
+_MONEY = (
+    errors.PolicyInactive, errors.PolicyDenied, errors.InsufficientBalance,
+    errors.DependencyFailed,
+)  # fmt: skip
+
+OWN = (
+    Route(
+        "GET", "/v2/client/me", client_me.read, needs=ACCOUNT_READS, errors=(NotFound,),
+        summary="The token's account, and what the token may do now.",
+    ),
+    Route(
+        "GET", "/v2/client/me/payments", client_me.list_payments, needs=RECIPIENT_READS,
+        query=PageQuery,
+        summary="List the Payments that the account receives, newest first.",
+    ),
+    Route(
+        "POST", "/v2/client/me/payments", client_me.create_payment, needs=RECIPIENT_ASKS,
+        body=bodies.CreateOwnPayment, success=201, idempotency="required",
+        errors=(
+            errors.AmountOutOfRange, errors.UnsupportedChain, errors.UnsupportedAsset,
+            errors.AccountSuspended,
+        ),
+        summary="Create a receive Payment to the account.",
+    ),
+    Route(
+        "GET", "/v2/client/me/payments/{paymentId}", client_me.read_payment,
+        needs=RECIPIENT_READS, may_have_payment_secret=True, errors=(NotFound,),
+        summary="Read a Payment that the account receives, or, with the Payment's secret, pays.",
+    ),
+)  # fmt: skip
 
 PAYER = (
     Route(

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from payments_core import errors
 from payments_core.errors import NotFound
+from payments_core_http.query import PageQuery
 from payments_core_http.routing import Route
-from payments_core_http.v2 import payments, queries
+from payments_core_http.v2 import payments, queries, refunds
 from payments_core_http.v2.bodies import payments as bodies
 from payments_core_http.v2.routes.requirements import PAYMENTS_KEY
 
+_VAULT = (
+    errors.PolicyInactive, errors.PolicyDenied, errors.InsufficientBalance,
+    errors.DependencyFailed,
+)  # fmt: skip
 _NEW_PAYMENT = (
     NotFound, errors.AmountOutOfRange, errors.UnsupportedChain, errors.UnsupportedAsset,
-    errors.DestinationNotAllowed,
+    errors.DestinationNotAllowed, errors.CapabilityNotActive, errors.AccountSuspended,
+    errors.InvalidState, *_VAULT,
 )  # fmt: skip
 
 PAYMENTS = (
     Route(
         "POST", "/v2/payments", payments.create, needs=PAYMENTS_KEY,
-        body=bodies.CreatePayment, success=201, idempotency="required", errors=_NEW_PAYMENT,
-        summary="Create a receive Payment.",
+        body=bodies.AnyPayment, success=201, idempotency="required", errors=_NEW_PAYMENT,
+        summary="Create a Payment that receives, sends or collects.",
     ),
     Route(
         "GET", "/v2/payments", payments.list_payments, needs=PAYMENTS_KEY,
@@ -33,5 +39,33 @@ PAYMENTS = (
         "POST", "/v2/payments/{paymentId}/cancel", payments.cancel, needs=PAYMENTS_KEY,
         errors=(NotFound, errors.InvalidState),
         summary="Cancel a Payment before funds move.",
+    ),
+    Route(
+        "POST", "/v2/payments/{paymentId}/refunds", refunds.create, needs=PAYMENTS_KEY,
+        body=bodies.CreateRefund, success=201, idempotency="required",
+        errors=(
+            NotFound, errors.AmountOutOfRange, errors.InvalidState, errors.DestinationNotAllowed,
+            errors.Conflicting, *_VAULT,
+        ),
+        summary="Send received funds back, all or part of them.",
+    ),
+    Route(
+        "GET", "/v2/payments/{paymentId}/refunds", refunds.list_refunds, needs=PAYMENTS_KEY,
+        query=PageQuery, errors=(NotFound,),
+        summary="List the refunds of a Payment, newest first.",
+    ),
+    Route(
+        "POST", "/v2/payments/{paymentId}/reconcile", payments.reconcile, needs=PAYMENTS_KEY,
+        body=bodies.Reconcile, idempotency="required",
+        errors=(
+            NotFound, errors.InvalidState, errors.ReconciliationActionNotAllowed,
+            errors.AccountSuspended, errors.Conflicting, *_VAULT,
+        ),
+        summary="Decide about a Payment that went out of the ordinary.",
+    ),
+    Route(
+        "GET", "/v2/payments/{paymentId}/receipts", payments.receipts, needs=PAYMENTS_KEY,
+        query=PageQuery, errors=(NotFound,),
+        summary="What a Payment received, and its journal: where the money is.",
     ),
 )  # fmt: skip

@@ -37,4 +37,41 @@ SANDBOX = (
         errors=(NotFound,),
         summary="Advance the clock, and do what falls due on the way.",
     ),
+    Route(
+        "POST", "/v2/sandbox/transfers", sandbox.transfer, needs=STANDARD_KEY, body=bodies.Transfer,
+        errors=(
+            NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
+        ),
+        summary="A stranger's transfer to any address, in a block when it answers.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/reorgs", sandbox.reorg, needs=STANDARD_KEY, body=bodies.Reorg,
+        errors=(NotFound, errors.UnsupportedChain),
+        summary="Drop a chain's last blocks, and with them what was in them.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/accounts/{accountId}/kyc", sandbox.decide_kyc, needs=STANDARD_KEY,
+        body=bodies.DecideKyc, errors=(NotFound, errors.InvalidState),
+        summary="What the provider decides of an account's verification.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/failures", sandbox.fail, needs=STANDARD_KEY, body=bodies.Fail,
+        errors=(NotFound, errors.UnsupportedChain, errors.CapabilityNotActive),
+        summary="Let the next uses of a dependency fail.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/events", sandbox.trigger, needs=STANDARD_KEY,
+        body=bodies.TriggerEvent, errors=(NotFound,),
+        summary="Send any event of the catalog, with a payload such as the real one has.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/bank-deposits", sandbox.deposit_at_bank, needs=STANDARD_KEY,
+        body=bodies.BankDeposit, errors=(NotFound, errors.CapabilityNotActive),
+        summary="A bank transfer that arrives; there is no bank yet.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/payouts/{paymentId}", sandbox.decide_payout, needs=STANDARD_KEY,
+        body=bodies.DecidePayout, errors=(NotFound, errors.CapabilityNotActive),
+        summary="What the bank makes of a payout; there is no bank yet.",
+    ),
 )  # fmt: skip

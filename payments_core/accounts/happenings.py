@@ -1,0 +1,22 @@
+"""The events of an account, as decisions state them."""
+
+from __future__ import annotations
+
+from payments_core.accounts.record import Account
+from payments_core.credentials.authorization import Authority
+from payments_core.events import Happening
+
+
+def happened(name: str, account: Account, authority: Authority) -> Happening:
+    """`account.created` or `account.updated`, with the account as it is after the change."""
+    return Happening(
+        name,
+        {
+            "accountId": account.id,
+            "externalUserId": account.external_user_id,
+            "status": account.status,
+        },
+        authority.api_version,
+        account.id,
+        account.external_user_id,
+    )

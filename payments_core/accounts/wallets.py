@@ -1,0 +1,273 @@
+"""Wallets: link one by a signature, list, remove (contract §5).
+
+A challenge is asked for, signed in the wallet, and answered once. What proves the ownership is
+the signature; the challenge binds it to one account, one address and a few minutes.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.challenges import LIFETIME_MS, NONCE_BYTES, challenge_text
+from payments_core.accounts.happenings import happened
+from payments_core.accounts.record import MAX_WALLETS, Account, Wallet, WalletChallenge, address_key
+from payments_core.accounts.wallet_signatures import SignedText, signature_faults
+from payments_core.addresses import AddressError, canonical
+from payments_core.assets import ChainType
+from payments_core.clock import DAY, Clock, Instant
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import Decision, Ledger, held
+from payments_core.entropy import Entropy
+from payments_core.errors import (
+    AccountSuspended,
+    ActionAlreadyUsed,
+    ActionExpired,
+    Conflicting,
+    FieldError,
+    NotFound,
+    ValidationFailed,
+)
+from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
+from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
+
+MAX_LABEL = 128
+
+FORGET_AFTER_MS = DAY
+"""How long an expired challenge is still known as expired, or used; later there is none."""
+
+FORGOTTEN_AT_ONCE = 20
+
+
+class Wallets:
+    """Links wallets to accounts, and says which are."""
+
+    def __init__(
+        self, storage: Storage, ledger: Ledger, clock: Clock, entropy: Entropy, service_name: str
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._entropy = entropy
+        self._service_name = service_name
+
+    def challenge(
+        self,
+        authority: Authority,
+        account_id: str,
+        address: str,
+        chain_type: ChainType,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> WalletChallenge:
+        """A text for the wallet of that address to sign within ten minutes.
+
+        Raises ValidationFailed, NotFound, AccountSuspended.
+        """
+        try:
+            address = canonical(chain_type, address)
+        except AddressError as error:
+            raise ValidationFailed.at("address", str(error)) from None
+        now = self._clock.now()
+        nonce = self._entropy(NONCE_BYTES).hex()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[WalletChallenge]:
+            _require_active(held(tx, Account, account_id))
+            unsaid = WalletChallenge(
+                id=draw.id("wallet_challenge"),
+                account_id=account_id,
+                chain_type=chain_type,
+                address=address,
+                nonce=nonce,
+                message="",
+                created_at=now,
+                expires_at=now + LIFETIME_MS,
+            )
+            text = challenge_text(unsaid, self._service_name, authority.environment.app_name)
+            challenge = attrs.evolve(unsaid, message=text)
+            return Decision(
+                challenge, inserts=(challenge,), deletes=_long_over(tx, account_id, now)
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def add(
+        self,
+        authority: Authority,
+        account_id: str,
+        challenge_id: str,
+        signature: str,
+        *,
+        public_key: str | None = None,
+        label: str | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> Wallet:
+        """Link the wallet that signed the challenge; it is verified from now on.
+
+        A wallet that the account already lists is that same row after. Raises NotFound for an
+        unknown account or another account's challenge, AccountSuspended, ActionAlreadyUsed,
+        ActionExpired, ValidationFailed at `signature` and `publicKey`, and Conflicting where
+        the address is verified for another account or the account has too many wallets.
+        """
+        if label is not None and not 1 <= len(label) <= MAX_LABEL:
+            raise ValidationFailed.at("label", f"must have 1 to {MAX_LABEL} characters")
+        faults = self._faults(authority, challenge_id, signature, public_key)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Wallet]:
+            account = _require_active(tx.get(Account, account_id, for_update=True))
+            challenge = _usable(tx, challenge_id, account_id, now)
+            if faults:
+                raise ValidationFailed(faults)
+            known = _known(tx, account_id, challenge)
+            if known is None:
+                if account.wallet_count >= MAX_WALLETS:
+                    raise Conflicting(f"An account has at most {MAX_WALLETS} wallets.")
+                wallet = _linked(draw.id("wallet"), challenge, label, now)
+            else:
+                wallet = attrs.evolve(known, verified_at=now, label=label or known.label)
+            added = 1 if known is None else 0
+            changed = attrs.evolve(
+                account, wallet_count=account.wallet_count + added, updated_at=now
+            )
+            used = attrs.evolve(challenge, used_at=now)
+            # A unique key that is taken after all means that a find was stale: look again.
+            return Decision(
+                wallet,
+                inserts=(wallet,) if known is None else (),
+                replaces=(changed, used, *(() if known is None else (wallet,))),
+                events=(happened("account.updated", changed, authority),),
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def list(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[Wallet]:
+        """The account's wallets, oldest first. Raises NotFound."""
+
+        def look(snapshot: Snapshot) -> Page[Wallet]:
+            if snapshot.get(Account, account_id) is None:
+                raise NotFound("account")
+            return snapshot.find(Wallet, "by_account", (account_id,), after=after, limit=limit)
+
+        return self._storage.read(authority.partition, look)
+
+    def remove(
+        self,
+        authority: Authority,
+        account_id: str,
+        wallet_id: str,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> Wallet:
+        """Unlink a wallet, of whatever account status; its address is free. Raises NotFound."""
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Wallet]:
+            account = tx.get(Account, account_id, for_update=True)
+            if account is None:
+                raise NotFound("account")
+            wallet = tx.get(Wallet, wallet_id, for_update=True)
+            if wallet is None or wallet.account_id != account_id:
+                raise NotFound("wallet")
+            changed = attrs.evolve(account, wallet_count=account.wallet_count - 1, updated_at=now)
+            return Decision(
+                wallet,
+                replaces=(changed,),
+                deletes=(wallet,),
+                events=(happened("account.updated", changed, authority),),
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _faults(
+        self, authority: Authority, challenge_id: str, signature: str, public_key: str | None
+    ) -> tuple[FieldError, ...]:
+        """What is wrong with the signature, worked out before any lock: a challenge's text stays.
+
+        Raises NotFound, so that nothing is ever decided without having looked.
+        """
+        challenge = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(WalletChallenge, challenge_id)
+        )
+        if challenge is None:
+            raise NotFound("wallet challenge")
+        return signature_faults(
+            SignedText(
+                chain_type=challenge.chain_type,
+                address=challenge.address,
+                text=challenge.message,
+                nonce=challenge.nonce,
+                signature=signature,
+                public_key=public_key,
+            )
+        )
+
+
+def _require_active(account: Account | None) -> Account:
+    if account is None:
+        raise NotFound("account")
+    if account.status != "active":
+        raise AccountSuspended(account.id, account.status)
+    return account
+
+
+def _usable(tx: Transaction, id: str, account_id: str, now: Instant) -> WalletChallenge:
+    challenge = tx.get(WalletChallenge, id, for_update=True)
+    if challenge is None or challenge.account_id != account_id:
+        raise NotFound("wallet challenge")
+    if challenge.used_at is not None:
+        raise ActionAlreadyUsed("challenge")
+    if now >= challenge.expires_at:
+        raise ActionExpired(challenge.expires_at, "challenge")
+    return challenge
+
+
+def _known(tx: Transaction, account_id: str, challenge: WalletChallenge) -> Wallet | None:
+    """The account's wallet of that address, locked, if it lists one.
+
+    Raises Conflicting where the address is verified for another account. A find may miss either
+    of them; the unique keys do not.
+    """
+    key = address_key(challenge.chain_type, challenge.address)
+    for found in tx.find(Wallet, "by_verified_address", (key,), limit=1).records:
+        holder = tx.get(Wallet, found.id, for_update=True)
+        if holder is not None and holder.account_id != account_id:
+            raise Conflicting("This address is verified for another account.")
+        if holder is not None:
+            return holder
+    own = (account_id, challenge.chain_type, challenge.address)
+    for found in tx.find(Wallet, "by_address", own, limit=1).records:
+        return tx.get(Wallet, found.id, for_update=True)
+    return None
+
+
+def _linked(id: str, challenge: WalletChallenge, label: str | None, now: Instant) -> Wallet:
+    return Wallet(
+        id=id,
+        account_id=challenge.account_id,
+        chain_type=challenge.chain_type,
+        address=challenge.address,
+        label=label,
+        verified_at=now,
+        created_at=now,
+    )
+
+
+def _long_over(tx: Transaction, account_id: str, now: Instant) -> tuple[WalletChallenge, ...]:
+    """Some of the account's challenges that nobody asks for any more."""
+    page = tx.find(
+        WalletChallenge,
+        "by_account",
+        (account_id,),
+        where=(Where("expires_at", "<", now - FORGET_AFTER_MS),),
+        limit=FORGOTTEN_AT_ONCE,
+    )
+    found = (tx.get(WalletChallenge, old.id, for_update=True) for old in page.records)
+    return tuple(old for old in found if old is not None)

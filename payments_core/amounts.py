@@ -1,0 +1,29 @@
+"""Amounts as callers write them: read to the last digit, or refused by name."""
+
+from __future__ import annotations
+
+from payments_core.assets import Asset
+from payments_core.errors import AmountOutOfRange, ValidationFailed
+from payments_core.money import AmountTooLarge, MoneyError, parse_amount
+
+
+def amount_of(text: str, asset: Asset, path: str = "amount") -> int:
+    """The atomic amount of a decimal text, more than zero.
+
+    Raises ValidationFailed at `path` for what is no amount of the asset, and AmountOutOfRange for
+    zero and for more than a token can carry.
+    """
+    amount = amount_or_zero(text, asset, path)
+    if amount == 0:
+        raise AmountOutOfRange("it must be more than zero")
+    return amount
+
+
+def amount_or_zero(text: str, asset: Asset, path: str = "amount") -> int:
+    """As `amount_of`, but zero is an amount too: a stranger may transfer nothing."""
+    try:
+        return parse_amount(text, asset.decimals)
+    except AmountTooLarge:
+        raise AmountOutOfRange("no token can carry so much") from None
+    except MoneyError as error:
+        raise ValidationFailed.at(path, str(error)) from None

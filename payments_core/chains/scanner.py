@@ -1,0 +1,273 @@
+"""The scanner: every transfer on a chain, told to whoever it concerns, and every block undone.
+
+One job per chain, in the directory's partition, goes through the blocks. Its cursor is a ring of
+recent blocks: where the newest of them is no longer on the chain, the blocks since the newest that
+still is were undone, and they are told and scanned once more. What is found commits before the
+cursor does; a crash in between finds it again, which must be harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+import attrs
+
+from payments_core.assets import CHAINS
+from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
+from payments_core.chains.waiting import POLL_MS, wait_for_chain
+from payments_core.clock import Clock
+from payments_core.decision import Decision, Ledger, Scope
+from payments_core.identifiers import Draw
+from payments_core.jobs.record import FOREVER, Job
+from payments_core.storage.port import (
+    DIRECTORY,
+    Claimed,
+    CommitUnknown,
+    Conflict,
+    Storage,
+    Transaction,
+)
+from payments_core.storage.records import Collection, Record
+
+_log = logging.getLogger(__name__)
+
+SCAN = "chains.scan"
+RING = 64
+"""So many blocks the cursor remembers; only a reorg older than the oldest of them is missed."""
+
+MOST_BLOCKS = 2_000
+"""Blocks of one scan."""
+
+MOST_TRANSFERS = 500
+"""Transfers that one scan tells of, give or take a block."""
+
+FIRST_LOOK_BACK = 50_000
+"""Where the first scan of all begins: addresses may have been given out before it."""
+
+FEW_BLOCKS = 64
+"""A wider gap between two remembered blocks is divided, so that a reorg is not overrated."""
+
+Found = Callable[[int, Sequence[ScannedTransfer]], None]
+Undone = Callable[[int, int, int], None]
+
+
+@attrs.frozen(kw_only=True)
+class ScanCursor(Record):
+    """How far a chain was scanned, for one mode: the id is `<mode>:<chain>`.
+
+    `ring` holds (height, hash), the newest last. `pause_ms` grows while nothing is found.
+    """
+
+    collection: ClassVar[Collection] = Collection("scan_cursors")
+
+    chain_id: int
+    ring: tuple[tuple[int, str], ...]
+    pause_ms: int = POLL_MS
+
+    @property
+    def tip(self) -> int:
+        """The newest height that was scanned."""
+        return self.ring[-1][0]
+
+
+@attrs.frozen(kw_only=True)
+class ScanWish(Record):
+    """How often a scan was asked for besides its time; the id is that of the cursor."""
+
+    collection: ClassVar[Collection] = Collection("scan_wishes")
+
+    count: int
+
+
+class Scanner:
+    """Scans the chains for one mode."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        chains: Mapping[int, Chain],
+        mode: str,
+        found: Sequence[Found],
+        undone: Sequence[Undone],
+    ) -> None:
+        """`found` and `undone` are told of transfers, and of the first and last block undone."""
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._chains = chains
+        self._mode = mode
+        self._found = found
+        self._undone = undone
+
+    def ensure(self) -> None:
+        """Have a scan of every chain, from now on; call it before any address is given out.
+
+        One that was parked goes on: whoever starts a process has seen the alarm.
+        """
+        for chain_id in self._chains:
+            self._until_done(partial(self._ensure, chain_id))
+
+    def _ensure(self, chain_id: int, tx: Transaction) -> None:
+        id = self._id(chain_id)
+        job = tx.get(Job, id, for_update=True)
+        if job is None:
+            tx.insert(
+                Job(
+                    id=id,
+                    queue=f"{self._mode}.chain",
+                    lane=f"scan:{id}",
+                    kind=SCAN,
+                    due_at=self._clock.now(),
+                    subject=str(chain_id),
+                )
+            )
+        elif job.lease_until == FOREVER:
+            tx.replace(attrs.evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
+
+    def wake(self, chain_id: int) -> None:
+        """Have the chain scanned at once: something is known to have happened there.
+
+        A scan that is under way may have looked too early. It is left alone, and sees the wish
+        when it ends.
+        """
+        id = self._id(chain_id)
+
+        def work(tx: Transaction) -> None:
+            job = tx.get(Job, id, for_update=True)  # locked first, as when a scan ends
+            wish = tx.get(ScanWish, id, for_update=True)
+            if wish is None:
+                tx.insert(ScanWish(id=id, count=1))
+            else:
+                tx.replace(attrs.evolve(wish, count=wish.count + 1))
+            now = self._clock.now()
+            if job is not None and job.due_at > now >= job.lease_until:
+                tx.replace(attrs.evolve(job, due_at=now))
+
+        self._until_done(work)
+
+    def scan(self, claimed: Claimed) -> None:
+        """The job: go on from the cursor, as far as one scan goes."""
+        chain_id = int(claimed.job.subject)
+        chain = self._chains.get(chain_id)
+        if chain is None:  # served once, and no longer
+            self._ledger.finish(claimed)
+            return
+        id = self._id(chain_id)
+        cursor, wish = self._storage.read(
+            DIRECTORY, lambda snapshot: (snapshot.get(ScanCursor, id), snapshot.get(ScanWish, id))
+        )
+        try:
+            after, pause_ms = self._advanced(chain, cursor)
+        except ChainUnavailable:
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            wished = tx.get(ScanWish, id, for_update=True) != wish
+            again_at = self._clock.now() + (0 if wished else pause_ms)
+            if after.version == 0:
+                return Decision(None, inserts=(after,), again_at=again_at)
+            changed = () if after == cursor else (after,)
+            return Decision(None, replaces=changed, again_at=again_at)
+
+        self._ledger.commit(Scope(DIRECTORY, self._mode), decide, claimed=claimed)
+
+    def look(self, chain_id: int, recipients: Sequence[str]) -> None:
+        """Look for transfers to these addresses now, besides the job. Raises ChainUnavailable."""
+        chain = self._chains[chain_id]
+        latest = chain.heads().latest.number
+        first = max(0, latest - MOST_BLOCKS)
+        self._tell(chain_id, chain.scan(_tokens(chain_id), recipients, first, latest))
+
+    def _advanced(self, chain: Chain, cursor: ScanCursor | None) -> tuple[ScanCursor, int]:
+        """The cursor after a scan, and the pause until the next: none where it is far behind."""
+        heads = chain.heads()
+        if cursor is None:
+            first = chain.block(max(0, heads.latest.number - FIRST_LOOK_BACK)) or heads.final
+            cursor = ScanCursor(
+                id=self._id(chain.chain_id),
+                chain_id=chain.chain_id,
+                ring=((first.number, first.hash),),
+            )
+        if heads.latest.number < cursor.tip and chain.block(cursor.tip) is None:
+            raise ChainUnavailable("the node is behind the one that was asked before")
+        kept = self._kept(chain, cursor)
+        tip = kept[-1][0]
+        if tip < cursor.tip:
+            for undone in self._undone:
+                undone(chain.chain_id, tip + 1, cursor.tip)
+        last = min(heads.latest.number, tip + MOST_BLOCKS)
+        # Remembered before they are scanned: a reorg in between then shows at the next scan.
+        landmarks = self._landmarks(chain, tip, last, heads)
+        transfers = chain.scan(_tokens(chain.chain_id), None, tip + 1, last)
+        if len(transfers) > MOST_TRANSFERS:  # one scan must end before its lease does
+            transfers = _first_blocks(transfers)
+            last = transfers[-1].block.number
+            landmarks = [block for block in landmarks if block.number < last]
+            landmarks.append(transfers[-1].block)
+        ring = _ring(kept, landmarks)
+        self._tell(chain.chain_id, transfers)
+        pause_ms = cursor.pause_ms
+        if transfers or tip < cursor.tip:
+            pause_ms = POLL_MS
+        elif last == heads.latest.number:
+            pause_ms = min(2 * cursor.pause_ms, chain.longest_pause_ms)
+        after = attrs.evolve(cursor, ring=ring, pause_ms=pause_ms)
+        return after, 0 if last < heads.latest.number else pause_ms
+
+    def _kept(self, chain: Chain, cursor: ScanCursor) -> tuple[tuple[int, str], ...]:
+        """The ring without the blocks that the chain has undone; the oldest is never given up."""
+        ring = cursor.ring
+        while (block := chain.block(ring[-1][0])) is None or block.hash != ring[-1][1]:
+            if len(ring) == 1:
+                _log.critical("ALARM: chain %d was reorganised beyond memory", chain.chain_id)
+                break
+            ring = ring[:-1]
+        return ring
+
+    def _landmarks(self, chain: Chain, tip: int, last: int, heads: Heads) -> list[Block]:
+        """The blocks to remember of those just scanned."""
+        heights = {last - distance for distance in (0, FEW_BLOCKS // 4, FEW_BLOCKS)}
+        heights |= {heads.final.number} if heads.final.number <= last else set()
+        blocks = [chain.block(height) for height in sorted(heights) if height > tip]
+        return [block for block in blocks if block is not None]
+
+    def _tell(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
+        if transfers:
+            for found in self._found:
+                found(chain_id, transfers)
+
+    def _id(self, chain_id: int) -> str:
+        return f"{self._mode}:{chain_id}"
+
+    def _until_done(self, work: Callable[[Transaction], None]) -> None:
+        while True:
+            try:
+                self._storage.transact(DIRECTORY, work)
+                return
+            except (Conflict, CommitUnknown):
+                continue  # doing it again changes nothing more
+
+
+def _tokens(chain_id: int) -> tuple[str, ...]:
+    return tuple(asset.address for asset in CHAINS[chain_id].assets)
+
+
+def _first_blocks(transfers: tuple[ScannedTransfer, ...]) -> tuple[ScannedTransfer, ...]:
+    """The transfers of as many whole blocks as one scan may tell of, and of one at least."""
+    beyond = transfers[MOST_TRANSFERS].block.number
+    first = tuple(transfer for transfer in transfers if transfer.block.number < beyond)
+    return first or tuple(item for item in transfers if item.block.number == beyond)
+
+
+def _ring(
+    ring: tuple[tuple[int, str], ...], blocks: Sequence[Block]
+) -> tuple[tuple[int, str], ...]:
+    known = dict(ring)
+    known.update({block.number: block.hash for block in blocks})
+    return tuple(sorted(known.items()))[-RING:]

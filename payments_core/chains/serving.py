@@ -1,0 +1,15 @@
+"""The chains that a deployment serves."""
+
+from __future__ import annotations
+
+from payments_core.chains.port import Chain, ChainUnavailable
+
+
+class ServedChains(dict[int, Chain]):
+    """Chains by their number. One that is not among them is out of reach, and no fault:
+
+    what was begun while it was configured waits until it is again.
+    """
+
+    def __missing__(self, chain_id: int) -> Chain:
+        raise ChainUnavailable(f"chain {chain_id} is not served")

@@ -1,0 +1,1 @@
+"""Deposit addresses, and the deposits that arrive at them (contract §5)."""

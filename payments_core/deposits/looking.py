@@ -1,0 +1,90 @@
+"""What the chain shows of a deposit's transfer, as far as it can be believed."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.assets import CHAINS, Asset
+from payments_core.chains.judge import Expectation, judge
+from payments_core.chains.port import (
+    Block,
+    Chain,
+    ChainUnavailable,
+    Heads,
+    TransactionView,
+    TransferLog,
+)
+from payments_core.deposits.lifecycle import Arrival
+from payments_core.deposits.record import Deposit
+from payments_core.money import Atomic
+
+
+@attrs.frozen
+class Look:
+    """What a look saw. Without an arrival the transfer is certainly not in the chain now.
+
+    `final_height` was the newest final block when the look began.
+    """
+
+    arrival: Arrival | None
+    is_final: bool
+    final_height: int
+
+
+def look(chain: Chain, deposit: Deposit) -> Look:
+    """Ask the chain for a deposit's transfer.
+
+    A node that merely does not know it, as one that lags behind, has said nothing: gone is only
+    what was in a block that is now another. Raises ChainUnavailable.
+    """
+    heads = chain.heads()
+    view = chain.transaction(deposit.transaction_hash)
+    seen = None if view is None else _seen(deposit, view, heads)
+    if seen is not None:
+        return seen
+    if deposit.block_hash is not None:
+        block = chain.block(deposit.block_number)
+        if block is None or block.hash == deposit.block_hash:
+            raise ChainUnavailable("the node does not know what its own block contains")
+    return Look(None, is_final=False, final_height=heads.final.number)
+
+
+def arrival_of(
+    chain_id: int, transaction_hash: str, block: Block, log: TransferLog
+) -> Arrival | None:
+    """A transfer that counts, or None: of nothing, or of a token that is not served."""
+    asset = _asset_at(chain_id, log.token_address)
+    if asset is None or log.amount_atomic == 0:
+        return None
+    return Arrival(
+        chain_id=chain_id,
+        asset_symbol=asset.symbol,
+        amount=Atomic(log.amount_atomic),
+        sender=log.sender,
+        address=log.recipient,
+        transaction_hash=transaction_hash,
+        position=log.position,
+        log_index=log.log_index,
+        block_number=block.number,
+        block_hash=block.hash,
+    )
+
+
+def _seen(deposit: Deposit, view: TransactionView, heads: Heads) -> Look | None:
+    """What the transaction shows where the deposit's transfer was, if that counts."""
+    logs = [log for log in view.logs if log.position == deposit.position]
+    if view.block is None or not logs:
+        return None
+    arrival = arrival_of(deposit.chain_id, view.hash, view.block, logs[0])
+    if arrival is None:
+        return None
+    expectation = Expectation(deposit.chain_id, logs[0].token_address, deposit.address)
+    for verdict in judge(expectation, deposit.chain_id, view, heads, consumed=frozenset()):
+        if verdict.log == logs[0] and (verdict.reason is None or verdict.is_pending):
+            return Look(arrival, verdict.reason is None, heads.final.number)
+    return None
+
+
+def _asset_at(chain_id: int, token_address: str) -> Asset | None:
+    assets = CHAINS[chain_id].assets if chain_id in CHAINS else ()
+    return next((asset for asset in assets if asset.address == token_address), None)

@@ -1,0 +1,307 @@
+"""Deposit addresses and deposits: issue, list, look now (contract §5 "Deposit addresses")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeVar
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
+from payments_core.chains.scanner import Scanner
+from payments_core.clock import Clock, Instant
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import Decision, Ledger, held
+from payments_core.deposits import lifecycle
+from payments_core.deposits.lifecycle import Arrival, Change
+from payments_core.deposits.looking import look
+from payments_core.deposits.record import REORGED, Deposit, DepositAddress
+from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
+from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
+from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
+from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
+
+SHOWN = 50
+"""A check answers with so many of the newest deposits."""
+
+RETRIED = 20
+"""A check sends so many failed sweeps again; each of them asks the chain."""
+
+MOST_ADDRESSES = 1_000
+MOST_FAILED = 200
+
+T = TypeVar("T")
+DepositStatus = Literal["detected", "confirmed", "settled", "failed"]
+
+
+@attrs.frozen
+class IssuedAddress:
+    """An account's deposit address on a chain, and whether it was made just now."""
+
+    address: DepositAddress
+    is_new: bool
+
+
+@attrs.frozen
+class Checked:
+    """An account's newest deposits after a look at the chain."""
+
+    account_id: str
+    checked_at: Instant
+    deposits: tuple[Deposit, ...]
+
+
+@attrs.frozen
+class _Retry:
+    """A deposit whose sweep failed, and its transfer as the chain shows it: final."""
+
+    deposit: Deposit
+    arrival: Arrival
+    vault: str
+
+
+class Deposits:
+    """Issues deposit addresses, and reads what arrived there."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        chains: Mapping[int, Chain],
+        scanner: Callable[[str], Scanner],
+    ) -> None:
+        """`scanner` gives the scanner of a mode."""
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._chains = chains
+        self._scanner = scanner
+
+    def address(
+        self,
+        authority: Authority,
+        account_id: str,
+        chain_id: int,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> IssuedAddress:
+        """The account's deposit address on a chain: the same at every call.
+
+        A suspended or closed account is given no new one; it keeps what it has. Raises NotFound,
+        UnsupportedChain, AccountSuspended.
+        """
+        now = self._clock.now()
+        # Within the transaction a stale read might miss it, and refuse what has been given.
+        known = self._storage.read(
+            authority.partition, lambda snapshot: _addresses_of(snapshot, account_id)
+        )
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[IssuedAddress]:
+            account = held(tx, Account, account_id)
+            if account is None:
+                raise NotFound("account")
+            chain = self._chains.get(chain_id)
+            if chain is None:
+                raise UnsupportedChain(chain_id)
+            # One made meanwhile may be missed all the same: its unique key then begins this anew.
+            rows = (*known, *_addresses_of(tx, account_id))
+            present = {row.chain_id: row for row in rows}
+            if chain_id in present:
+                return Decision(IssuedAddress(present[chain_id], is_new=False))
+            if account.status != "active":
+                raise AccountSuspended(account.id, account.status)
+            spec = AddressSpec(authority.partition, "deposit", account_id)
+            issued = DepositAddress(
+                id=draw.id("deposit_address"),
+                account_id=account_id,
+                chain_id=chain_id,
+                chain_type=chain.chain_type,
+                address=chain.derive(spec),
+                created_at=now,
+            )
+            return Decision(IssuedAddress(issued, is_new=True), inserts=(issued,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def addresses(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[DepositAddress]:
+        """The account's deposit addresses, oldest first. Raises NotFound."""
+
+        def find(snapshot: Snapshot) -> Page[DepositAddress]:
+            _require_account(snapshot, account_id)
+            return snapshot.find(
+                DepositAddress, "by_account", (account_id,), after=after, limit=limit
+            )
+
+        return self._storage.read(authority.partition, find)
+
+    def deposits(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        status: DepositStatus | None = None,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[Deposit]:
+        """The account's deposits, newest first, all or those of a status. Raises NotFound."""
+        index = "by_account" if status is None else "by_status"
+        key = (account_id,) if status is None else (account_id, status)
+
+        def find(snapshot: Snapshot) -> Page[Deposit]:
+            _require_account(snapshot, account_id)
+            return snapshot.find(Deposit, index, key, after=after, limit=limit)
+
+        return self._storage.read(authority.partition, find)
+
+    def check(
+        self,
+        authority: Authority,
+        account_id: str,
+        chain_id: int | None = None,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> Checked:
+        """Look at the chain for the account's deposits now, on one chain or on all of them.
+
+        What is found is detected when this returns. Sweeps that failed are sent again. Raises
+        NotFound, UnsupportedChain, and DependencyFailed where a chain does not answer; what was
+        found on the others stays found.
+        """
+        if idempotent is not None:
+            self._ledger.replay(authority, idempotent)
+        addresses = self._storage.read(
+            authority.partition, lambda snapshot: _require_addresses(snapshot, account_id)
+        )
+        if chain_id is not None and chain_id not in self._chains:
+            raise UnsupportedChain(chain_id)
+        asked = sorted(self._chains) if chain_id is None else [chain_id]
+        self._look(authority.mode, addresses, asked)
+        retries = self._retries(authority.partition, account_id, asked)
+        now = self._clock.now()
+        shown = self._storage.read(
+            authority.partition, lambda snapshot: _newest(snapshot, account_id)
+        )
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Checked]:
+            if held(tx, Account, account_id) is None:
+                raise NotFound("account")
+            again: Decision[None] = Decision(None)
+            retried: dict[str, Deposit] = {}
+            for one in retries:
+                current = tx.get(Deposit, one.deposit.id, for_update=True)
+                if current is not None and current.version == one.deposit.version:
+                    sent = _sent_again(authority.partition, one, draw.id("out"), now)
+                    again = again.joined(sent)
+                    retried[current.id] = sent.result
+            after = tuple(retried.get(deposit.id, deposit) for deposit in shown)
+            return Decision(Checked(account_id, now, after)).joined(again)
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _look(
+        self, mode: str, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]
+    ) -> None:
+        """Have every one of these chains scanned for the addresses of its type."""
+        scanner, silent = self._scanner(mode), False
+        for chain_id in chain_ids:
+            chain_type = self._chains[chain_id].chain_type
+            recipients = {row.address for row in addresses if row.chain_type == chain_type}
+            try:
+                if recipients:
+                    scanner.look(chain_id, sorted(recipients))
+            except ChainUnavailable:
+                silent = True
+        if silent:
+            raise DependencyFailed("chain")
+
+    def _retries(
+        self, partition: str, account_id: str, chain_ids: Sequence[int]
+    ) -> tuple[_Retry, ...]:
+        """The account's failed sweeps on these chains whose deposits are still there, and final."""
+        failed = self._storage.read(
+            partition, lambda snapshot: _failed_sweeps(snapshot, account_id, chain_ids)
+        )
+        retries: list[_Retry] = []
+        for deposit in failed:
+            chain = self._chains[deposit.chain_id]
+            try:
+                seen = look(chain, deposit)
+            except ChainUnavailable as error:
+                raise DependencyFailed("chain") from error
+            if seen.arrival is not None and seen.is_final:
+                vault = vault_address(chain, partition, account_id)
+                retries.append(_Retry(deposit, seen.arrival, vault))
+        return tuple(retries)
+
+
+def _sent_again(partition: str, retry: _Retry, id: str, now: Instant) -> Decision[Deposit]:
+    """Another sweep of the same deposit: the one that failed is final, and moved nothing."""
+    deposit = lifecycle.placed(retry.deposit, retry.arrival)
+    outgoing: Outgoing = sweep_of(deposit, id, retry.vault, now=now)
+    change = lifecycle.retry(Change(deposit), id, now=now)
+    return Decision(
+        change.deposit,
+        inserts=(outgoing,),
+        replaces=(change.deposit,),
+        events=change.events,
+        jobs=(send_job(SWEEP, deposit.id, partition, outgoing, now),),
+    )
+
+
+def _require_account(snapshot: Snapshot, account_id: str) -> None:
+    if snapshot.get(Account, account_id) is None:
+        raise NotFound("account")
+
+
+def _require_addresses(snapshot: Snapshot, account_id: str) -> tuple[DepositAddress, ...]:
+    _require_account(snapshot, account_id)
+    return _addresses_of(snapshot, account_id)
+
+
+def _addresses_of(snapshot: Snapshot, account_id: str) -> tuple[DepositAddress, ...]:
+    return _gathered(
+        lambda after: snapshot.find(DepositAddress, "by_account", (account_id,), after=after),
+        MOST_ADDRESSES,
+    )
+
+
+def _newest(snapshot: Snapshot, account_id: str) -> tuple[Deposit, ...]:
+    return _gathered(
+        lambda after: snapshot.find(Deposit, "by_account", (account_id,), after=after), SHOWN
+    )
+
+
+def _failed_sweeps(
+    snapshot: Snapshot, account_id: str, chain_ids: Sequence[int]
+) -> tuple[Deposit, ...]:
+    where = (Where("failure", "!=", REORGED),)
+    key = (account_id, "failed")
+    found = _gathered(
+        lambda after: snapshot.find(Deposit, "by_status", key, where=where, after=after),
+        MOST_FAILED,
+    )
+    return tuple(deposit for deposit in found if deposit.chain_id in chain_ids)[:RETRIED]
+
+
+def _gathered(find: Callable[[Position | None], Page[T]], most: int) -> tuple[T, ...]:
+    """Records of as many pages as it takes, since one may be short."""
+    found: list[T] = []
+    after: Position | None = None
+    while len(found) < most:
+        page = find(after)
+        found += page.records
+        after = page.next
+        if after is None:
+            break
+    return tuple(found[:most])

@@ -1,0 +1,107 @@
+"""Deposit addresses and deposits as they are stored (contract §5)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from payments_core.assets import Asset, ChainType, asset_of
+from payments_core.clock import Instant
+from payments_core.money import Atomic, atomic
+from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
+
+REORGED = "reorged"
+"""The failure of a deposit whose block was undone."""
+
+_LOG = ("chain_id", "transaction_hash", "position", "address")
+
+
+@attrs.frozen(kw_only=True)
+class DepositAddress(Record):
+    """An account's static address on a chain; on all EVM chains it is the same one.
+
+    What arrives there on any served chain goes to the account's vault on that chain.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "deposit_addresses",
+        columns={"account_id": str, "chain_id": int, "address": str, "created_at": int},
+        indexes=(Index("by_account", key=("account_id",), order=("created_at",)),),
+        uniques=(Unique("account_chain", ("account_id", "chain_id")),),
+        lookups=(Lookup("by_address", ("address",)),),
+    )
+
+    account_id: str
+    chain_id: int
+    chain_type: ChainType
+    address: str
+    created_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class Deposit(Record):
+    """One transfer to a deposit address, counted once for ever.
+
+    The key is the log's position within its transaction, which survives a reorg, and its
+    recipient: where the chain comes to show another recipient there, that is another deposit.
+    `block_number` is the height where it was last seen; without `block_hash` it is not there now.
+    `sweep_id` is our transfer of it to the vault. `failure` says why it failed: `reorged`, or
+    the reason for which the sweep did. While it is `watched` there is a job that follows it.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "deposits",
+        columns={
+            "account_id": str,
+            "chain_id": int,
+            "transaction_hash": str,
+            "position": int,
+            "address": str,
+            "block_number": int,
+            "status": str,
+            "failure": str,
+            "created_at": int,
+        },
+        indexes=(
+            Index("by_account", key=("account_id",), order=("created_at",), descending=True),
+            Index(
+                "by_status",
+                key=("account_id", "status"),
+                order=("created_at",),
+                descending=True,
+            ),
+            Index("by_log", key=_LOG),
+        ),
+        uniques=(Unique("log", _LOG),),
+        lookups=(Lookup("by_block", ("chain_id", "block_number")),),
+    )
+
+    account_id: str
+    deposit_address_id: str
+    chain_id: int
+    asset_symbol: str
+    amount: Atomic = attrs.field(converter=atomic)
+    sender: str
+    address: str
+    transaction_hash: str
+    position: int
+    log_index: int
+    block_number: int
+    block_hash: str | None
+    status: str
+    status_version: int
+    failure: str | None = None
+    sweep_id: str | None = None
+    watched: bool = True
+    external_user_id: str
+    api_version: str
+    created_at: Instant
+    updated_at: Instant
+    confirmed_at: Instant | None = None
+    settled_at: Instant | None = None
+
+    @property
+    def asset(self) -> Asset:
+        """What arrived."""
+        return asset_of(self.chain_id, self.asset_symbol)

@@ -1,0 +1,133 @@
+"""The sweep: what arrived at a deposit address is brought to the account's vault.
+
+Every deposit has a sweep of its own, of exactly its amount, so that what settles is what arrived.
+Dust is swept like everything else, whatever the fee: an account sees all that was sent to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from payments_core.chains.judge import Expectation
+from payments_core.chains.outbox import Outbox, Outgoing, failed_for_good
+from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
+from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
+from payments_core.clock import Clock, Instant
+from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.deposits import lifecycle
+from payments_core.deposits.lifecycle import Change
+from payments_core.deposits.record import Deposit
+from payments_core.identifiers import Draw
+from payments_core.storage.port import Claimed, Storage, Transaction
+
+SWEEP = "deposits.sweep"
+WATCH_SWEEP = "deposits.watch_sweep"
+
+
+def vault_address(chain: Chain, partition: str, account_id: str) -> str:
+    """Where an account's deposits go; an account older than the chain's service has it as well."""
+    return chain.derive(AddressSpec(partition, "vault", account_id))
+
+
+def sweep_of(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outgoing:
+    """The transfer of a deposit to the vault at that address."""
+    return Outgoing(
+        id=id,
+        chain_id=deposit.chain_id,
+        token_address=deposit.asset.address,
+        source=deposit.address,
+        recipient=vault,
+        amount=deposit.amount,
+        created_at=now,
+    )
+
+
+class SweepJobs:
+    """Sends sweeps and follows them to finality."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        chains: Mapping[int, Chain],
+        outbox: Outbox,
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._chains = chains
+        self._outbox = outbox
+
+    def send(self, claimed: Claimed) -> None:
+        """Hand the sweep to the chain. Its bytes are fixed: sent again, they move nothing more."""
+        scope = Scope.of(claimed)
+        deposit = self._deposit(claimed)
+        sweep_id = deposit.sweep_id
+        if deposit.status != "confirmed" or sweep_id is None:
+            self._ledger.finish(claimed)
+            return
+        try:
+            signed = self._outbox.signed(scope, deposit.chain_id, sweep_id)
+            if signed is not None:
+                self._outbox.broadcast(scope, signed, sweep_id)
+        except ChainUnavailable:
+            self._wait(claimed)
+            return
+        if signed is None:  # withdrawn: the deposit was reorged out
+            self._ledger.finish(claimed)
+            return
+        watch = Follow(
+            "chain",
+            WATCH_SWEEP,
+            f"deposit:{deposit.id}",
+            self._clock.now() + POLL_MS,
+            deposit.id,
+            {"sweepId": sweep_id},
+        )
+        self._ledger.finish(claimed, Decision(None, jobs=(watch,)))
+
+    def watch(self, claimed: Claimed) -> None:
+        """Look at the sweep: not final, in the vault, or failed for good."""
+        scope = Scope.of(claimed)
+        deposit = self._deposit(claimed)
+        sweep_id = claimed.job.arguments["sweepId"]
+        chain = self._chains.get(deposit.chain_id)
+        if chain is None:  # served once, and no longer
+            self._wait(claimed)
+            return
+        vault = vault_address(chain, scope.partition, deposit.account_id)
+        expectation = Expectation(deposit.chain_id, deposit.asset.address, vault)
+        try:
+            outcome = self._outbox.outcome(scope, sweep_id, expectation)
+        except ChainUnavailable:
+            self._wait(claimed)
+            return
+        if outcome.is_pending:
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
+            return
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            current = tx.get(Deposit, deposit.id, for_update=True)
+            assert current is not None
+            if current.status != "confirmed" or current.sweep_id != sweep_id:
+                return Decision(None)
+            now = self._clock.now()
+            if outcome.reason is None:
+                change = lifecycle.settle(Change(current), now=now)
+                return Decision(None, replaces=(change.deposit,), events=change.events)
+            change = lifecycle.fail(Change(current), outcome.reason, now=now)
+            failed = Decision(None, replaces=(change.deposit,), events=change.events)
+            return failed.joined(failed_for_good(tx, sweep_id))
+
+        self._ledger.commit(scope, decide, claimed=claimed)
+
+    def _deposit(self, claimed: Claimed) -> Deposit:
+        deposit = self._storage.read(
+            claimed.partition, lambda snapshot: snapshot.get(Deposit, claimed.job.subject)
+        )
+        assert deposit is not None
+        return deposit
+
+    def _wait(self, claimed: Claimed) -> None:
+        self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))

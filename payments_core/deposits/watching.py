@@ -1,0 +1,148 @@
+"""Following a deposit until its transfer is final, and beyond where the chain is reorganised.
+
+One job per deposit looks at the chain and commits in one step what the look means. Only this
+confirms a deposit, and every look may be repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.chains.outbox import Outgoing, send_job, withdraw
+from payments_core.chains.port import Chain, ChainUnavailable
+from payments_core.chains.waiting import poll_again, wait_for_chain
+from payments_core.clock import Clock, Instant
+from payments_core.decision import Decision, Ledger, Scope
+from payments_core.deposits import lifecycle
+from payments_core.deposits.lifecycle import Change
+from payments_core.deposits.looking import Look, look
+from payments_core.deposits.record import REORGED, Deposit
+from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
+from payments_core.identifiers import Draw
+from payments_core.storage.port import Claimed, Storage, Transaction
+
+_log = logging.getLogger(__name__)
+
+
+class DepositWatch:
+    """Looks at deposits."""
+
+    def __init__(
+        self, storage: Storage, ledger: Ledger, clock: Clock, chains: Mapping[int, Chain]
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._chains = chains
+
+    def watch(self, claimed: Claimed) -> None:
+        """Look at the deposit, and look again while it may still change."""
+        scope = Scope.of(claimed)
+        deposit = self._storage.read(
+            scope.partition, lambda snapshot: snapshot.get(Deposit, claimed.job.subject)
+        )
+        assert deposit is not None
+        chain = self._chains.get(deposit.chain_id)
+        try:
+            seen = None if chain is None else look(chain, deposit)
+        except ChainUnavailable:
+            seen = None
+        if chain is None or seen is None:
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+        vault = vault_address(chain, scope.partition, deposit.account_id)
+        is_too_late = self._ledger.commit(
+            scope,
+            lambda tx, draw: decide(
+                tx, draw, scope.partition, deposit, seen, vault, now=self._clock.now()
+            ),
+            claimed=claimed,
+        )
+        if is_too_late:
+            _log.critical(
+                "ALARM: deposit %s is %s, and chain %d has undone it",
+                deposit.id, deposit.status, deposit.chain_id,
+            )  # fmt: skip
+
+
+def decide(
+    tx: Transaction,
+    draw: Draw,
+    partition: str,
+    known: Deposit,
+    seen: Look,
+    vault: str,
+    *,
+    now: Instant,
+) -> Decision[bool]:
+    """What a look makes of a deposit. The result is whether it was undone and can no longer be
+    taken back, since its funds are in the vault or on their way there.
+
+    `known` is the deposit as it was before the look: one that changed since is looked at again.
+    """
+    current = tx.get(Deposit, known.id, for_update=True)
+    assert current is not None
+    if current.version != known.version:
+        return Decision(False, again_at=now)
+    change, stopped = Change(current), None
+    if _is_undone(current, seen):
+        stopped = _stopped_sweep(tx, current)
+        if current.status == "settled" or (current.status == "confirmed" and stopped is None):
+            return _left(current, is_too_late=True)
+        change = lifecycle.reorg(change, now=now)
+    if seen.arrival is not None and _is_out(change.deposit):
+        change = lifecycle.come_back(change, seen.arrival, now=now)
+    outcome: Decision[bool] = Decision(False, replaces=(stopped,) if stopped else ())
+    if seen.arrival is not None and change.deposit.status != "failed":
+        change = attrs.evolve(change, deposit=lifecycle.placed(change.deposit, seen.arrival))
+    if change.deposit.status == "detected" and seen.is_final:
+        outgoing = sweep_of(change.deposit, draw.id("out"), vault, now=now)
+        change = lifecycle.confirm(change, outgoing.id, now=now)
+        sweep = send_job(SWEEP, current.id, partition, outgoing, now)
+        outcome = outcome.joined(Decision(None, inserts=(outgoing,), jobs=(sweep,)))
+    goes_on = _goes_on(change.deposit, seen)
+    after = attrs.evolve(change.deposit, watched=goes_on)
+    changed = () if after == current else (after,)
+    outcome = outcome.joined(Decision(None, replaces=changed, events=change.events))
+    return attrs.evolve(outcome, again_at=poll_again(now).again_at if goes_on else None)
+
+
+def _is_undone(deposit: Deposit, seen: Look) -> bool:
+    """Whether the chain no longer shows what has been told of the deposit."""
+    if deposit.status == "failed":
+        return False
+    if seen.arrival is None or not lifecycle.is_same(deposit, seen.arrival):
+        return True
+    return deposit.status != "detected" and not seen.is_final
+
+
+def _is_out(deposit: Deposit) -> bool:
+    return deposit.status == "failed" and deposit.failure == REORGED
+
+
+def _goes_on(deposit: Deposit, seen: Look) -> bool:
+    """Whether to look again: until final, or until the chain can no longer change its mind.
+
+    What is gone may come back to where it was while that height is not final, and a scan that
+    never saw it gone would not tell of it; later blocks are scanned in any case.
+    """
+    if _is_out(deposit):
+        return seen.final_height < deposit.block_number
+    return deposit.status == "detected"
+
+
+def _stopped_sweep(tx: Transaction, deposit: Deposit) -> Outgoing | None:
+    """The sweep of a confirmed deposit, withdrawn; None where it has none or it is too late."""
+    if deposit.status != "confirmed" or deposit.sweep_id is None:
+        return None
+    outgoing = tx.get(Outgoing, deposit.sweep_id, for_update=True)
+    assert outgoing is not None
+    return withdraw(outgoing)
+
+
+def _left(deposit: Deposit, *, is_too_late: bool) -> Decision[bool]:
+    """The deposit as it is, and watched no longer."""
+    return Decision(is_too_late, replaces=(attrs.evolve(deposit, watched=False),))

@@ -1,0 +1,1 @@
+"""Sessions, which are receive Payments in the older vocabulary, and the disputes about them."""

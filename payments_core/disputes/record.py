@@ -1,0 +1,34 @@
+"""A dispute as it is stored (interface "Session (dispute)")."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Record
+
+DisputeStatus = Literal["flagged", "resolved"]
+Resolution = Literal["won", "lost", "withdrawn"]
+
+
+@attrs.frozen(kw_only=True)
+class Dispute(Record):
+    """The one dispute of a session, under the session's id: there is never a second.
+
+    `resolution`, `note` and `resolved_at` are set when it is resolved; the note may be left out.
+    `nonce` tells whose flagging it was, when the answer to a COMMIT was lost.
+    """
+
+    collection: ClassVar[Collection] = Collection("disputes", columns={"payment_id": str})
+
+    payment_id: str
+    nonce: str
+    status: DisputeStatus
+    reason: str
+    description: str | None = None
+    resolution: Resolution | None = None
+    note: str | None = None
+    created_at: Instant
+    resolved_at: Instant | None = None

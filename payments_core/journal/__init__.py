@@ -1,0 +1,1 @@
+"""The journal of a Payment: where its money is, in double entry."""

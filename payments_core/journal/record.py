@@ -1,0 +1,66 @@
+"""Journal entries and balances as they are stored.
+
+Five accounts hold a Payment's money. `payer` is the world outside, so its balance is what came in,
+with the sign turned: it is at or below zero. What is in `escrow` may still be released, what is in
+`excess` can only go back, `recipient` has what was released and not refunded, `fees` what was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.money import ZERO, Atomic, atomic
+from payments_core.storage.records import Collection, Index, Record
+
+Cause = Literal["receipt", "receipt_reorged", "release", "send", "refund"]
+AccountName = Literal["payer", "escrow", "excess", "recipient", "fees"]
+ACCOUNTS: tuple[AccountName, ...] = ("payer", "escrow", "excess", "recipient", "fees")
+
+
+class Unbalanced(AssertionError):
+    """Postings that do not add up to zero: a fault of ours, and nothing is committed."""
+
+
+@attrs.frozen(kw_only=True)
+class Books:
+    """What each account of a Payment holds. The sum is zero, always."""
+
+    payer: Atomic = attrs.field(default=ZERO, converter=atomic)
+    escrow: Atomic = attrs.field(default=ZERO, converter=atomic)
+    excess: Atomic = attrs.field(default=ZERO, converter=atomic)
+    recipient: Atomic = attrs.field(default=ZERO, converter=atomic)
+    fees: Atomic = attrs.field(default=ZERO, converter=atomic)
+
+    def __attrs_post_init__(self) -> None:
+        if self.payer + self.escrow + self.excess + self.recipient + self.fees != 0:
+            raise Unbalanced(self)
+
+    @property
+    def held(self) -> int:
+        """What lies at the escrow address and is nobody's yet."""
+        return self.escrow + self.excess
+
+
+@attrs.frozen(kw_only=True)
+class Entry(Record):
+    """One movement, never changed and never removed; the id is `<payment id>/<number>`.
+
+    `postings` add up to zero. `subject` is the receipt, transfer or refund that moved the money.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "journal_entries",
+        columns={"payment_id": str, "number": int},
+        indexes=(Index("by_payment", key=("payment_id",), order=("number",)),),
+    )
+
+    payment_id: str
+    number: int
+    cause: Cause
+    subject: str
+    postings: Mapping[str, Atomic]
+    created_at: Instant

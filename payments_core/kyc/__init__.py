@@ -1,0 +1,1 @@
+"""KYC: whether a provider has verified who is behind an account."""

@@ -1,0 +1,34 @@
+"""A verification as it is stored (contract §5)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from payments_core.accounts.record import KycStatus
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Index, Record
+
+
+@attrs.frozen(kw_only=True)
+class Verification(Record):
+    """One attempt to verify who is behind an account, with the provider that hosts it.
+
+    `not_started` is a reservation: the provider has not answered yet, and nobody is told of it.
+    `reference` is the provider's name for it. `hosted_url` is where the user goes; whoever has
+    it may act there as the user, so it goes once there is a decision.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "verifications",
+        columns={"account_id": str, "status": str, "created_at": int},
+        indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+    )
+
+    account_id: str
+    status: KycStatus = "not_started"
+    reference: str | None = None
+    hosted_url: str | None = attrs.field(default=None, repr=False)
+    created_at: Instant
+    updated_at: Instant

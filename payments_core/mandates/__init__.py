@@ -1,0 +1,1 @@
+"""Mandates: standing approvals that `collect` Payments draw on."""

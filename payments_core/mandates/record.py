@@ -1,0 +1,51 @@
+"""Mandates as they are stored (contract §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import attrs
+
+from payments_core.assets import Asset, asset_of
+from payments_core.clock import Instant
+from payments_core.money import ZERO, Atomic, atomic
+from payments_core.storage.records import Collection, Index, Record
+
+Period = Literal["day", "week", "month"]
+
+
+@attrs.frozen(kw_only=True)
+class Mandate(Record):
+    """A standing approval to collect from a vault, up to an amount in each period.
+
+    `drawn` is what was drawn in the period that began at `period_start`; -1 is before the first.
+    That a mandate has expired is never stored: the clock tells.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "mandates",
+        columns={"account_id": str, "created_at": int},
+        indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+    )
+
+    account_id: str
+    vault_id: str
+    chain_id: int
+    asset_symbol: str
+    amount_per_period: Atomic = attrs.field(converter=atomic)
+    period: Period
+    status: Literal["active", "revoked"] = "active"
+    period_start: Instant = -1
+    drawn: Atomic = attrs.field(default=ZERO, converter=atomic)
+    expires_at: Instant | None = None
+    reference: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    created_at: Instant
+    updated_at: Instant
+    revoked_at: Instant | None = None
+
+    @property
+    def asset(self) -> Asset:
+        """What is collected."""
+        return asset_of(self.chain_id, self.asset_symbol)

@@ -1,0 +1,178 @@
+"""Collects: a vault is drawn on under its mandate, then all goes on as for a receive Payment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from payments_core.amounts import amount_of
+from payments_core.chains.port import AddressSpec
+from payments_core.clock import SECOND, Clock
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import Decision, Ledger
+from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
+from payments_core.funding.operations import authorized
+from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
+from payments_core.mandates.drawing import drawn
+from payments_core.mandates.record import Mandate
+from payments_core.options import lifecycle as options
+from payments_core.options.offering import offer
+from payments_core.payments import lifecycle
+from payments_core.payments.destinations import Destinations, To
+from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.operations import DEFAULT_EXPIRY_S, MONITORING_MS, expiry_job
+from payments_core.payments.record import Payment, Source
+from payments_core.payments.sends import active_payer
+from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.vaults.operations import Vaults
+from payments_core.vaults.record import Vault
+from payments_core.vaults.reserving import Asked, asking
+
+
+@attrs.frozen(kw_only=True)
+class NewCollect:
+    """What a collect is made from. Chain and asset are the mandate's; others are refused."""
+
+    amount: str
+    mandate_id: str
+    destination: To
+    chain_id: int | None = None
+    asset_symbol: str | None = None
+    reference: str | None = None
+    description: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+class Collects:
+    """Creates Payments that collect."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        destinations: Destinations,
+        vaults: Vaults,
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._destinations = destinations
+        self._vaults = vaults
+
+    def create(
+        self, authority: Authority, new: NewCollect, *, idempotent: Idempotent | None = None
+    ) -> PaymentDetails:
+        """A collect whose transfer from the vault to the escrow is authorized by the mandate.
+
+        Raises ValidationFailed, NotFound, DestinationNotAllowed, AmountOutOfRange,
+        UnsupportedChain, UnsupportedAsset, AccountSuspended, InvalidState for a mandate that is
+        over, PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
+        """
+        mandate, vault = self._storage.read(
+            authority.partition, lambda snapshot: _mandate(snapshot, new.mandate_id)
+        )
+        asset = mandate.asset
+        if new.chain_id not in (None, asset.chain_id):
+            raise UnsupportedChain(new.chain_id or 0)
+        if new.asset_symbol not in (None, asset.symbol):
+            raise UnsupportedAsset(asset.chain_id, new.asset_symbol or "")
+        amount = amount_of(new.amount, asset)
+        recipient_id = self._destinations.recipient_id(authority, new.destination)
+
+        def attempt() -> PaymentDetails:
+            if idempotent is not None:  # a retry may find the mandate used up: it is answered
+                self._ledger.replay(authority, idempotent)
+            asked = self._vaults.ask(vault, asset)
+            return self._ledger.commit(
+                authority,
+                lambda tx, draw: self._decide(
+                    tx, draw, authority, new, mandate, amount, recipient_id, asked
+                ),
+                idempotent=idempotent,
+            )
+
+        return asking(attempt)
+
+    def _decide(
+        self,
+        tx: Transaction,
+        draw: Draw,
+        authority: Authority,
+        new: NewCollect,
+        mandate: Mandate,
+        amount: int,
+        recipient_id: str | None,
+        asked: Asked,
+    ) -> Decision[PaymentDetails]:
+        now = self._clock.now()
+        payer, asset = active_payer(tx, authority, mandate.account_id), mandate.asset
+        recipient = self._destinations.recipient(tx, authority, recipient_id)
+        counted = drawn(tx, mandate.id, amount, now=now)
+        payment_id = draw.id("payment")
+        destination = self._destinations.destination(authority, new.destination, recipient, asset)
+        expires_at = now + DEFAULT_EXPIRY_S * SECOND
+        draft = Payment(
+            id=payment_id,
+            intent="collect",
+            status="",
+            status_version=0,
+            account_id=destination.account_id,
+            external_user_id=destination.external_user_id,
+            chain_id=asset.chain_id,
+            asset_symbol=asset.symbol,
+            amount=amount,
+            source=Source(
+                account_id=payer.id,
+                external_user_id=payer.external_user_id,
+                vault_id=asked.vault.id,
+                address=asked.vault.address,
+                mandate_id=mandate.id,
+                reserved_at=now,
+            ),
+            destination=destination,
+            escrow_address=self._destinations.chain(asset).derive(
+                AddressSpec(authority.partition, "escrow", payment_id)
+            ),
+            allowed_methods=(),
+            session_id=draw.id("ses"),
+            reference=new.reference,
+            description=new.description,
+            metadata=new.metadata,
+            api_version=authority.api_version,
+            expires_at=expires_at,
+            monitoring_expires_at=expires_at + MONITORING_MS,
+            created_at=now,
+            updated_at=now,
+        )
+        offered, operation = offer(draft, asked.vault, draw, now)
+        option = options.consume(offered, now=now)
+        drawing = attrs.evolve(
+            draft,
+            option_ids=(option.id,),
+            selected_option_id=option.id,
+            authorized=(operation.id,),
+        )
+        change = lifecycle.created(drawing, "create_drawn", now=now)
+        funded = authorized(
+            tx, draw, authority.partition, change.payment, operation, asked, None, now=now
+        )
+        details = OptionDetails(change.payment, option, funded.result)
+        return Decision(
+            PaymentDetails(change.payment, (details,)),
+            inserts=(change.payment, option),
+            events=change.events,
+            jobs=(expiry_job(authority.partition, change.payment),),
+        ).joined(counted, funded)
+
+
+def _mandate(snapshot: Snapshot, mandate_id: str) -> tuple[Mandate, Vault]:
+    mandate = snapshot.get(Mandate, mandate_id)
+    if mandate is None:
+        raise NotFound("mandate")
+    vault = snapshot.get(Vault, mandate.vault_id)
+    assert vault is not None
+    return mandate, vault

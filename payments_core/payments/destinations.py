@@ -1,0 +1,146 @@
+"""Who is paid: the three ways to name a recipient, and what each comes down to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.addresses import AddressError, canonical
+from payments_core.assets import Asset
+from payments_core.chains.port import AddressSpec, Chain
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import held
+from payments_core.deposits.record import DepositAddress
+from payments_core.errors import (
+    AccountSuspended,
+    DestinationNotAllowed,
+    NotFound,
+    UnsupportedChain,
+    ValidationFailed,
+)
+from payments_core.payments.record import Destination, Payment
+from payments_core.storage.port import Storage, Transaction
+
+
+@attrs.frozen(kw_only=True)
+class ToAccount:
+    """Pay an account, by exactly one of its names."""
+
+    account_id: str | None = None
+    external_user_id: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ToPaymentAddress:
+    """Pay `<username>@<partner id>`."""
+
+    payment_address: str
+
+
+@attrs.frozen(kw_only=True)
+class ToWallet:
+    """Pay an address on the Payment's chain."""
+
+    address: str
+
+
+To = ToAccount | ToPaymentAddress | ToWallet
+
+
+class Destinations:
+    """Finds recipients."""
+
+    def __init__(self, storage: Storage, chains: Mapping[int, Chain]) -> None:
+        self._storage = storage
+        self._chains = chains
+
+    def recipient_id(self, authority: Authority, wanted: To) -> str | None:
+        """The id of the account that is paid, None for a wallet.
+
+        Raises NotFound, ValidationFailed, and DestinationNotAllowed for a wallet address that is
+        an escrow or deposit address of this deployment: what is paid there is a receipt or a
+        deposit, and our own transfers make neither.
+        """
+        if isinstance(wanted, ToWallet):
+            self.refuse_own(wanted.address)
+            return None
+        if isinstance(wanted, ToPaymentAddress):
+            username, _, resolver = wanted.payment_address.rpartition("@")
+            if resolver != authority.environment.partner_id:
+                raise NotFound("payment address")
+            return self._found(authority, "by_username", username.lower(), "payment address")
+        if (wanted.account_id is None) == (wanted.external_user_id is None):
+            raise ValidationFailed.at(
+                "destination.accountId", "give exactly one of accountId, externalUserId"
+            )
+        if wanted.account_id is not None:
+            return wanted.account_id
+        return self._found(authority, "by_external_user", wanted.external_user_id, "account")
+
+    def refuse_own(self, address: str) -> None:
+        """Raise DestinationNotAllowed for an escrow or a deposit address of this deployment."""
+        try:
+            key = (canonical("evm", address),)
+        except AddressError:
+            return  # not of this form, and so none of ours; whether it is an address comes later
+        escrows = self._storage.locate(Payment, "by_escrow", [key], limit=1)
+        deposits = self._storage.locate(DepositAddress, "by_address", [key], limit=1)
+        if escrows or deposits:
+            raise DestinationNotAllowed("it is an address of this service's own")
+
+    def recipient(
+        self, tx: Transaction, authority: Authority, recipient_id: str | None
+    ) -> Account | None:
+        """The account that is paid, held.
+
+        Raises NotFound, and for an account that is not active DestinationNotAllowed, or
+        AccountSuspended where it is the one that asks.
+        """
+        if recipient_id is None:
+            return None
+        recipient = held(tx, Account, recipient_id)
+        if recipient is None:
+            raise NotFound("account")
+        if recipient.status != "active":
+            if authority.session is not None and authority.account_id == recipient.id:
+                raise AccountSuspended(recipient.id, recipient.status)
+            raise DestinationNotAllowed(f"the account is {recipient.status}")
+        return recipient
+
+    def destination(
+        self, authority: Authority, wanted: To, recipient: Account | None, asset: Asset
+    ) -> Destination:
+        """What is stored of it. Raises UnsupportedChain, ValidationFailed."""
+        chain = self.chain(asset)
+        if isinstance(wanted, ToWallet):
+            try:
+                address = canonical(chain.chain_type, wanted.address)
+            except AddressError as error:
+                raise ValidationFailed.at("destination.address", str(error)) from None
+            return Destination(type="wallet", address=address)
+        assert recipient is not None
+        named = isinstance(wanted, ToPaymentAddress)
+        return Destination(
+            type="payment_address" if named else "account",
+            address=chain.derive(AddressSpec(authority.partition, "vault", recipient.id)),
+            account_id=recipient.id,
+            external_user_id=recipient.external_user_id,
+            payment_address=recipient.payment_address if named else None,
+        )
+
+    def chain(self, asset: Asset) -> Chain:
+        """The asset's chain. Raises UnsupportedChain."""
+        chain = self._chains.get(asset.chain_id)
+        if chain is None:
+            raise UnsupportedChain(asset.chain_id)
+        return chain
+
+    def _found(self, authority: Authority, index: str, key: str | None, noun: str) -> str:
+        page = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.find(Account, index, (key,), limit=1)
+        )
+        if not page.records:
+            raise NotFound(noun)
+        return page.records[0].id

@@ -1,0 +1,292 @@
+"""The table of a Payment's states (contract §6): what may happen to it, and nothing else."""
+
+from __future__ import annotations
+
+from payments_core.transitions import Machine, Transition, rows
+
+OPEN = ("awaiting_payment", "processing")
+"""The states in which a payer can still act."""
+
+CLOSED_EMPTY = ("expired", "cancelled")
+"""The states of a Payment that ended with nothing received."""
+
+RELEASED = ("executing", "succeeded", "partially_refunded", "refunded")
+"""The states in which the release, if there was one, can no longer be stopped."""
+
+_SETTLING = ("accepted", *RELEASED, "action_required")
+_CLOSED_LATE = (*CLOSED_EMPTY, "failed")
+_ANY = (*OPEN, *_SETTLING, *_CLOSED_LATE)
+
+_CREATION = (
+    Transition(
+        None,
+        "create",
+        "awaiting_payment",
+        emits="payment.created",
+        why="Nothing has moved; the escrow address is known and waits.",
+    ),
+    Transition(
+        None,
+        "create_drawn",
+        "processing",
+        emits="payment.created",
+        why="A send or a collect begins with the vault's funds reserved.",
+    ),
+)
+
+_COLLECTION = (
+    *rows(
+        ("awaiting_payment",),
+        "attempt",
+        "processing",
+        emits="payment.processing",
+        why="An authorization was recorded, or a receipt was seen that is not final.",
+    ),
+    *rows(
+        ("processing",),
+        "attempt_ended",
+        "awaiting_payment",
+        why="The attempt failed or its receipt was reorged out, and nothing else is pending.",
+    ),
+    *rows(
+        OPEN,
+        "covered",
+        "accepted",
+        emits="payment.accepted",
+        why="Verified receipts cover the amount less tolerance.",
+    ),
+    *rows(
+        OPEN,
+        "short",
+        "awaiting_payment",
+        emits="payment.underpaid",
+        label="underpaid",
+        why="Verified receipts are short of the amount, and nothing else is pending.",
+    ),
+    Transition(
+        "processing",
+        "short_and_pending",
+        "processing",
+        emits="payment.underpaid",
+        label="underpaid",
+        why="Verified receipts are short of the amount, and another attempt still lives.",
+    ),
+    Transition(
+        "processing",
+        "draw_failed",
+        "action_required",
+        emits="payment.action_required",
+        label="execution_failed",
+        why="The vault's transfer of a send or a collect failed for good; nothing has moved.",
+    ),
+    Transition(
+        "awaiting_payment",
+        "expire",
+        "expired",
+        emits="payment.expired",
+        why="The time ran out and nothing was received.",
+    ),
+    Transition(
+        "awaiting_payment",
+        "expire_short",
+        "action_required",
+        emits="payment.action_required",
+        label="underpaid",
+        why="The time ran out and part was received.",
+    ),
+    *rows(
+        OPEN,
+        "cancel",
+        "cancelled",
+        emits="payment.cancelled",
+        why="Cancelled with nothing received or broadcast.",
+    ),
+)
+
+_EXECUTION = (
+    Transition(
+        "accepted",
+        "release",
+        "executing",
+        emits="payment.executing",
+        why="The release from escrow was submitted.",
+    ),
+    Transition(
+        "processing",
+        "submit",
+        "executing",
+        emits="payment.executing",
+        why="A send's transfer was submitted.",
+    ),
+    Transition(
+        "executing",
+        "settle",
+        "succeeded",
+        emits="payment.succeeded",
+        why="The release is final on chain, or the bank settled the payout.",
+    ),
+    Transition(
+        "executing",
+        "release_failed",
+        "action_required",
+        emits="payment.action_required",
+        label="execution_failed",
+        why="The release was rejected, reverted or returned; the funds are where they were.",
+    ),
+    Transition(
+        "succeeded",
+        "payout_returned",
+        "action_required",
+        emits="payment.action_required",
+        label="returned",
+        why="The bank returned the payout.",
+    ),
+)
+
+_FURTHER_RECEIPTS = (
+    *rows(
+        CLOSED_EMPTY,
+        "late_receipt",
+        "action_required",
+        emits="payment.action_required",
+        label="late",
+        why="A receipt was verified within the monitoring window.",
+    ),
+    *rows(
+        _CLOSED_LATE,
+        "receipt_after_window",
+        None,
+        emits="payment.late",
+        label="late",
+        why="A receipt was verified after the window; it can be refunded.",
+    ),
+    Transition(
+        "action_required",
+        "further_receipt",
+        "action_required",
+        emits="payment.late",
+        label="late",
+        why="Another receipt was verified while the Payment waits for a decision.",
+    ),
+    *rows(
+        (*_SETTLING, *_CLOSED_LATE),
+        "overpaid",
+        None,
+        emits="payment.overpaid",
+        label="overpaid",
+        why="The verified total passes the amount; the excess stays in escrow.",
+    ),
+    *rows(
+        (*_SETTLING, *_CLOSED_LATE),
+        "duplicate",
+        None,
+        emits="payment.overpaid",
+        label="duplicate",
+        why="A whole second payment of the same amount came.",
+    ),
+    *rows(
+        ("accepted", *RELEASED),
+        "receipt_returned",
+        None,
+        emits="payment.reorged",
+        why="A receipt was verified that a reorg had taken from under the release or a refund.",
+    ),
+    Transition(
+        "accepted",
+        "cover_reorged",
+        "action_required",
+        emits="payment.action_required",
+        label="reorged",
+        why="A verified receipt was reorged out before the release was sent, and is missing now.",
+    ),
+    *rows(
+        _ANY,
+        "receipt_reorged",
+        None,
+        emits="payment.reorged",
+        label="reorged",
+        why="A verified receipt was reorged out; no release can or need be stopped.",
+    ),
+)
+
+_RECONCILIATION = (
+    Transition(
+        "action_required",
+        "reconcile_accept",
+        "accepted",
+        emits="payment.reconciled",
+        why="The partner takes what was received.",
+    ),
+    Transition(
+        "action_required",
+        "retry_execution",
+        "executing",
+        emits="payment.reconciled",
+        why="The partner asks for the release again.",
+    ),
+    Transition(
+        "action_required",
+        "reconcile_refund",
+        "refunded",
+        emits="payment.reconciled",
+        why="All that was received has gone back.",
+    ),
+    *rows(
+        _CLOSED_LATE,
+        "reconcile_refund",
+        None,
+        emits="payment.reconciled",
+        why="What came after the end has gone back; the end stays.",
+    ),
+    Transition(
+        "action_required",
+        "write_off",
+        "failed",
+        emits="payment.reconciled",
+        why="The partner gives the Payment up.",
+    ),
+    *rows(
+        (*_SETTLING, *_CLOSED_LATE),
+        "refund_excess",
+        None,
+        emits="payment.reconciled",
+        why="The excess has gone back.",
+    ),
+)
+
+_REFUNDS = (
+    *rows(
+        ("succeeded", "partially_refunded"),
+        "refund_part",
+        "partially_refunded",
+        emits="payment.refunded",
+        why="A refund of a part is final.",
+    ),
+    *rows(
+        ("action_required", "refunded", *_CLOSED_LATE),
+        "refund_part",
+        None,
+        emits="payment.refunded",
+        why="A refund that does not settle the cause.",
+    ),
+    *rows(
+        ("succeeded", "partially_refunded", "action_required"),
+        "refund_all",
+        "refunded",
+        emits="payment.refunded",
+        why="All that was received has gone back.",
+    ),
+)
+
+PAYMENT = Machine(
+    "payment",
+    (
+        *_CREATION,
+        *_COLLECTION,
+        *_EXECUTION,
+        *_FURTHER_RECEIPTS,
+        *_RECONCILIATION,
+        *_REFUNDS,
+    ),
+    terminal=("failed",),
+)

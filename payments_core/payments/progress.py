@@ -1,0 +1,76 @@
+"""What a changed Payment does next, in the commit of the change itself."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.clock import Instant
+from payments_core.decision import Decision
+from payments_core.identifiers import Draw
+from payments_core.money import Atomic
+from payments_core.payments import lifecycle
+from payments_core.payments.ending import end_options
+from payments_core.payments.lifecycle import Change
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Transaction
+from payments_core.vaults.reserving import Reservation
+
+RELEASE = "payments.release"
+
+
+def committed(change: Change) -> Decision[None]:
+    """The decision that a change is, and nothing that follows from it."""
+    return Decision(None, inserts=change.entries, replaces=(change.payment,), events=change.events)
+
+
+def carry_on(
+    tx: Transaction,
+    draw: Draw,
+    partition: str,
+    change: Change,
+    *,
+    now: Instant,
+    ended: str | None = None,
+) -> Decision[None]:
+    """The change with what it leads to at once: the release of what is covered, or the expiry of
+    what waits in vain. `ended` is an option that the caller's own decision brings to its end."""
+    payment = change.payment
+    if payment.status == "accepted" and payment.release_id is None:
+        outgoing = release_of(payment, draw.id("out"), now=now)
+        job = send_job(RELEASE, payment.id, partition, outgoing, now)
+        releasing = attrs.evolve(
+            payment, release_id=outgoing.id, released=Atomic(payment.releasable)
+        )
+        return committed(change.then(Change(releasing))).joined(
+            Decision(None, inserts=(outgoing,), jobs=(job,))
+        )
+    if payment.status == "awaiting_payment" and now >= payment.expires_at:
+        expired = change.then(lifecycle.expire(payment, now=now))
+        return committed(expired).joined(end_options(tx, payment, "expire", now=now, but=ended))
+    return committed(change)
+
+
+def reservation_of(payment: Payment) -> Reservation:
+    """What a send has reserved of its vault."""
+    assert payment.source is not None
+    return Reservation(
+        vault_id=payment.source.vault_id,
+        asset=payment.asset,
+        amount=payment.amount,
+        counted_at=payment.source.reserved_at,
+    )
+
+
+def release_of(payment: Payment, id: str, *, now: Instant) -> Outgoing:
+    """The transfer of what is in escrow to the recipient, less the recipient's fee."""
+    assert payment.escrow_address is not None
+    return Outgoing(
+        id=id,
+        chain_id=payment.chain_id,
+        token_address=payment.asset.address,
+        source=payment.escrow_address,
+        recipient=payment.destination.address,
+        amount=Atomic(payment.releasable - payment.fee),
+        created_at=now,
+    )

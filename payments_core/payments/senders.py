@@ -1,0 +1,32 @@
+"""Who has sent how much to a Payment's escrow, so that each can get its own back. Pure."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.money import Atomic
+from payments_core.payments.record import PaidBy
+
+MOST_SENDERS = 100
+"""So many senders of a Payment are told apart, those that sent most."""
+
+
+def paid_more(
+    paid_by: tuple[PaidBy, ...], address: str, amount: int, excess: int
+) -> tuple[PaidBy, ...]:
+    """What each sender has paid, with so much more; the one concerned comes last.
+
+    Beyond the number that is kept, the least gives way: no dust makes a payer forgotten.
+    """
+    known = next(
+        (item for item in paid_by if item.address == address),
+        PaidBy(address=address, amount=Atomic(0)),
+    )
+    changed = attrs.evolve(known, amount=known.amount + amount, excess=known.excess + excess)
+    others = tuple(item for item in paid_by if item.address != address)
+    if not changed.amount and not changed.excess:
+        return others
+    if len(others) < MOST_SENDERS:
+        return (*others, changed)
+    least = min((*others, changed), key=lambda item: abs(item.amount))
+    return tuple(item for item in (*others, changed) if item is not least)

@@ -1,0 +1,211 @@
+"""Sends: from a vault straight to the recipient, without escrow or receipts (contract §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.amounts import amount_of
+from payments_core.assets import Asset
+from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.clock import Clock
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import Decision, Ledger, held
+from payments_core.errors import (
+    AccountSuspended,
+    DestinationNotAllowed,
+    EntitlementRequired,
+    NotFound,
+    UnsupportedChain,
+    ValidationFailed,
+)
+from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
+from payments_core.money import Atomic
+from payments_core.payments import lifecycle
+from payments_core.payments.destinations import Destinations, To
+from payments_core.payments.details import PaymentDetails
+from payments_core.payments.operations import asset_for
+from payments_core.payments.progress import RELEASE
+from payments_core.payments.record import Payment, Source
+from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.tenants.record import Environment
+from payments_core.vaults.lifecycle import Spend
+from payments_core.vaults.operations import Vaults
+from payments_core.vaults.record import Vault
+from payments_core.vaults.reserving import Asked, asking, reserved
+
+
+@attrs.frozen(kw_only=True)
+class NewSend:
+    """What a send is made from. Chain and asset default to the recipient's preference.
+
+    `destination_chain_id` must be the source's: nothing is bridged.
+    """
+
+    amount: str
+    account_id: str
+    destination: To
+    chain_id: int | None = None
+    asset_symbol: str | None = None
+    destination_chain_id: int | None = None
+    reference: str | None = None
+    description: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+class Sends:
+    """Creates Payments that send."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        destinations: Destinations,
+        vaults: Vaults,
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._destinations = destinations
+        self._vaults = vaults
+
+    def create(
+        self, authority: Authority, new: NewSend, *, idempotent: Idempotent | None = None
+    ) -> PaymentDetails:
+        """A send with its funds reserved; the worker hands it to the chain.
+
+        Raises ValidationFailed, NotFound, DestinationNotAllowed, AmountOutOfRange,
+        UnsupportedChain, UnsupportedAsset, AccountSuspended, PolicyInactive, PolicyDenied,
+        InsufficientBalance, DependencyFailed.
+        """
+        recipient_id = self._destinations.recipient_id(authority, new.destination)
+        preferring = self._storage.read(
+            authority.partition,
+            lambda snapshot: snapshot.get(Account, recipient_id) if recipient_id else None,
+        )
+        chain_id = new.chain_id or new.destination_chain_id
+        asset = asset_for(chain_id, new.asset_symbol, preferring)
+        if new.destination_chain_id not in (None, asset.chain_id):
+            raise DestinationNotAllowed("it is on another chain than the source")
+        self._destinations.chain(asset)
+        amount = amount_of(new.amount, asset)
+        vault = self._storage.read(
+            authority.partition, lambda snapshot: vault_on(snapshot, new.account_id, asset)
+        )
+
+        def attempt() -> PaymentDetails:
+            if idempotent is not None:  # a retry may find its own funds gone: it is answered
+                self._ledger.replay(authority, idempotent)
+            asked = self._vaults.ask(vault, asset)
+            return self._ledger.commit(
+                authority,
+                lambda tx, draw: self._decide(
+                    tx, draw, authority, new, asset, amount, recipient_id, asked
+                ),
+                idempotent=idempotent,
+            )
+
+        return asking(attempt)
+
+    def _decide(
+        self,
+        tx: Transaction,
+        draw: Draw,
+        authority: Authority,
+        new: NewSend,
+        asset: Asset,
+        amount: int,
+        recipient_id: str | None,
+        asked: Asked,
+    ) -> Decision[PaymentDetails]:
+        now = self._clock.now()
+        payer = active_payer(tx, authority, new.account_id)
+        recipient = self._destinations.recipient(tx, authority, recipient_id)
+        destination = self._destinations.destination(authority, new.destination, recipient, asset)
+        if destination.address == asked.vault.address:
+            raise ValidationFailed.at("destination", "must not be the source itself")
+        spend = Spend(asset, amount, destination.address, destination.account_id)
+        reservation = reserved(tx, asked, spend, now=now)
+        source = Source(
+            account_id=payer.id,
+            external_user_id=payer.external_user_id,
+            vault_id=asked.vault.id,
+            address=asked.vault.address,
+            policy_version=reservation.result,
+            reserved_at=now,
+        )
+        outgoing = Outgoing(
+            id=draw.id("out"),
+            chain_id=asset.chain_id,
+            token_address=asset.address,
+            source=asked.vault.address,
+            recipient=destination.address,
+            amount=Atomic(amount),
+            created_at=now,
+        )
+        draft = Payment(
+            id=draw.id("payment"),
+            intent="send",
+            status="",
+            status_version=0,
+            account_id=payer.id,
+            external_user_id=payer.external_user_id,
+            chain_id=asset.chain_id,
+            asset_symbol=asset.symbol,
+            amount=amount,
+            source=source,
+            destination=destination,
+            escrow_address=None,
+            allowed_methods=(),
+            release_id=outgoing.id,
+            released=Atomic(amount),
+            session_id=draw.id("ses"),
+            reference=new.reference,
+            description=new.description,
+            metadata=new.metadata,
+            api_version=authority.api_version,
+            expires_at=now,
+            monitoring_expires_at=now,
+            created_at=now,
+            updated_at=now,
+        )
+        change = lifecycle.created(draft, "create_drawn", now=now)
+        job = send_job(RELEASE, draft.id, authority.partition, outgoing, now)
+        return Decision(
+            PaymentDetails(change.payment),
+            inserts=(change.payment, outgoing),
+            events=change.events,
+            jobs=(job,),
+        ).joined(reservation)
+
+
+def vault_on(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:
+    """The account's vault on the asset's chain. Raises NotFound, UnsupportedChain."""
+    if snapshot.get(Account, account_id) is None:
+        raise NotFound("account")
+    vaults = snapshot.find(Vault, "by_account", (account_id,), limit=100).records
+    for vault in vaults:
+        if vault.chain_id == asset.chain_id:
+            return vault
+    raise UnsupportedChain(asset.chain_id)
+
+
+def active_payer(tx: Transaction, authority: Authority, account_id: str) -> Account:
+    """The account whose vault pays, held.
+
+    Raises EntitlementRequired where the environment has no vaults, NotFound, AccountSuspended.
+    """
+    environment = held(tx, Environment, authority.partition)
+    if environment is not None and "vaults" not in environment.products:
+        raise EntitlementRequired("vaults")
+    account = held(tx, Account, account_id)
+    if account is None:
+        raise NotFound("account")
+    if account.status != "active":
+        raise AccountSuspended(account.id, account.status)
+    return account

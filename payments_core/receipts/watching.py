@@ -1,0 +1,151 @@
+"""Following a transaction until it is proof, or came to nothing.
+
+One job per transaction and Payment looks at the chain, and commits in one step what the look means
+(`outcome.py`). Only this moves what a Payment received, and every look may be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from payments_core.chains.outbox import Outbox
+from payments_core.chains.port import Chain, ChainUnavailable
+from payments_core.chains.waiting import poll_again, wait_for_chain
+from payments_core.clock import Clock
+from payments_core.decision import Decision, Ledger, Scope
+from payments_core.errors import DependencyFailed
+from payments_core.funding import lifecycle as funding
+from payments_core.funding.record import FundingOperation
+from payments_core.identifiers import Draw
+from payments_core.options.record import Option
+from payments_core.payments.details import locked_option, locked_payment
+from payments_core.payments.record import Payment
+from payments_core.receipts.evidence import Sighting
+from payments_core.receipts.outcome import Look, decide
+from payments_core.receipts.record import Evidence
+from payments_core.storage.port import Claimed, Snapshot, Storage, Transaction
+from payments_core.vaults.lifecycle import BalanceOutdated
+from payments_core.vaults.operations import Vaults
+
+LOST_AFTER = 3
+"""After so many looks without an answer a transfer that was sent counts as lost from sight."""
+
+
+class ReceiptJobs:
+    """Follows transactions that have to do with a Payment."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        chains: Mapping[int, Chain],
+        outbox: Outbox,
+        vaults: Vaults,
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._chains = chains
+        self._outbox = outbox
+        self._vaults = vaults
+
+    def watch(self, claimed: Claimed) -> None:
+        """Look at the transaction, and look again while it may still change."""
+        scope = Scope.of(claimed)
+        evidence = self._storage.read(
+            scope.partition, lambda snapshot: snapshot.get(Evidence, claimed.job.subject)
+        )
+        assert evidence is not None
+        try:
+            look = self._look(scope, evidence)
+        except DependencyFailed:  # the transaction was seen; it is the balance that is not known
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+        except ChainUnavailable:
+            self._silent(claimed, evidence)
+            return
+        try:
+            self._ledger.commit(
+                scope,
+                lambda tx, draw: decide(
+                    tx, draw, scope.partition, evidence, look, now=self._clock.now()
+                ),
+                claimed=claimed,
+            )
+        except BalanceOutdated:  # an authorization has asked a newer block meanwhile
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
+
+    def _look(self, scope: Scope, evidence: Evidence) -> Look:
+        """What the chain knows of the transaction, and the vault's balance after it.
+
+        The heads are read before the transaction, and the balance after it: what is judged final
+        is then contained in the balance. Our own transaction, if the chain does not know it, is
+        sent again.
+        """
+        chain = self._chains[evidence.chain_id]
+        heads = chain.heads()
+        sighting = Sighting(chain.transaction(evidence.transaction_hash), heads)
+        if sighting.block is None:
+            _require_undone(chain, evidence)
+        operation = self._operation(scope, evidence)
+        if operation is None:
+            return Look(sighting, None)
+        if sighting.view is None:
+            assert operation.outgoing_id is not None
+            signed = self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
+            assert signed is not None
+            self._outbox.broadcast(scope, signed, operation.outgoing_id)
+        if not sighting.is_final:
+            return Look(sighting, None)
+        payment = self._storage.read(
+            scope.partition, lambda snapshot: snapshot.get(Payment, evidence.payment_id)
+        )
+        assert payment is not None
+        asked = self._vaults.ask_by_id(
+            scope.partition, operation.vault_id, payment.asset, least=heads.final.number
+        )
+        return Look(sighting, asked)
+
+    def _operation(self, scope: Scope, evidence: Evidence) -> FundingOperation | None:
+        """The operation that sent the transaction, unless a stranger did."""
+        option_id = evidence.option_id
+        if option_id is None:
+            return None
+
+        def look(snapshot: Snapshot) -> FundingOperation | None:
+            option = snapshot.get(Option, option_id)
+            assert option is not None
+            return snapshot.get(FundingOperation, option.funding_operation_id)
+
+        return self._storage.read(scope.partition, look)
+
+    def _silent(self, claimed: Claimed, evidence: Evidence) -> None:
+        """The chain does not answer: wait. Before long a transfer that was sent is `unknown`."""
+        waiting = wait_for_chain(claimed.job, self._clock.now())
+        option_id = evidence.option_id
+        if option_id is None or claimed.job.failures < LOST_AFTER:
+            self._ledger.finish(claimed, waiting)
+            return
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            payment = locked_payment(tx, evidence.payment_id)
+            _, operation = locked_option(tx, option_id)
+            if operation.status != "broadcast":
+                return waiting
+            lost, events = funding.step(operation, "lose", payment, now=self._clock.now())
+            return waiting.joined(Decision(None, replaces=(lost,), events=events))
+
+        self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
+
+
+def _require_undone(chain: Chain, evidence: Evidence) -> None:
+    """Raise ChainUnavailable unless the block that the transaction was in is another one now.
+
+    A node that lags behind, or lost an index, does not know the transaction either.
+    """
+    if evidence.block_number is None or evidence.block_hash is None:
+        return
+    block = chain.block(evidence.block_number)
+    if block is None or block.hash == evidence.block_hash:
+        raise ChainUnavailable("the node does not know a transaction of a block that still is")

@@ -1,0 +1,60 @@
+"""A refund as it is stored (contract §6)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.assets import Asset, asset_of
+from payments_core.clock import Instant
+from payments_core.money import ZERO, Atomic, atomic
+from payments_core.storage.records import Collection, Index, Record
+
+Purpose = Literal["refund", "reconcile_refund", "refund_excess"]
+"""What it was made for: a refund asked for, or one of the two decisions of a reconciliation."""
+
+UNFINISHED = ("created", "submitted")
+
+
+@attrs.frozen(kw_only=True)
+class Refund(Record):
+    """One transfer back. Where it is taken from, of the Payment's books, is fixed at creation.
+
+    `vault_id` and `reserved_at` are set where the recipient's vault pays.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "refunds",
+        columns={"payment_id": str, "created_at": int},
+        indexes=(Index("by_payment", key=("payment_id",), order=("created_at",), descending=True),),
+    )
+
+    payment_id: str
+    purpose: Purpose
+    status: str
+    status_version: int
+    chain_id: int
+    asset_symbol: str
+    from_escrow: Atomic = attrs.field(default=ZERO, converter=atomic)
+    from_excess: Atomic = attrs.field(default=ZERO, converter=atomic)
+    from_recipient: Atomic = attrs.field(default=ZERO, converter=atomic)
+    destination: str
+    reason: str | None = None
+    outgoing_id: str
+    vault_id: str | None = None
+    transaction_hash: str | None = None
+    failure: str | None = None
+    created_at: Instant
+    updated_at: Instant
+    succeeded_at: Instant | None = None
+
+    @property
+    def amount(self) -> int:
+        """What goes back."""
+        return self.from_escrow + self.from_excess + self.from_recipient
+
+    @property
+    def asset(self) -> Asset:
+        """The asset of the amount."""
+        return asset_of(self.chain_id, self.asset_symbol)

@@ -1,0 +1,155 @@
+"""The worker's side of a refund: its transfer is handed to the chain and followed to finality."""
+
+from __future__ import annotations
+
+from payments_core.chains.judge import Expectation
+from payments_core.chains.outbox import Outbox, Outcome, failed_for_good
+from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
+from payments_core.clock import Clock
+from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.errors import DependencyFailed
+from payments_core.identifiers import Draw
+from payments_core.payments import lifecycle as payments
+from payments_core.payments.details import locked_payment
+from payments_core.payments.progress import committed
+from payments_core.refunds import lifecycle
+from payments_core.refunds.operations import REFUND as REFUND
+from payments_core.refunds.record import Refund
+from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.vaults.lifecycle import BalanceOutdated
+from payments_core.vaults.operations import Vaults
+from payments_core.vaults.reserving import Asked, Reservation, settled
+
+WATCH_REFUND = "refunds.watch"
+
+
+class RefundJobs:
+    """Sends refunds and follows them."""
+
+    def __init__(
+        self, storage: Storage, ledger: Ledger, clock: Clock, outbox: Outbox, vaults: Vaults
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._outbox = outbox
+        self._vaults = vaults
+
+    def send(self, claimed: Claimed) -> None:
+        """Hand the refund to the chain. Its bytes are fixed: sent again, it moves nothing more."""
+        scope = Scope.of(claimed)
+        known = self._refund(claimed)
+        if known.status != "created":  # sent before a crash
+            self._ledger.finish(claimed)
+            return
+        try:
+            signed = self._outbox.signed(scope, known.chain_id, known.outgoing_id)
+            assert signed is not None  # nothing withdraws a refund
+            self._outbox.broadcast(scope, signed, known.outgoing_id)
+        except ChainUnavailable:
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            now = self._clock.now()
+            payment = locked_payment(tx, known.payment_id)
+            refund = _locked(tx, known.id)
+            if refund.status != "created":
+                return Decision(None)
+            sent, events = lifecycle.step(
+                refund, "submit", payment, now=now, transaction_hash=signed.hash
+            )
+            lane = f"payment:{payment.id}"
+            watch = Follow("chain", WATCH_REFUND, lane, now + POLL_MS, refund.id)
+            return Decision(None, replaces=(sent,), events=events, jobs=(watch,))
+
+        self._ledger.commit(scope, decide, claimed=claimed)
+
+    def watch(self, claimed: Claimed) -> None:
+        """Look at the refund: not final, final, or failed for good."""
+        scope = Scope.of(claimed)
+        known = self._refund(claimed)
+        if known.status != "submitted":
+            self._ledger.finish(claimed)
+            return
+        asset = known.asset
+        expectation = Expectation(asset.chain_id, asset.address, known.destination)
+        try:
+            outcome = self._outbox.outcome(scope, known.outgoing_id, expectation)
+            asked = None
+            if known.vault_id is not None and not outcome.is_pending:
+                asked = self._vaults.ask_by_id(
+                    scope.partition, known.vault_id, asset, least=outcome.height
+                )
+        except (ChainUnavailable, DependencyFailed):
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+        if outcome.is_pending:
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
+            return
+        try:
+            self._ledger.commit(
+                scope, lambda tx, draw: self._ended(tx, known, outcome, asked), claimed=claimed
+            )
+        except BalanceOutdated:  # an authorization has asked a newer block meanwhile
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
+
+    def _refund(self, claimed: Claimed) -> Refund:
+        refund = self._storage.read(
+            claimed.partition, lambda snapshot: snapshot.get(Refund, claimed.job.subject)
+        )
+        assert refund is not None
+        return refund
+
+    def _ended(
+        self, tx: Transaction, known: Refund, outcome: Outcome, asked: Asked | None
+    ) -> Decision[None]:
+        """The refund is final: the books lose it, or it may be asked for again."""
+        now = self._clock.now()
+        payment = locked_payment(tx, known.payment_id)
+        refund = _locked(tx, known.id)
+        if refund.status != "submitted":
+            return Decision(None)
+        succeeded = outcome.reason is None
+        decision = Decision(None) if succeeded else failed_for_good(tx, refund.outgoing_id)
+        if asked is not None:
+            decision = decision.joined(
+                settled(tx, _reservation(refund), asked, succeeded=succeeded)
+            )
+        if not succeeded:
+            failed, events = lifecycle.step(
+                refund, "fail", payment, now=now, failure=outcome.reason
+            )
+            forgetting = payments.forget_refund(payment, refund.id, now=now)
+            return decision.joined(
+                Decision(None, replaces=(failed, forgetting.payment), events=events)
+            )
+        sources = {
+            "escrow": refund.from_escrow,
+            "excess": refund.from_excess,
+            "recipient": refund.from_recipient,
+        }
+        change = payments.refunded(
+            payment,
+            lifecycle.closing(payment, refund),
+            refund.id,
+            refund.destination,
+            now=now,
+            **{name: amount for name, amount in sources.items() if amount},
+        )
+        done, events = lifecycle.step(refund, "confirm", change.payment, now=now)
+        return decision.joined(Decision(None, replaces=(done,), events=events), committed(change))
+
+
+def _reservation(refund: Refund) -> Reservation:
+    assert refund.vault_id is not None
+    return Reservation(
+        vault_id=refund.vault_id, asset=refund.asset, amount=refund.amount, counted_at=None
+    )
+
+
+def _locked(tx: Transaction, refund_id: str) -> Refund:
+    refund = tx.get(Refund, refund_id, for_update=True)
+    assert refund is not None
+    return refund

@@ -1,0 +1,50 @@
+"""What a sandbox was told to let fail next, as it is stored in the `simulated` partition."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.storage.records import Collection, Record
+
+Dependency = Literal["chain", "kyc", "bank", "router"]
+
+
+@attrs.frozen(kw_only=True)
+class ArmedFailure:
+    """The next `times` uses of an operation fail; on every chain where `chain_id` is None."""
+
+    dependency: Dependency
+    operation: str
+    chain_id: int | None = None
+    times: int
+
+
+@attrs.frozen(kw_only=True)
+class ArmedFailures(Record):
+    """All that is armed, in one row: where nothing ever was, there is none to be locked.
+
+    `taken` names the last uses that failed. Where the answer to a COMMIT was lost, a use finds
+    itself there, and does not take a second failure.
+    """
+
+    collection: ClassVar[Collection] = Collection("simulated_failures")
+
+    armed: tuple[ArmedFailure, ...] = ()
+    taken: tuple[str, ...] = ()
+
+    def has(self, dependency: str, operations: tuple[str, ...], chain_id: int | None) -> bool:
+        """Whether one of these operations is to fail."""
+        return any(matches(item, dependency, operations, chain_id) for item in self.armed)
+
+
+def matches(
+    item: ArmedFailure, dependency: str, operations: tuple[str, ...], chain_id: int | None
+) -> bool:
+    """Whether an armed failure is meant for one of these operations, there."""
+    return (
+        item.dependency == dependency
+        and item.operation in operations
+        and item.chain_id in (None, chain_id)
+    )

@@ -1,0 +1,306 @@
+"""Events on order: any of the catalogue, with a payload such as the real one would have.
+
+A receiver is tried out with them. They are delivered like any other, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import Decision, Ledger
+from payments_core.errors import NotFound, ValidationFailed
+from payments_core.events import BY_NAME, Happening
+from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
+from payments_core.options.record import Option
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Snapshot, Storage, Transaction, Where
+from payments_core.storage.records import R
+from payments_core.webhooks.record import Endpoint
+
+AMOUNT = "25.00"
+AMOUNT_ATOMIC = 25_000_000
+
+
+@attrs.frozen
+class Triggered:
+    """An event that was ordered."""
+
+    event_id: str
+    name: str
+    payload: Mapping[str, Any]
+
+
+@attrs.frozen(kw_only=True)
+class _Stage:
+    """A Payment as an event finds it; the shares are of its amount, in percent."""
+
+    status: str
+    received: int = 0
+    settled: int = 0
+    refunded: int = 0
+    labels: tuple[str, ...] = ()
+
+    @property
+    def excess(self) -> int:
+        return max(0, self.received - 100)
+
+
+_PAYMENT_STAGES: Mapping[str, _Stage] = {
+    "payment.created": _Stage(status="awaiting_payment"),
+    "payment.processing": _Stage(status="processing"),
+    "payment.underpaid": _Stage(status="awaiting_payment", received=60, labels=("underpaid",)),
+    "payment.accepted": _Stage(status="accepted", received=100),
+    "payment.executing": _Stage(status="executing", received=100),
+    "payment.succeeded": _Stage(status="succeeded", received=100, settled=100),
+    "payment.action_required": _Stage(
+        status="action_required", received=100, labels=("execution_failed",)
+    ),
+    "payment.overpaid": _Stage(status="accepted", received=120, labels=("overpaid",)),
+    "payment.late": _Stage(status="expired", received=100, labels=("late",)),
+    "payment.reorged": _Stage(status="executing", labels=("reorged",)),
+    "payment.expired": _Stage(status="expired"),
+    "payment.cancelled": _Stage(status="cancelled"),
+    "payment.reconciled": _Stage(status="accepted", received=100, labels=("late",)),
+    "payment.refunded": _Stage(status="refunded", received=100, settled=100, refunded=100),
+    "payment.failed": _Stage(status="failed", received=60, labels=("underpaid",)),
+}
+
+_STATUSES: Mapping[str, str] = {
+    "account.capability_updated": "active",
+    "bank_account.created": "pending",
+    "bank_account.updated": "active",
+}
+"""Where the status is not the last word of the event's name."""
+
+_VERSIONS: Mapping[str, int] = {
+    "refund.created": 1,
+    "refund.succeeded": 3,
+    "refund.failed": 3,
+    "vault_funding.authorized": 2,
+    "vault_funding.broadcast": 3,
+    "vault_funding.confirmed": 4,
+    "vault_funding.failed": 3,
+    "deposit.detected": 1,
+    "deposit.confirmed": 2,
+    "deposit.settled": 3,
+    "deposit.failed": 2,
+}
+"""The status version of what has a life of its own beside the Payment."""
+
+_NEVER_OF: Mapping[str, tuple[str, ...]] = {
+    "dispute.flagged": ("send", "collect"),
+    "dispute.resolved": ("send", "collect"),
+    "refund.created": ("send",),
+    "refund.succeeded": ("send",),
+    "refund.failed": ("send",),
+    "vault_funding.authorized": ("send",),
+    "vault_funding.broadcast": ("send",),
+    "vault_funding.confirmed": ("send",),
+    "vault_funding.failed": ("send",),
+    "payment.processing": ("send",),
+    "payment.underpaid": ("send",),
+    "payment.accepted": ("send",),
+    "payment.overpaid": ("send",),
+    "payment.late": ("send",),
+    "payment.reorged": ("send",),
+    "payment.expired": ("send",),
+    "payment.refunded": ("send",),
+}
+"""The intents of the Payments that no such event tells of: a send has no receipts, only what is
+received has a session."""
+
+
+@attrs.frozen(kw_only=True)
+class _Scene:
+    """What an event is about: what there is of it, and made-up ids for what there is not."""
+
+    name: str
+    draw: Draw
+    account: Account | None
+    payment: Payment | None
+    option: Option | None
+    webhook_id: str | None
+
+    @property
+    def stage(self) -> _Stage:
+        return _PAYMENT_STAGES.get(self.name, _Stage(status=self.name.partition(".")[2]))
+
+    def amount(self, percent: int = 100) -> str:
+        """A share of the Payment's amount, in the asset's smallest unit."""
+        whole = self.payment.amount if self.payment else AMOUNT_ATOMIC
+        return str(whole * percent // 100)
+
+    @property
+    def account_id(self) -> str | None:
+        """The account's id; a real Payment to a wallet has no account."""
+        if self.account is not None:
+            return self.account.id
+        return None if self.payment is not None else self.draw.id("acct")
+
+    def status(self) -> str:
+        """The status after the event."""
+        if self.name == "payment.created" and self.payment and self.payment.intent != "receive":
+            return "processing"  # it begins with the vault's funds reserved
+        if self.name in ("account.created", "account.updated"):
+            return self.account.status if self.account else "active"
+        return _STATUSES.get(self.name, self.stage.status)
+
+
+_SAMPLES: Mapping[str, Callable[[_Scene], Any]] = {
+    "accountId": lambda it: it.account_id,
+    "amount": lambda it: AMOUNT,
+    "amountAtomic": lambda it: it.amount(),
+    "assetSymbol": lambda it: it.payment.asset_symbol if it.payment else DEFAULT_SYMBOL,
+    "bankAccountId": lambda it: it.draw.id("bank_account"),
+    "capability": lambda it: "us_bank_payout",
+    "chainId": lambda it: it.payment.chain_id if it.payment else DEFAULT_CHAIN_ID,
+    "depositId": lambda it: it.draw.id("deposit"),
+    "excessAmountAtomic": lambda it: it.amount(it.stage.excess),
+    "externalUserId": lambda it: it.account.external_user_id if it.account else "user-1",
+    "fundingOperationId": lambda it: (
+        it.option.funding_operation_id if it.option else it.draw.id("pay_funding")
+    ),
+    "labels": lambda it: list(it.stage.labels),
+    "onrampBankAccountId": lambda it: it.draw.id("onramp_account"),
+    "optionId": lambda it: it.option.id if it.option else it.draw.id("pay_option"),
+    "paymentId": lambda it: it.payment.id if it.payment else it.draw.id("payment"),
+    "receivedAmountAtomic": lambda it: it.amount(it.stage.received),
+    "refundId": lambda it: (
+        it.payment.refunding[-1] if it.payment and it.payment.refunding else it.draw.id("refund")
+    ),
+    "refundedAmountAtomic": lambda it: it.amount(it.stage.refunded),
+    "sessionId": lambda it: it.payment.session_id if it.payment else it.draw.id("ses"),
+    "settledAmountAtomic": lambda it: it.amount(it.stage.settled),
+    "status": lambda it: it.status(),
+    "statusVersion": lambda it: _VERSIONS.get(
+        it.name, it.payment.status_version if it.payment else 1
+    ),
+    "transactionHash": lambda it: "0x" + hashlib.sha256(it.draw.id("tx").encode()).hexdigest(),
+    "transactionId": lambda it: it.draw.id("bank_txn"),
+    "webhookId": lambda it: it.webhook_id or it.draw.id("webhook"),
+}
+"""A sample of every field that a payload of the catalogue may have."""
+
+
+class EventTrigger:
+    """Makes events on order, in the environment of the authority that asks."""
+
+    def __init__(self, storage: Storage, ledger: Ledger) -> None:
+        self._storage = storage
+        self._ledger = ledger
+
+    def trigger(
+        self,
+        authority: Authority,
+        name: str,
+        *,
+        account_id: str | None = None,
+        payment_id: str | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> Triggered:
+        """The event, committed. It is about the account and Payment given, or else the newest.
+
+        Where it tells of a Payment, the account is the Payment's unless another is given; a
+        Payment of an intent that knows no such event is passed over, and refused if it is named.
+
+        Raises NotFound, ValidationFailed.
+        """
+        if name not in BY_NAME:
+            raise ValidationFailed.at("name", "is not an event of the catalog")
+        draw = self._ledger.draw()
+        event_id = draw.id("evt")  # the first that the commit draws, for its only event
+        scene = self._storage.read(
+            authority.partition,
+            lambda snapshot: _scene(snapshot, draw, name, account_id, payment_id),
+        )
+        account = scene.account
+        payload = {field: _SAMPLES[field](scene) for field in BY_NAME[name].fields}
+        happening = Happening(
+            name,
+            payload,
+            authority.api_version,
+            account.id if account else None,
+            account.external_user_id if account else None,
+        )
+        done = Triggered(event_id, name, payload)
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Triggered]:
+            return Decision(done, events=(happening,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent, draw=draw)
+
+
+def _scene(
+    snapshot: Snapshot, draw: Draw, name: str, account_id: str | None, payment_id: str | None
+) -> _Scene:
+    payment = option = None
+    if "paymentId" in BY_NAME[name].fields or "sessionId" in BY_NAME[name].fields:
+        payment = _payment(snapshot, name, account_id, payment_id)
+    elif payment_id is not None:
+        raise ValidationFailed.at("paymentId", "is no part of this event")
+    if payment is not None and payment.option_ids:
+        option = snapshot.get(Option, payment.selected_option_id or payment.option_ids[-1])
+    account = None
+    if account_id is not None or payment is None:
+        account = _account(snapshot, account_id)
+    elif payment.account_id is not None:
+        account = snapshot.get(Account, payment.account_id)
+    endpoints = snapshot.find(Endpoint, "by_status", ("active",), limit=100).records
+    return _Scene(
+        name=name,
+        draw=draw,
+        account=account,
+        payment=payment,
+        option=option,
+        webhook_id=endpoints[-1].id if endpoints else None,
+    )
+
+
+def _payment(
+    snapshot: Snapshot, name: str, account_id: str | None, payment_id: str | None
+) -> Payment | None:
+    """The one that is named, or the account's newest, or the newest of all."""
+    never = _NEVER_OF.get(name, ())
+    if payment_id is None:
+        where = tuple(Where("intent", "!=", intent) for intent in never)
+        if account_id is None:
+            return _newest(snapshot, Payment, "by_created", (), where)
+        return _newest(snapshot, Payment, "by_account", (account_id,), where)
+    payment = snapshot.get(Payment, payment_id)
+    if payment is None:
+        raise NotFound("payment")
+    if payment.intent in never:
+        raise ValidationFailed.at("paymentId", f"is a {payment.intent}, which has no such event")
+    return payment
+
+
+def _account(snapshot: Snapshot, account_id: str | None) -> Account | None:
+    """The one that is named, or the newest."""
+    if account_id is None:
+        return _newest(snapshot, Account, "by_created")
+    account = snapshot.get(Account, account_id)
+    if account is None:
+        raise NotFound("account")
+    return account
+
+
+def _newest(
+    snapshot: Snapshot,
+    kind: type[R],
+    index: str,
+    key: tuple[str, ...] = (),
+    where: tuple[Where, ...] = (),
+) -> R | None:
+    """The first in the order of an index, which is the newest."""
+    page = snapshot.find(kind, index, key, where=where, limit=1)
+    while not page.records and page.next is not None:
+        page = snapshot.find(kind, index, key, where=where, after=page.next, limit=1)
+    return page.records[0] if page.records else None

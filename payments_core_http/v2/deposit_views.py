@@ -1,0 +1,97 @@
+"""Deposit addresses and deposits as v2 gives them out (contract §5 "Deposit addresses")."""
+
+from __future__ import annotations
+
+import attrs
+import msgspec
+
+from payments_core.clock import iso, iso_or_none
+from payments_core.deposits.operations import Checked, IssuedAddress
+from payments_core.deposits.record import Deposit, DepositAddress
+from payments_core.money import format_amount
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DepositAddressView:
+    """An account's static address on a chain."""
+
+    id: str
+    accountId: str
+    chainId: int
+    chainType: str
+    address: str
+    createdAt: str
+
+
+class DepositView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
+    """A transfer to a deposit address, and how far it has come."""
+
+    id: str
+    depositId: str
+    accountId: str
+    depositAddressId: str
+    chainId: int
+    assetSymbol: str
+    amount: str
+    amountAtomic: str
+    status: str
+    transactionHash: str
+    from_: str
+    createdAt: str
+    updatedAt: str
+    settledAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CheckView:
+    """An account's newest deposits after a look at the chain."""
+
+    accountId: str
+    checkedAt: str
+    deposits: tuple[DepositView, ...]
+
+
+def address(record: DepositAddress) -> DepositAddressView:
+    """A deposit address."""
+    return DepositAddressView(
+        id=record.id,
+        accountId=record.account_id,
+        chainId=record.chain_id,
+        chainType=record.chain_type,
+        address=record.address,
+        createdAt=iso(record.created_at),
+    )
+
+
+def issued_address(issued: IssuedAddress) -> DepositAddressView:
+    """The answer to a request for an address, whether it was new or not."""
+    return address(issued.address)
+
+
+def deposit(record: Deposit) -> DepositView:
+    """A deposit."""
+    return DepositView(
+        id=record.id,
+        depositId=record.id,
+        accountId=record.account_id,
+        depositAddressId=record.deposit_address_id,
+        chainId=record.chain_id,
+        assetSymbol=record.asset_symbol,
+        amount=format_amount(record.amount, record.asset.decimals),
+        amountAtomic=str(record.amount),
+        status=record.status,
+        transactionHash=record.transaction_hash,
+        from_=record.sender,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+        settledAt=iso_or_none(record.settled_at),
+    )
+
+
+def checked(result: Checked) -> CheckView:
+    """The answer of a check."""
+    return CheckView(
+        accountId=result.account_id,
+        checkedAt=iso(result.checked_at),
+        deposits=tuple(deposit(record) for record in result.deposits),
+    )

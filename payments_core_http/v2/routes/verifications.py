@@ -1,0 +1,28 @@
+"""Rows of an account's verifications."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.query import PageQuery
+from payments_core_http.routing import Route
+from payments_core_http.v2 import verifications
+from payments_core_http.v2.bodies import verifications as bodies
+from payments_core_http.v2.routes.requirements import KYC_KEY
+
+VERIFICATIONS = (
+    Route(
+        "POST", "/v2/accounts/{accountId}/verifications", verifications.start, needs=KYC_KEY,
+        body=bodies.StartVerification, success=201,
+        errors=(
+            NotFound, errors.AccountSuspended, errors.InvalidState, errors.CapabilityNotActive,
+            errors.DependencyFailed,
+        ),
+        summary="Start a verification; answers the URL where the user goes.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}/verifications", verifications.list_verifications,
+        needs=KYC_KEY, query=PageQuery, errors=(NotFound,),
+        summary="List an account's verifications, newest first.",
+    ),
+)  # fmt: skip

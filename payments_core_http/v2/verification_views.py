@@ -1,0 +1,34 @@
+"""Verifications as v2 gives them out."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import iso
+from payments_core.kyc.record import Verification
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class VerificationView:
+    """A verification; the URL is there while the user can still go to it."""
+
+    id: str
+    verificationId: str
+    accountId: str
+    status: str
+    hostedUrl: str | None = attrs.field(repr=False)
+    createdAt: str
+    updatedAt: str
+
+
+def verification(record: Verification) -> VerificationView:
+    """A verification (contract §5)."""
+    return VerificationView(
+        id=record.id,
+        verificationId=record.id,
+        accountId=record.account_id,
+        status=record.status,
+        hostedUrl=record.hosted_url,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+    )

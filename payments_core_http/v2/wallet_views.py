@@ -1,0 +1,68 @@
+"""Wallets and their challenges as v2 gives them out."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.record import Wallet, WalletChallenge
+from payments_core.clock import iso, iso_or_none
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class WalletView:
+    """A wallet address of an account."""
+
+    id: str
+    walletId: str
+    accountId: str
+    address: str
+    chainType: str
+    label: str | None
+    verified: bool
+    verifiedAt: str | None
+    createdAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ChallengeView:
+    """A text for a wallet to sign; an Aptos wallet takes the nonce beside it."""
+
+    id: str
+    challengeId: str
+    accountId: str
+    address: str
+    chainType: str
+    message: str
+    nonce: str
+    expiresAt: str
+    createdAt: str
+
+
+def wallet(record: Wallet) -> WalletView:
+    """A wallet (contract §5)."""
+    return WalletView(
+        id=record.id,
+        walletId=record.id,
+        accountId=record.account_id,
+        address=record.address,
+        chainType=record.chain_type,
+        label=record.label,
+        verified=record.verified,
+        verifiedAt=iso_or_none(record.verified_at),
+        createdAt=iso(record.created_at),
+    )
+
+
+def challenge(record: WalletChallenge) -> ChallengeView:
+    """A challenge."""
+    return ChallengeView(
+        id=record.id,
+        challengeId=record.id,
+        accountId=record.account_id,
+        address=record.address,
+        chainType=record.chain_type,
+        message=record.message,
+        nonce=record.nonce,
+        expiresAt=iso(record.expires_at),
+        createdAt=iso(record.created_at),
+    )

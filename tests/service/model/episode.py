@@ -1,0 +1,268 @@
+"""An episode: a stage, some steps on it, and its end; the same for the same seed, always.
+
+Step `n` of a seed is the same rule with the same choices whatever other steps are left out, so a
+long replay can be made short.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import attrs
+
+from payments_core.clock import SECOND, Instant
+from payments_core.deposits.record import Deposit
+from payments_core.events import Event
+from payments_core.funding.record import FundingOperation
+from payments_core.options.record import Option
+from payments_core.payments.record import Payment
+from payments_core.receipts.record import Receipt
+from payments_core.refunds.record import Refund
+from payments_core.storage.port import SIMULATED
+from payments_core.storage.records import Record
+from tests.service.model.invariants import INVARIANTS, Index
+from tests.service.model.mirror import Circling, Commit
+from tests.service.model.mishaps import RULES
+from tests.service.model.onchain import (
+    CHAIN_INVARIANTS,
+    ENDINGS,
+    ChainIndex,
+    nothing_is_under_way,
+)
+from tests.service.model.rules import Act
+from tests.service.model.stage import Stage
+
+T = TypeVar("T")
+
+_AS_IT_SHOULD_BE = ("no answer", "were sent again", "waits for its lease to end")
+
+_PARTICULARS = re.compile(r"0x\w+|\w+_[-\w]{24}|\d+")
+
+SHORTEST, LONGEST = 20, 120
+MOST_ROUNDS = 80
+"""So many minutes, at the most, an episode has to come to its end: a clock was half an hour off."""
+
+_NAMES = [act for _, act in RULES]
+_WEIGHTS = [weight for weight, _ in RULES]
+
+
+@attrs.define(eq=False)
+class Violation(Exception):
+    """An invariant does not hold, after a step of a seed; `step` is None at the end."""
+
+    invariant: str
+    detail: str
+    seed: int
+    step: int | None
+    rule: str
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What is wrong, without the ids and amounts of the case."""
+        return self.invariant, _PARTICULARS.sub("*", self.detail)
+
+    def __str__(self) -> str:
+        where = "at the end" if self.step is None else f"after step {self.step} ({self.rule})"
+        return f"seed {self.seed}, {where}: {self.invariant}: {self.detail}"
+
+
+class Episode:
+    """A stage under the eyes of the invariants."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._index, self._chain = Index(), ChainIndex()
+        self._rule = "open"
+        self._step: int | None = 0
+        self.stage = Stage(seed, self._look)
+        self._check()
+
+    @property
+    def tally(self) -> Counter[str]:
+        """How often what was reached."""
+        return self.stage.tally
+
+    def step(self, number: int, act: Act, rng: random.Random) -> None:
+        """One rule. Raises Violation."""
+        self._step, self._rule = number, act.__name__
+        self.tally[f"rule {act.__name__}"] += 1
+        self._rest()
+        with self._heard():
+            act(self.stage, rng)
+        self._check()
+
+    def end(self) -> None:
+        """Let everything come to its end. Raises Violation."""
+        stage = self.stage
+        self._step, self._rule = None, "end"
+        with self._heard():
+            self._calm()
+            for _ in range(MOST_ROUNDS):
+                self._rest()
+                waits = self._waits_until()
+                if waits is not None:
+                    stage.true.advance((waits - stage.chain_clock.now()) // SECOND + 1)
+                stage.processes[0].advance(60)
+                if waits is None and not any(nothing_is_under_way(stage, self._chain)):
+                    break
+            stage.processes[0].advance(60 + stage.furthest_skew_s)  # what a fast clock put off
+        self._check()
+        for invariant in ENDINGS:
+            for detail in invariant(stage, self._chain):
+                stage.report(invariant.__name__, detail)
+        self._check()
+        self._count()
+
+    def _waits_until(self) -> Instant | None:
+        """When the last of the Payments and options expires that wait for funds."""
+        payments = self.stage.all(Payment).values()
+        waiting = [p.expires_at for p in payments if p.status == "awaiting_payment"]
+        options = self.stage.all(Option).values()
+        waiting += [option.expires_at for option in options if option.status == "pending"]
+        now = self.stage.chain_clock.now()
+        return max((instant for instant in waiting if instant > now), default=None)
+
+    def _rest(self) -> None:
+        """Count the calls from here on."""
+        for gate in (self.stage.outside, *(process.gate for process in self.stage.processes)):
+            gate.calls = 0
+
+    def _calm(self) -> None:
+        """No clock differs, and nothing is armed to fail."""
+        for process in self.stage.processes:
+            process.system.ahead_ms = 0
+        self.stage.restart()
+        self.stage.disarm()
+
+    def _look(self, stage: Stage, commit: Commit) -> None:
+        if commit.partition != SIMULATED:
+            self._index.keep_up(commit)
+        self._chain.keep_up(commit)
+        if commit.partition == SIMULATED:
+            _ask(stage, CHAIN_INVARIANTS, self._chain, commit)
+        elif commit.partition == stage.environment_id:
+            _ask(stage, INVARIANTS, self._index, commit)
+            _ask(stage, CHAIN_INVARIANTS, self._chain, commit)
+
+    def _check(self) -> None:
+        if self.stage.faults:
+            invariant, detail = self.stage.faults[0]
+            raise Violation(invariant, detail, self.seed, self._step, self._rule)
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """What the service logs as its own fault is a violation."""
+        heard = _Heard(self.stage)
+        logger = logging.getLogger("payments_core")
+        level, propagate = logger.level, logger.propagate
+        logger.addHandler(heard)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+        try:
+            yield
+        except Circling:
+            self.stage.report("a process comes to rest", "it makes calls without end")
+        finally:
+            logger.removeHandler(heard)
+            logger.setLevel(level)
+            logger.propagate = propagate
+
+    def _count(self) -> None:
+        kinds: tuple[type[Record], ...] = (Payment, Receipt, Refund, FundingOperation, Deposit)
+        for kind in kinds:
+            for record in self.stage.all(kind).values():
+                self.tally[f"{kind.__name__} ends {getattr(record, 'status', None)}"] += 1
+                for entry in getattr(record, "timeline", ()):
+                    self.tally[f"status {entry.status}"] += 1
+                for label in getattr(record, "labels", ()):
+                    self.tally[f"label {label}"] += 1
+                if reason := getattr(record, "rejection_reason", None):
+                    self.tally[f"reason {reason}"] += 1
+        for event in self.stage.all(Event).values():
+            self.tally[f"event {event.name}"] += 1
+
+
+def _ask(
+    stage: Stage,
+    invariants: Sequence[Callable[[Stage, T, Commit], Iterator[str]]],
+    index: T,
+    commit: Commit,
+) -> None:
+    for invariant in invariants:
+        for detail in invariant(stage, index, commit):
+            stage.report(invariant.__name__, detail)
+
+
+class _Heard(logging.Handler):
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(logging.WARNING)
+        self._stage = stage
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if self._stage.has_trouble and "Unavailable" in text:
+            return
+        if any(words in text for words in _AS_IT_SHOULD_BE):
+            return
+        if "has undone it" in text or "beyond memory" in text:
+            self._stage.tally["alarm"] += 1
+            if self._stage.reorged_deeply:
+                return
+        self._stage.report("no job fails", text)
+
+
+def run(seed: int, most: int | None = None, only: Collection[int] | None = None) -> Episode:
+    """The episode of a seed, or its first steps, or only some of them. Raises Violation."""
+    length = length_of(seed)
+    episode = Episode(seed)
+    for number in range(length if most is None else min(most, length)):
+        if only is None or number in only:
+            act, rng = chosen(seed, number)
+            episode.step(number, act, rng)
+    episode.end()
+    return episode
+
+
+def shortest(violation: Violation) -> tuple[int, ...]:
+    """The steps of a violation's seed that bring it about without the others.
+
+    Steps are left out, half of them at first and then fewer, while the same invariant breaks.
+    """
+    last = length_of(violation.seed) if violation.step is None else violation.step + 1
+    steps = tuple(range(last))
+    size = len(steps)
+    while size:
+        at = 0
+        while at < len(steps):
+            fewer = steps[:at] + steps[at + size :]
+            if _breaks(violation, fewer):
+                steps = fewer
+            else:
+                at += size
+        size //= 2
+    return steps
+
+
+def _breaks(violation: Violation, steps: tuple[int, ...]) -> bool:
+    try:
+        run(violation.seed, only=steps)
+    except Violation as found:
+        return found.kind == violation.kind
+    return False
+
+
+def length_of(seed: int) -> int:
+    """How many steps an episode has."""
+    return random.Random(f"length/{seed}").randint(SHORTEST, LONGEST)
+
+
+def chosen(seed: int, number: int) -> tuple[Act, random.Random]:
+    """The rule of a step, and what it chooses by."""
+    rng = random.Random(f"{seed}/{number}")
+    return rng.choices(_NAMES, _WEIGHTS)[0], rng

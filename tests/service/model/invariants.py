@@ -1,0 +1,363 @@
+"""What is true of every commit, over the records alone: nothing here asks the core's own code.
+
+Each function is given the stage and one commit, and yields what is wrong. Only what the commit
+touched is looked at anew; everything else was right before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+
+from payments_core.deposits.record import Deposit
+from payments_core.events import Event
+from payments_core.funding.record import FundingOperation
+from payments_core.journal.record import ACCOUNTS, Entry
+from payments_core.mandates.record import Mandate
+from payments_core.options.record import Option
+from payments_core.payments.record import Payment
+from payments_core.receipts.record import Receipt
+from payments_core.refunds.record import Refund
+from payments_core.storage.records import Record
+from payments_core.vaults.record import Policy, Vault, VaultBalance
+from tests.core import tables
+from tests.service.model.mirror import Commit
+from tests.service.model.stage import Stage
+
+DAY = 86_400_000
+LIVE_OPERATION = ("authorized", "broadcast", "unknown")
+LIVE_SEND = ("processing", "executing")
+LIVE_REFUND = ("created", "submitted")
+
+Wrong = Iterator[str]
+
+
+class Index:
+    """The records by what they belong to, kept up with the commits."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, dict[str, Entry]] = defaultdict(dict)
+        self.receipts: dict[str, dict[str, Receipt]] = defaultdict(dict)
+        self.refunds: dict[str, dict[str, Refund]] = defaultdict(dict)
+        self.logs: dict[tuple[int, str, int], str] = {}
+        self.references: dict[str, str] = {}
+        self.reserved: Counter[str] = Counter()
+
+    def keep_up(self, commit: Commit) -> None:
+        """Take in a commit."""
+        for before, after in commit.changes:
+            if before is not None:
+                for balance, amount in reservations(before):
+                    self.reserved[balance] -= amount
+            if after is not None:
+                for balance, amount in reservations(after):
+                    self.reserved[balance] += amount
+            if isinstance(after, Entry):
+                self.entries[after.payment_id][after.id] = after
+            elif isinstance(after, Receipt):
+                self.receipts[after.payment_id][after.id] = after
+            elif isinstance(after, Refund):
+                self.refunds[after.payment_id][after.id] = after
+
+
+def reservations(record: Record) -> Iterable[tuple[str, int]]:
+    """What a record keeps reserved, by the id of the balance."""
+    if isinstance(record, FundingOperation) and record.status in LIVE_OPERATION:
+        yield f"{record.vault_id}/{record.asset_symbol}", record.amount
+    if isinstance(record, Payment) and record.intent == "send" and record.status in LIVE_SEND:
+        assert record.source is not None
+        yield f"{record.source.vault_id}/{record.asset_symbol}", record.amount
+    if isinstance(record, Refund) and record.vault_id and record.status in LIVE_REFUND:
+        yield f"{record.vault_id}/{record.asset_symbol}", record.amount
+
+
+# The books.
+
+
+def versions_only_rise(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """Storage's version by one, the status's version never back, and no record of money goes."""
+    for before, after in commit.changes:
+        if before is None or after is None:
+            if after is None and isinstance(before, Payment | Receipt | Entry | Refund | Event):
+                yield f"{before.id} is gone"
+            continue
+        if after.version != before.version + 1:
+            yield f"{after.id} went from version {before.version} to {after.version}"
+        was, is_ = getattr(before, "status_version", None), getattr(after, "status_version", None)
+        if was is None or is_ is None:
+            continue
+        if is_ < was or (is_ == was and _status(before) != _status(after)):
+            yield f"{after.id} went from status version {was} to {is_}"
+
+
+def entries_are_never_changed(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """What the journal and the outbox say once they say for ever."""
+    for kind in (Entry, Event):
+        for before, _ in commit.replaced(kind):
+            yield f"{before.id} was changed"
+
+
+def journals_balance(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """Each entry adds up to zero, all of them to the books, and their numbers have no gap."""
+    for payment in _payments(stage, commit):
+        entries = index.entries[payment.id].values()
+        sums: Counter[str] = Counter()
+        for entry in entries:
+            if sum(entry.postings.values()):
+                yield f"{entry.id} does not add up to zero"
+            sums.update(entry.postings)
+        if any(sums[name] != getattr(payment.books, name) for name in ACCOUNTS):
+            yield f"{payment.id} has {payment.books}, and its entries say {dict(sums)}"
+        if sorted(entry.number for entry in entries) != list(range(1, payment.entry_count + 1)):
+            yield f"{payment.id} misses entries"
+
+
+def what_was_received_is_somewhere(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """received = verified receipts = released (recipient, fees, what vaults gave back) + refunded
+    from escrow + refunded from the excess + held (escrow, excess)."""
+    for payment in _payments(stage, commit):
+        receipts = [r for r in index.receipts[payment.id].values() if r.status == "verified"]
+        done = [r for r in index.refunds[payment.id].values() if r.status == "succeeded"]
+        books = payment.books
+        released = books.recipient + books.fees + sum(refund.from_recipient for refund in done)
+        went_back = sum(refund.from_escrow + refund.from_excess for refund in done)
+        if payment.received != sum(receipt.amount for receipt in receipts):
+            yield f"{payment.id} received {payment.received}, and its receipts differ"
+        if payment.counted != sum(receipt.counted for receipt in receipts):
+            yield f"{payment.id} counted {payment.counted}, and its receipts differ"
+        if payment.refunded != sum(refund.amount for refund in done):
+            yield f"{payment.id} refunded {payment.refunded}, and its refunds differ"
+        drawn = released if payment.intent == "send" else payment.received
+        if drawn != released + went_back + books.escrow + books.excess:
+            yield f"{payment.id}: {drawn} came, {books}, {went_back} went back"
+        if books.payer != -drawn + payment.refunded:
+            yield f"{payment.id}: {books}, {drawn} came, {payment.refunded} went back"
+
+
+def nothing_is_below_zero(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """No account but the payer's is overdrawn, unless the chain undid what was final."""
+    for payment in _payments(stage, commit):
+        books = payment.books
+        short = min(books.escrow, books.excess, books.recipient, books.fees, payment.received)
+        if short < 0 and payment.chain_id not in stage.reorged_deeply:
+            yield f"{payment.id} has {books}"
+
+
+def no_refund_exceeds_what_is_there(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """All refunds under way together take no more than the books have."""
+    for payment in _payments(stage, commit):
+        live = [r for r in index.refunds[payment.id].values() if r.status in LIVE_REFUND]
+        if not live or payment.chain_id in stage.reorged_deeply:
+            continue
+        books = payment.books
+        if sum(r.from_escrow for r in live) > books.escrow:
+            yield f"{payment.id}: refunds take more than the escrow of {books}"
+        if sum(r.from_excess for r in live) > books.excess:
+            yield f"{payment.id}: refunds take more than the excess of {books}"
+        if sum(r.from_recipient for r in live) > books.recipient:
+            yield f"{payment.id}: refunds take more than the recipient of {books}"
+        if sum(r.from_escrow for r in live) and payment.release_id:
+            yield f"{payment.id}: a refund from escrow beside a release"
+
+
+def no_log_counts_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """A log makes one receipt or one deposit, never two and never both."""
+    found: list[Receipt | Deposit] = [*commit.inserted(Receipt), *commit.inserted(Deposit)]
+    for record in found:
+        log = (record.chain_id, record.transaction_hash, record.position)
+        if index.logs.setdefault(log, record.id) != record.id:
+            yield f"{record.id} and {index.logs[log]} are of the log {log}"
+
+
+def labels_are_never_lost(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """Labels add up."""
+    for before, after in commit.replaced(Payment):
+        if lost := set(before.labels) - set(after.labels):
+            yield f"{after.id} lost {sorted(lost)}"
+        if len(set(after.labels)) != len(after.labels):
+            yield f"{after.id} has a label twice: {after.labels}"
+
+
+def no_request_creates_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """The reference of each request is on one Payment."""
+    for payment in commit.inserted(Payment):
+        reference = str(payment.reference)
+        if index.references.setdefault(reference, payment.id) != payment.id:
+            yield f"{payment.id} was created for {reference} once more"
+
+
+# Reservations.
+
+
+def no_funds_are_reserved_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """What a balance has reserved is what the live operations, sends and refunds need."""
+    touched = {balance.id for balance in commit.after(VaultBalance)}
+    for before, after in commit.changes:
+        for record in (before, after):
+            if record is not None:
+                touched |= {id for id, _ in reservations(record)}
+    for id in sorted(touched):
+        balance = stage.all(VaultBalance).get(id)
+        reserved = balance.reserved if balance else 0
+        if reserved != index.reserved[id]:
+            yield f"{id} reserves {reserved}, and {index.reserved[id]} is needed"
+    for before, after in _balances(commit):
+        risen = after.reserved > (before.reserved if before else 0)
+        if risen and after.reserved > after.total:
+            yield f"{after.id} reserves {after.reserved} of {after.total}"
+
+
+def limits_are_kept(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """What counts towards a day or a period is not below what was spent, nor above the limit."""
+    for before, after in _balances(commit):
+        vault = stage.all(Vault)[after.id.split("/")[0]]
+        limit = stage.all(Policy)[vault.policy_id].daily_limit
+        known = before.spent if before and before.spent_day == after.spent_day else 0
+        if after.spent > known and limit is not None and after.spent > Decimal(limit) * 10**6:
+            yield f"{after.id} has spent {after.spent} of {limit}"
+        least = sum(_spent(stage, after))
+        if after.spent < least:
+            yield f"{after.id} counts {after.spent}, and {least} was spent on that day"
+    for mandate in commit.after(Mandate):
+        if not 0 <= mandate.drawn <= mandate.amount_per_period:
+            yield f"{mandate.id} has {mandate.drawn} drawn of {mandate.amount_per_period}"
+
+
+def _spent(stage: Stage, balance: VaultBalance) -> Iterator[int]:
+    """What certainly counts on the balance's day: authorized then, and not come to nothing."""
+    for operation in stage.all(FundingOperation).values():
+        is_its = f"{operation.vault_id}/{operation.asset_symbol}" == balance.id
+        is_on = operation.status in (*LIVE_OPERATION, "confirmed")
+        if is_its and is_on and (operation.authorized_at or 0) // DAY == balance.spent_day:
+            yield operation.amount
+    for payment in stage.all(Payment).values():
+        source = payment.source
+        if payment.intent != "send" or source is None:
+            continue
+        is_its = f"{source.vault_id}/{payment.asset_symbol}" == balance.id
+        is_on = payment.status in LIVE_SEND or payment.settled > 0
+        if is_its and is_on and source.reserved_at // DAY == balance.spent_day:
+            yield payment.amount
+
+
+# Changes and their events.
+
+
+def every_change_is_told(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """A change of status commits with exactly the events that the contract's table gives it."""
+    told: dict[str, list[Event]] = defaultdict(list)
+    for event in commit.inserted(Event):
+        for field in _SUBJECTS[event.name.split(".")[0]]:
+            told[str(event.payload.get(field))].append(event)
+            break
+    for before, after in commit.changes:
+        for kind, (table, family) in _TABLES.items():
+            if isinstance(after, kind):
+                events = [e for e in told.pop(after.id, []) if e.name.startswith(family)]
+                yield from _path(before, after, table, events)
+    for id, events in told.items():
+        if not id.startswith("acct_"):
+            yield f"{[event.name for event in events]} without a change of {id}"
+
+
+_SUBJECTS = {
+    "payment": ("paymentId",),
+    "refund": ("refundId",),
+    "vault_funding": ("fundingOperationId",),
+    "deposit": ("depositId",),
+    "account": ("accountId",),
+}
+_TABLES: dict[type[Record], tuple[set[tables.Row], str]] = {
+    Payment: (tables.PAYMENT, "payment."),
+    Refund: (tables.REFUND, "refund."),
+    FundingOperation: (tables.FUNDING_OPERATION, "vault_funding."),
+    Deposit: (tables.DEPOSIT, "deposit."),
+    Receipt: (tables.RECEIPT, "receipt."),
+    Option: (tables.OPTION, "option."),
+}
+
+
+def _path(
+    before: Record | None, after: Record, table: set[tables.Row], events: list[Event]
+) -> Wrong:
+    """Whether a way through the table leads from one to the other, telling these events."""
+    start = _status(before) if before is not None else tables.NEW
+    if not hasattr(after, "status_version"):  # receipts and options tell nothing of their own
+        reach = {start}
+        for _ in range(3):
+            reach |= {row[2] for row in table if row[0] in reach}
+        if _status(after) not in reach or (before is None and _status(after) == start):
+            yield f"{after.id} cannot go from {start} to {_status(after)}"
+        return
+    first = getattr(before, "status_version", 0)
+    ways: set[tuple[str, frozenset[str]]] = {(start, frozenset())}
+    labels = frozenset(getattr(after, "labels", ()))
+    for version in range(first + 1, getattr(after, "status_version", 0) + 1):
+        names = tuple(e.name for e in events if e.payload["statusVersion"] == version)
+        ways = {
+            (row[2], had | ({row[4]} if row[4] else frozenset()))
+            for state, had in ways
+            for row in table
+            if row[0] == state and names == _told_by(row)
+        }
+    told_of = {e.payload["statusVersion"] for e in events}
+    if told_of - set(range(first + 1, getattr(after, "status_version", 0) + 1)):
+        yield f"{after.id} told of versions {sorted(told_of)}"
+    if not any(state == _status(after) and had <= labels for state, had in ways):
+        all_told = [(e.payload["statusVersion"], e.name) for e in events]
+        yield f"{after.id} went from {start} to {_status(after)} and told {all_told}"
+
+
+def _told_by(row: tables.Row) -> tuple[str, ...]:
+    if row[1] == "write_off":
+        return ("payment.reconciled", "payment.failed")
+    return (row[3],) if row[3] else ()
+
+
+def timelines_say_what_happened(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """One line for each version of the status, and the last one is the present."""
+    for payment in commit.after(Payment):
+        if len(payment.timeline) != payment.status_version:
+            yield f"{payment.id} has {len(payment.timeline)} lines at {payment.status_version}"
+        if payment.timeline[-1].status != payment.status:
+            yield f"{payment.id} is {payment.status}, and its timeline differs"
+
+
+# Parts.
+
+
+def _status(record: Record) -> str:
+    return str(getattr(record, "status", ""))
+
+
+def _payments(stage: Stage, commit: Commit) -> list[Payment]:
+    """The Payments that a commit has to do with."""
+    ids = {payment.id for payment in commit.after(Payment)}
+    ids |= {record.payment_id for record in commit.after(Entry)}
+    ids |= {record.payment_id for record in commit.after(Receipt)}
+    ids |= {record.payment_id for record in commit.after(Refund)}
+    return [stage.all(Payment)[id] for id in sorted(ids)]
+
+
+def _balances(commit: Commit) -> Iterator[tuple[VaultBalance | None, VaultBalance]]:
+    yield from commit.replaced(VaultBalance)
+    for balance in commit.inserted(VaultBalance):
+        yield None, balance
+
+
+INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
+    versions_only_rise,
+    entries_are_never_changed,
+    journals_balance,
+    what_was_received_is_somewhere,
+    nothing_is_below_zero,
+    no_refund_exceeds_what_is_there,
+    no_log_counts_twice,
+    labels_are_never_lost,
+    no_request_creates_twice,
+    no_funds_are_reserved_twice,
+    limits_are_kept,
+    every_change_is_told,
+    timelines_say_what_happened,
+)

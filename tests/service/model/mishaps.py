@@ -1,0 +1,334 @@
+"""What the world does meanwhile: transfers, blocks, reorganisations, time, failures, crashes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from payments_core.chains.simulated_blocks import CONFIRMATIONS
+from payments_core.clock import SECOND
+from payments_core.money import format_amount
+from payments_core.payments.record import Payment
+from payments_core.storage.port import CommitUnknown, StorageUnavailable
+from tests.service.faults import (
+    Crashed,
+    Fault,
+    answer_lost,
+    chain_away,
+    commit_failed,
+    commit_lost,
+    crash,
+    storage_away,
+)
+from tests.service.model.rules import CALLERS, Act, an_account, an_asset, check_out, refund, send
+from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Process, Stage
+
+# Strangers.
+
+
+def pay(stage: Stage, rng: random.Random) -> None:
+    """A transfer to an escrow: what is missing, less, more, once more, late, or in vain."""
+    payment = stage.payment(rng, "awaiting_payment", "processing", *rng.choice(_PAID_AGAIN))
+    if payment is None or payment.escrow_address is None:
+        return
+    missing = payment.remaining.amount_atomic
+    amount = rng.choice(
+        (
+            missing,
+            missing,
+            missing,
+            payment.amount,
+            payment.required,
+            missing // 2,
+            missing + rng.choice((1, 250_000, 10**7)),
+            rng.choice((0, 1, 10**6)),
+        )
+    )
+    asset = payment.asset if rng.random() < 0.93 else rng.choice(ASSETS)
+    _transfer(stage, rng, asset.chain_id, asset.symbol, amount, payment.escrow_address)
+
+
+_PAID_AGAIN: tuple[tuple[str, ...], ...] = (
+    (),
+    (),
+    ("expired", "cancelled"),
+    ("succeeded", "accepted", "executing", "partially_refunded"),
+    ("action_required", "refunded", "failed"),
+)
+
+
+def deposit(stage: Stage, rng: random.Random) -> None:
+    """A transfer to a deposit address."""
+    if stage.deposit_addresses:
+        asset = an_asset(rng)
+        amount = rng.choice((0, 1, 10**6, 5 * 10**6, 40 * 10**6))
+        address = rng.choice(stage.deposit_addresses)
+        _transfer(stage, rng, asset.chain_id, asset.symbol, amount, address)
+
+
+def fund(stage: Stage, rng: random.Random) -> None:
+    """New tokens for a vault."""
+    stage.mint(an_asset(rng), stage.vault_address(an_account(stage, rng)), rng.randint(1, 40))
+
+
+def _transfer(
+    stage: Stage, rng: random.Random, chain_id: int, symbol: str, amount: int, to: str
+) -> None:
+    stage.sandbox().transfer(
+        stage.server,
+        chain_id,
+        symbol,
+        format_amount(amount, 6),
+        recipient=to,
+        source=rng.choice((None, *WALLETS, *WALLETS)),
+        reverts=rng.random() < 0.05,
+    )
+
+
+# The chain.
+
+
+def mine(stage: Stage, rng: random.Random) -> None:
+    """Blocks at once."""
+    stage.sandbox().mine(stage.server, _chain(rng), rng.choice((1, 1, 2, 3, 4, 6)))
+
+
+def reorg(stage: Stage, rng: random.Random) -> None:
+    """The last blocks replaced; beyond finality only where the episode may."""
+    depth = rng.randint(1, CONFIRMATIONS)
+    if stage.may_reorg_deeply and rng.random() < 0.5:
+        depth = rng.randint(CONFIRMATIONS + 1, 12)
+    chain_id = _chain(rng)
+    if depth > CONFIRMATIONS:
+        stage.reorged_deeply.add(chain_id)
+    stage.tally[f"reorg {'deep' if depth > CONFIRMATIONS else 'shallow'}"] += 1
+    stage.sandbox().reorg(stage.server, chain_id, depth, reinclude=rng.random() < 0.5)
+
+
+def prove_and_reorg(stage: Stage, rng: random.Random) -> None:
+    """What is about to be proven is proven, or nearly, and some of it undone at once."""
+    rng.choice((pay, pay, check_out))(stage, rng)
+    process = rng.choice(stage.processes)
+    for _ in range(CONFIRMATIONS + 1):
+        process.advance(1)
+        if rng.random() < 0.3:
+            break
+    process.worker.run_due(rng.randint(0, 4))
+    reorg(stage, rng)
+
+
+def outage(stage: Stage, rng: random.Random) -> None:
+    """A chain is silent for a while, in all it is asked or in one kind of question."""
+    rng.choice((pay, check_out, send, refund))(stage, rng)
+    process = rng.choice(stage.processes)
+    process.advance(rng.choice((1, 1, 2)))
+    operation = rng.choice(("any", "any", "transaction", "heads", "balances", "broadcast"))
+    stage.failures.arm("chain", operation, rng.choice((10, 100)), BASE)
+    process.advance(rng.choice((5, 20, 40)))
+    if rng.random() < 0.7:
+        stage.disarm()
+
+
+def pay_short_and_wait(stage: Stage, rng: random.Random) -> None:
+    """A part is paid, or nothing, and the time runs out."""
+    if rng.random() < 0.7:
+        pay(stage, rng)
+        rng.choice(stage.processes).advance(5)
+    waiting = [p for p in stage.all(Payment).values() if p.status == "awaiting_payment"]
+    if waiting:
+        until = rng.choice(waiting).expires_at - stage.chain_clock.now()
+        stage.true.advance(max(0, until) // SECOND + rng.choice((0, 1, 40)))
+        rng.choice(stage.processes).advance(2)
+
+
+def work_in_vain(stage: Stage, rng: random.Random) -> None:
+    """The next transfers of ours fail on the chain."""
+    stage.failures.arm("chain", "transfer", rng.choice((1, 1, 2, 4)), rng.choice((None, BASE)))
+    rng.choice(stage.processes).advance(rng.choice((1, 5)))
+
+
+def fail(stage: Stage, rng: random.Random) -> None:
+    """A failure of a chain, or a few of them."""
+    operation = rng.choice(
+        ("any", "heads", "transaction", "balances", "scan", "broadcast", "lost_answer", "transfer")
+    )
+    times = rng.choice((1, 1, 2, 5))
+    stage.failures.arm("chain", operation, times, rng.choice((None, BASE)))
+
+
+def _chain(rng: random.Random) -> int:
+    return rng.choice((BASE, BASE, BASE, ETHEREUM))
+
+
+# Time, and the worker.
+
+
+def work(stage: Stage, rng: random.Random) -> None:
+    """A worker does what is due."""
+    rng.choice(stage.processes).worker.run_until_idle()
+
+
+def work_a_little(stage: Stage, rng: random.Random) -> None:
+    """A few jobs of each worker in turn."""
+    for _ in range(rng.randint(1, 4)):
+        rng.choice(stage.processes).worker.run_due(rng.randint(1, 3))
+
+
+def advance(stage: Stage, rng: random.Random) -> None:
+    """Some seconds, with what falls due on the way."""
+    rng.choice(stage.processes).advance(rng.choice((1, 1, 2, 3, 5, 10, 60)))
+
+
+def advance_long(stage: Stage, rng: random.Random) -> None:
+    """Minutes to a day; of the longest nobody sees but the end."""
+    seconds = rng.choice((300, 310, 900, 900, 3_700, 90_000))
+    if seconds > 900:
+        stage.true.advance(seconds - 60)
+        seconds = 60
+    rng.choice(stage.processes).advance(seconds)
+
+
+def pass_by(stage: Stage, rng: random.Random) -> None:
+    """Time goes on, and no worker runs."""
+    stage.true.advance(rng.choice((1, 2, 4, 30, 70, 400)))
+
+
+def skew(stage: Stage, rng: random.Random) -> None:
+    """A machine's clock steps, forward or back; the chains' does not."""
+    process = rng.choice(stage.processes)
+    seconds = 60 * rng.choice((0, 0, 1, 4, 30))
+    process.system.ahead_ms = rng.choice((1, -1)) * seconds * SECOND
+    stage.furthest_skew_s = max(stage.furthest_skew_s, 2 * seconds)
+
+
+# Crashes.
+
+
+def crash_at_work(stage: Stage, rng: random.Random) -> None:
+    """A worker dies before or after one of its calls to the world, and begins anew."""
+    process = rng.choice(stage.processes)
+    fault: Fault = rng.choice((crash, crash_after))
+    process.gate.arm(rng.randint(0, rng.choice((5, 20, 60))), fault)
+    try:
+        if rng.random() < 0.5:
+            process.worker.run_until_idle()
+        else:
+            process.advance(rng.choice((1, 3, 10)))
+    except Crashed:
+        stage.tally["crashed at work"] += 1
+    process.gate.disarm()
+    process.start()
+
+
+def trouble_at_work(stage: Stage, rng: random.Random) -> None:
+    """One of a worker's calls to the storage comes back without an answer."""
+    process = rng.choice(stage.processes)
+    fault: Fault = rng.choice((storage_away, commit_lost, commit_failed))
+    left = rng.randint(0, rng.choice((3, 10, 30)))
+    process.gate.arm(left, fault, on="all" if fault is storage_away else "writes")
+    stage.has_trouble = True
+    try:
+        process.worker.run_until_idle()
+    except (StorageUnavailable, CommitUnknown):
+        pass  # a claim, which a serving thread would make again
+    finally:
+        stage.has_trouble = False
+        process.gate.disarm()
+
+
+def node_away(stage: Stage, rng: random.Random) -> None:
+    """A worker's node is out of reach, or what it does is never answered, for some calls."""
+    rng.choice((pay, check_out, send, refund, work_in_vain))(stage, rng)
+    process = rng.choice(stage.processes)
+    fault: Fault = rng.choice((chain_away, chain_away, answer_lost))
+    process.gate.arm(rng.randint(0, 12), fault, on="chain", times=rng.choice((1, 2, 8, 60)))
+    process.advance(rng.choice((1, 5, 20, 400)))
+    process.gate.disarm()
+
+
+def meanwhile(stage: Stage, rng: random.Random) -> None:
+    """Between two calls of a worker something else happens: another worker, a caller, the chain."""
+    process = rng.choice(stage.processes)
+    other = next(one for one in stage.processes if one is not process)
+    acts = [_something_else(stage, rng, other) for _ in range(rng.choice((1, 1, 2)))]
+
+    def interleaved(call: Callable[[], Any]) -> Any:
+        stage.tally["meanwhile"] += 1
+        for act in acts:
+            act()
+        return call()
+
+    process.gate.arm(rng.randint(0, rng.choice((5, 20, 60))), interleaved)
+    if rng.random() < 0.5:
+        process.worker.run_until_idle()
+    else:
+        process.advance(rng.choice((1, 3, 10)))
+    process.gate.disarm()
+
+
+def _something_else(stage: Stage, rng: random.Random, other: Process) -> Callable[[], None]:
+    seconds = rng.choice((0, 0, 0, 1, 61))
+
+    def worker() -> None:
+        stage.true.advance(seconds)  # beyond a lease: what was claimed is claimed again
+        other.worker.run_due(rng.randint(1, 8))
+
+    def act(chosen: Act) -> Callable[[], None]:
+        return lambda: chosen(stage, rng)
+
+    callers = [chosen for _, chosen in CALLERS]
+    return rng.choice((worker, worker, act(rng.choice(callers)), act(rng.choice(WORLD))))
+
+
+def caller_cut_off(stage: Stage, rng: random.Random) -> None:
+    """A request whose process dies under it; what it left behind is whole."""
+    caller = rng.choice([chosen for _, chosen in CALLERS])
+    fault: Fault = rng.choice((crash, crash_after))
+    for process in stage.processes:
+        process.gate.arm(rng.randint(0, 8), fault)
+    stage.cuts_off = True
+    try:
+        caller(stage, rng)
+    except Crashed:  # before it had begun
+        stage.restart()
+    finally:
+        stage.cuts_off = False
+        for process in stage.processes:
+            process.gate.disarm()
+
+
+def crash_after(call: Callable[[], Any]) -> Any:
+    """Die after the call took place."""
+    call()
+    raise Crashed
+
+
+WORLD: tuple[Act, ...] = (pay, deposit, mine, reorg, fail)
+
+HAPPENINGS: tuple[tuple[int, Act], ...] = (
+    (26, pay),
+    (7, deposit),
+    (4, fund),
+    (5, mine),
+    (6, reorg),
+    (5, prove_and_reorg),
+    (6, pay_short_and_wait),
+    (5, work_in_vain),
+    (4, fail),
+    (3, outage),
+    (20, work),
+    (8, work_a_little),
+    (22, advance),
+    (4, advance_long),
+    (4, pass_by),
+    (2, skew),
+    (6, crash_at_work),
+    (3, trouble_at_work),
+    (3, node_away),
+    (8, meanwhile),
+    (3, caller_cut_off),
+)
+"""How often each of them, among all rules."""
+
+RULES: tuple[tuple[int, Act], ...] = (*CALLERS, *HAPPENINGS)

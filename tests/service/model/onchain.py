@@ -1,0 +1,340 @@
+"""What is true of the simulated chains' books beside ours, after every commit and at the end."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+
+from payments_core.assets import CHAINS
+from payments_core.chains.books import SimulatedBalance, SimulatedLog, SimulatedTransaction
+from payments_core.chains.outbox import Outgoing
+from payments_core.chains.simulated_transfers import FAUCET
+from payments_core.deposits.record import Deposit
+from payments_core.funding.record import FundingOperation
+from payments_core.options.record import Option
+from payments_core.payments.record import Payment
+from payments_core.receipts.record import Receipt
+from payments_core.refunds.record import Refund
+from payments_core.storage.port import SIMULATED
+from payments_core.storage.records import Record
+from payments_core.vaults.record import VaultBalance
+from tests.service.model.invariants import LIVE_OPERATION, LIVE_REFUND, Wrong
+from tests.service.model.mirror import Commit
+from tests.service.model.stage import Stage
+
+Purpose = tuple[str, str]
+Holder = tuple[int, str, str]  # chain, token, address
+
+
+class ChainIndex:
+    """Who sent what to whom on the chains, and for which purpose; kept up with the commits."""
+
+    def __init__(self) -> None:
+        self.outgoing: dict[str, Outgoing] = {}
+        self.purposes: dict[str, Purpose] = {}
+        self.sent_for: dict[Purpose, list[str]] = defaultdict(list)
+        self.escrows: dict[str, str] = {}
+        self.paid_in: Counter[Holder] = Counter()
+        self.paid_out: Counter[Holder] = Counter()
+
+    def keep_up(self, commit: Commit) -> None:
+        """Take in a commit."""
+        for payment in commit.inserted(Payment):
+            if payment.escrow_address is not None:
+                self.escrows[payment.escrow_address] = payment.id
+        for outgoing in commit.inserted(Outgoing):
+            for purpose in _purposes(commit, outgoing.id):
+                self.purposes[outgoing.id] = purpose
+                self.sent_for[purpose].append(outgoing.id)
+        for outgoing in commit.after(Outgoing):
+            if outgoing.transaction_hash is not None:
+                self.outgoing[outgoing.transaction_hash] = outgoing
+        for before, after in commit.changes:
+            self._moved(before, -1)
+            self._moved(after, 1)
+
+    def _moved(self, record: object, sign: int) -> None:
+        if not isinstance(record, SimulatedTransaction):
+            return
+        for log in record.logs:
+            self.paid_out[record.chain_id, log.token_address, log.sender] += sign * log.amount
+            self.paid_in[record.chain_id, log.token_address, log.recipient] += sign * log.amount
+
+    def held(self, chain_id: int, token: str, address: str) -> int:
+        """What an address has at the newest block."""
+        holder = (chain_id, token, address)
+        return self.paid_in[holder] - self.paid_out[holder]
+
+
+def _purposes(commit: Commit, outgoing_id: str) -> Iterator[Purpose]:
+    for _, record in commit.changes:
+        if isinstance(record, FundingOperation) and record.outgoing_id == outgoing_id:
+            yield "funding", record.id
+        if isinstance(record, Refund) and record.outgoing_id == outgoing_id:
+            yield "refund", record.id
+        if isinstance(record, Payment) and record.release_id == outgoing_id:
+            yield "release", record.id
+        if isinstance(record, Deposit) and record.sweep_id == outgoing_id:
+            yield "sweep", record.id
+
+
+def on_chain(stage: Stage, chain_id: int, hash: str | None) -> SimulatedTransaction | None:
+    """A transaction, if it is in the chain."""
+    rows = stage.mirror.all(SIMULATED, SimulatedTransaction)
+    return rows.get(f"{chain_id}:{hash}")
+
+
+# After every commit.
+
+
+def intents_have_one_owner(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+    """A transfer of ours is made for exactly one purpose, in the commit that needs it."""
+    for outgoing in commit.inserted(Outgoing):
+        if len(list(_purposes(commit, outgoing.id))) != 1:
+            yield f"{outgoing.id} is for {list(_purposes(commit, outgoing.id))}"
+
+
+def no_second_transfer_beside_a_first(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+    """Another transfer for the same purpose only after the one before can no longer succeed."""
+    for outgoing in commit.inserted(Outgoing):
+        if outgoing.chain_id in stage.reorged_deeply:
+            continue
+        for earlier_id in index.sent_for[index.purposes.get(outgoing.id, ("", ""))]:
+            earlier = stage.all(Outgoing)[earlier_id]
+            if earlier_id == outgoing.id or earlier.status == "withdrawn":
+                continue
+            row = on_chain(stage, outgoing.chain_id, earlier.transaction_hash)
+            if row is None or row.succeeded or not _is_final(stage, row):
+                yield f"{outgoing.id} for {index.purposes[outgoing.id]} beside {earlier_id}"
+
+
+def bytes_are_stored_before_they_are_sent(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+    """What a chain includes of ours is known to the outbox, unless it only fills a slot."""
+    for row in commit.inserted(SimulatedTransaction):
+        moves = any(log.amount for log in row.logs)
+        if moves and row.sender is not None and row.hash not in index.outgoing:
+            yield f"{row.hash} is in the chain, and nobody stored it"
+
+
+def escrows_pay_out_what_is_proven(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+    """Nothing leaves an escrow, in whatever block, before so much was verified."""
+    for row in commit.inserted(SimulatedTransaction):
+        for log in row.logs:
+            payment_id = index.escrows.get(log.sender)
+            if payment_id is None or row.chain_id in stage.reorged_deeply:
+                continue
+            payment = stage.all(Payment)[payment_id]
+            paid_out = index.paid_out[row.chain_id, log.token_address, log.sender]
+            if paid_out > payment.received:
+                yield f"{payment.id} received {payment.received} and paid out {paid_out}"
+
+
+def verified_is_final(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+    """A receipt that counts is a log of the right kind, in a block that is final."""
+    for receipt in commit.after(Receipt):
+        if receipt.status == "verified" and receipt.chain_id not in stage.reorged_deeply:
+            yield from _proof(stage, receipt)
+
+
+def reservations_are_covered(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
+    """What is reserved is in the vault, or has left it in a transfer of its own."""
+    for balance in commit.after(VaultBalance):
+        chain_id, symbol = balance.asset_id.split("/")
+        if int(chain_id) in stage.reorged_deeply or not balance.reserved:
+            continue
+        token = next(a.address for a in CHAINS[int(chain_id)].assets if a.symbol == symbol)
+        vaults = stage.vaults()
+        address = vaults[balance.id.split("/")[0]]
+        under_way = sum(
+            outgoing.amount
+            for outgoing in stage.all(Outgoing).values()
+            if (outgoing.source, outgoing.token_address) == (address, token)
+            and outgoing.chain_id == int(chain_id)
+            and (row := on_chain(stage, outgoing.chain_id, outgoing.transaction_hash)) is not None
+            and row.succeeded
+            and _is_live(stage, index, outgoing.id)
+        )
+        if balance.reserved > index.held(int(chain_id), token, address) + under_way:
+            yield f"{balance.id} reserves {balance.reserved}, which is not there"
+
+
+def _is_live(stage: Stage, index: ChainIndex, outgoing_id: str) -> bool:
+    family, id = index.purposes[outgoing_id]
+    if family == "funding":
+        return stage.all(FundingOperation)[id].status in LIVE_OPERATION
+    if family == "refund":
+        return stage.all(Refund)[id].status in LIVE_REFUND
+    return family == "release" and stage.all(Payment)[id].status in ("processing", "executing")
+
+
+def _proof(stage: Stage, receipt: Receipt) -> Wrong:
+    payment = stage.all(Payment)[receipt.payment_id]
+    row = on_chain(stage, receipt.chain_id, receipt.transaction_hash)
+    if row is None or not _is_final(stage, row):
+        yield f"{receipt.id} is verified, and not final on the chain"
+        return
+    if receipt.position >= len(row.logs):
+        yield f"{receipt.id} is verified, and its transaction moved nothing"
+        return
+    log = row.logs[receipt.position]
+    wanted = (payment.asset.address, payment.escrow_address, receipt.amount)
+    if (log.token_address, log.recipient, log.amount) != wanted or not log.amount:
+        yield f"{receipt.id} is verified, and the log says {log}"
+    if receipt.chain_id != payment.chain_id or receipt.log_index != row.log_index:
+        yield f"{receipt.id} is verified, and lies elsewhere"
+
+
+def _is_final(stage: Stage, row: SimulatedTransaction) -> bool:
+    return row.block_number <= stage.chains[row.chain_id].tip().final.number
+
+
+CHAIN_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
+    intents_have_one_owner,
+    no_second_transfer_beside_a_first,
+    bytes_are_stored_before_they_are_sent,
+    escrows_pay_out_what_is_proven,
+    verified_is_final,
+    reservations_are_covered,
+)
+
+
+# When everything has come to its end.
+
+
+def nothing_is_under_way(stage: Stage, index: ChainIndex) -> Wrong:
+    """Left alone, everything comes to an end."""
+    for kind, live in _LIVE.items():
+        for id, record in stage.all(kind).items():
+            if getattr(record, "status", None) in live:
+                yield f"{id} is still {getattr(record, 'status', None)}"
+    for payment in stage.all(Payment).values():
+        if payment.authorized or payment.sighted:
+            yield f"{payment.id} still waits for {payment.authorized} {payment.sighted}"
+    for balance in stage.all(VaultBalance).values():
+        if balance.reserved:
+            yield f"{balance.id} still reserves {balance.reserved}"
+
+
+_LIVE: dict[type[Record], tuple[str, ...]] = {
+    FundingOperation: (*LIVE_OPERATION, "awaiting_authorization"),
+    Option: ("creating", "pending", "processing"),
+    Refund: LIVE_REFUND,
+    Payment: ("awaiting_payment", "processing", "accepted", "executing"),
+    Deposit: ("detected", "confirmed"),
+    Receipt: ("observed",),
+    Outgoing: ("queued", "reserved"),
+}
+
+
+def escrows_hold_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
+    """The escrow address has what the books hold and the fees, in the Payment's own token."""
+    for payment in stage.all(Payment).values():
+        if payment.escrow_address is None or payment.chain_id in stage.reorged_deeply:
+            continue
+        there = index.held(payment.chain_id, payment.asset.address, payment.escrow_address)
+        if there != payment.books.held + payment.books.fees:
+            yield f"{payment.id} has {payment.books}, and {there} is there"
+
+
+def receipts_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
+    """Every transfer to an escrow has its receipt, and every verified receipt its transfer."""
+    receipts = {
+        (r.chain_id, r.transaction_hash, r.position): r for r in stage.all(Receipt).values()
+    }
+    for receipt in receipts.values():
+        if receipt.status == "verified":
+            yield from _proof(stage, receipt)
+    for row, position, log in _logs(stage):
+        if log.recipient in index.escrows:
+            known = receipts.get((row.chain_id, row.hash, position))
+            if known is None or known.status not in ("verified", "rejected"):
+                yield f"{row.hash} is {known.status if known else 'unknown'} to its escrow"
+            elif (known.status == "verified") != _counts(stage, index, row.chain_id, log):
+                yield f"{known.id} is {known.status} ({known.rejection_reason})"
+
+
+def _counts(stage: Stage, index: ChainIndex, chain_id: int, log: SimulatedLog) -> bool:
+    payment = stage.all(Payment)[index.escrows[log.recipient]]
+    asset = payment.asset
+    return (chain_id, log.token_address) == (asset.chain_id, asset.address) and log.amount > 0
+
+
+def deposits_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
+    """Every transfer to a deposit address has its deposit, of that amount."""
+    deposits = {
+        (d.chain_id, d.transaction_hash, d.position): d for d in stage.all(Deposit).values()
+    }
+    for row, position, log in _logs(stage):
+        if log.recipient not in stage.deposit_addresses or not log.amount:
+            continue
+        known = deposits.get((row.chain_id, row.hash, position))
+        if known is None:
+            yield f"{row.hash} is no deposit"
+        elif known.amount != log.amount or known.failure == "reorged":
+            yield f"{known.id} is {known.status} ({known.failure}) of {known.amount}"
+
+
+def transfers_did_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
+    """What the books call done is done on the chain, once; what they do not is not."""
+    for purpose, ids in index.sent_for.items():
+        sent = [stage.all(Outgoing)[id] for id in ids]
+        if any(outgoing.chain_id in stage.reorged_deeply for outgoing in sent):
+            continue
+        done = [
+            (log.recipient, int(log.amount))
+            for outgoing in sent
+            if (row := on_chain(stage, outgoing.chain_id, outgoing.transaction_hash)) is not None
+            for log in row.logs
+        ]
+        if done != _wanted(stage, *purpose):
+            yield f"{purpose} did {done}, and the books say {_wanted(stage, *purpose)}"
+
+
+def _wanted(stage: Stage, family: str, id: str) -> list[tuple[str, int]]:
+    if family == "funding":
+        operation = stage.all(FundingOperation)[id]
+        payment = stage.all(Payment)[operation.payment_id]
+        done = operation.status == "confirmed"
+        return [(str(payment.escrow_address), int(operation.amount))] if done else []
+    if family == "refund":
+        refund = stage.all(Refund)[id]
+        return [(refund.destination, refund.amount)] if refund.status == "succeeded" else []
+    if family == "sweep":
+        deposit = stage.all(Deposit)[id]
+        account = next(a for a in stage.accounts if a.id == deposit.account_id)
+        done = deposit.status == "settled"
+        return [(stage.vault_address(account), int(deposit.amount))] if done else []
+    payment = stage.all(Payment)[id]
+    return [(payment.destination.address, int(payment.settled))] if payment.settled else []
+
+
+def no_token_is_lost_or_made(stage: Stage, index: ChainIndex) -> Wrong:
+    """What all holders have is what the faucet gave."""
+    total: Counter[str] = Counter()
+    for id, balance in stage.mirror.all(SIMULATED, SimulatedBalance).items():
+        token, _, holder = id.rpartition(":")
+        if holder == FAUCET:
+            continue
+        total[token] += balance.total
+        if balance.total < 0:
+            yield f"{id} has {balance.total}"
+    for chain_id, token, sender in list(index.paid_out):
+        given = -index.held(chain_id, token, FAUCET)
+        if sender == FAUCET and given != total[f"{chain_id}:{token}"]:
+            yield f"{chain_id}:{token} has {total[f'{chain_id}:{token}']} of {given}"
+
+
+def _logs(stage: Stage) -> Iterator[tuple[SimulatedTransaction, int, SimulatedLog]]:
+    for row in stage.mirror.all(SIMULATED, SimulatedTransaction).values():
+        for position, log in enumerate(row.logs):
+            yield row, position, log
+
+
+ENDINGS: tuple[Callable[[Stage, ChainIndex], Wrong], ...] = (
+    nothing_is_under_way,
+    escrows_hold_what_the_books_say,
+    receipts_are_what_the_chain_shows,
+    deposits_are_what_the_chain_shows,
+    transfers_did_what_the_books_say,
+    no_token_is_lost_or_made,
+)

@@ -1,0 +1,367 @@
+"""What callers do: every public operation that moves money, or may."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, get_args
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.assets import Asset
+from payments_core.deposits.record import Deposit
+from payments_core.mandates.operations import NewMandate
+from payments_core.mandates.record import Mandate
+from payments_core.money import format_amount
+from payments_core.payments.collects import NewCollect
+from payments_core.payments.destinations import ToAccount, ToWallet
+from payments_core.payments.operations import NewPayment
+from payments_core.payments.record import Payment
+from payments_core.payments.sends import NewSend
+from payments_core.refunds.operations import NewRefund
+from payments_core.refunds.reconciling import Action
+from payments_core.vaults.record import Terms
+from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Stage
+from tests.service.world import write
+
+Act = Callable[[Stage, random.Random], None]
+
+HELD = ("action_required", "expired", "cancelled", "failed")
+OPEN = ("awaiting_payment", "processing")
+PAID = ("succeeded", "partially_refunded")
+
+
+# Creation.
+
+
+def receive(stage: Stage, rng: random.Random) -> None:
+    """A Payment to receive; some with a fee and a tolerance, which have no operation yet."""
+    asset = an_asset(rng)
+    new = NewPayment(
+        amount=an_amount(rng),
+        destination=a_destination(stage, rng),
+        asset_symbol=asset.symbol,
+        chain_id=asset.chain_id,
+        expires_in_s=rng.choice((300, 300, 300, 600, 600, 3_600, 3_600, 86_400)),
+        reference=stage.name("reference"),
+    )
+    done = stage.tried(
+        rng,
+        "receive",
+        lambda service, key: service.payments.create(stage.server, new, idempotent=key),
+    )
+    if done is not None and rng.random() < 0.3:
+        _with_terms(stage, done.payment.id, rng.choice((0, 100, 250)), rng.choice((0, 500, 5_000)))
+
+
+def _with_terms(stage: Stage, payment_id: str, fee_bps: int, tolerance_bps: int) -> None:
+    def work(tx: Any) -> None:
+        payment = tx.get(Payment, payment_id, for_update=True)
+        tx.replace(attrs.evolve(payment, fee_bps=fee_bps, tolerance_bps=tolerance_bps))
+
+    write(stage.outside, stage.environment_id, work)
+
+
+def send(stage: Stage, rng: random.Random) -> None:
+    """A Payment from a vault to somebody."""
+    asset = an_asset(rng)
+    new = NewSend(
+        amount=an_amount(rng),
+        account_id=an_account(stage, rng).id,
+        destination=a_destination(stage, rng),
+        chain_id=asset.chain_id,
+        asset_symbol=asset.symbol,
+        reference=stage.name("reference"),
+    )
+    stage.tried(
+        rng, "send", lambda service, key: service.sends.create(stage.server, new, idempotent=key)
+    )
+
+
+def collect(stage: Stage, rng: random.Random) -> None:
+    """A Payment that draws on a mandate."""
+    mandates = list(stage.all(Mandate).values())
+    if not mandates:
+        mandate(stage, rng)
+        return
+    new = NewCollect(
+        amount=an_amount(rng),
+        mandate_id=rng.choice(mandates).id,
+        destination=a_destination(stage, rng),
+        reference=stage.name("reference"),
+    )
+    stage.tried(
+        rng,
+        "collect",
+        lambda service, key: service.collects.create(stage.server, new, idempotent=key),
+    )
+
+
+# Paying from a vault.
+
+
+def check_out(stage: Stage, rng: random.Random) -> None:
+    """A Payment, its option, and the authorization of that."""
+    receive(stage, rng)
+    option(stage, rng)
+    authorize(stage, rng)
+
+
+def option(stage: Stage, rng: random.Random) -> None:
+    """An option of one of the accounts."""
+    payment = stage.payment(rng, "awaiting_payment")
+    if payment is None:
+        return
+    payer = rng.choice((1, 1, 1, 2, 0))
+    done = stage.tried(
+        rng,
+        "option",
+        lambda service, key: service.options.create(
+            stage.clients[payer], payment.id, idempotent=key
+        ),
+    )
+    if done is not None:
+        stage.options.append((payer, done.option))
+
+
+def refresh(stage: Stage, rng: random.Random) -> None:
+    """Another one-time action for an option."""
+    if not stage.options:
+        return
+    place = _place(stage, rng)
+    payer, known = stage.options[place]
+    done = stage.tried(
+        rng,
+        "refresh",
+        lambda service, key: service.options.refresh(
+            stage.clients[payer], known.payment_id, known.id, idempotent=key
+        ),
+    )
+    if done is not None:
+        stage.options[place] = (payer, done.option)
+
+
+def authorize(stage: Stage, rng: random.Random) -> None:
+    """The transfer from the payer's vault; the action may be used, void or over."""
+    if not stage.options:
+        return
+    payer, known = stage.options[_place(stage, rng)]
+    stage.tried(
+        rng,
+        "authorize",
+        lambda service, key: service.funding.authorize(
+            stage.clients[payer],
+            known.payment_id,
+            known.id,
+            action_id=known.action_id,
+            idempotent=key,
+        ),
+    )
+
+
+def _place(stage: Stage, rng: random.Random) -> int:
+    """Rather the newest option."""
+    return -1 - min(rng.choice((0, 0, 0, 1, 2, 5)), len(stage.options) - 1)
+
+
+# The partner's decisions.
+
+
+def cancel(stage: Stage, rng: random.Random) -> None:
+    """The end of a Payment that received nothing."""
+    payment = stage.payment(rng, *OPEN)
+    if payment is not None:
+        stage.tried(
+            rng,
+            "cancel",
+            lambda service, key: service.payments.cancel(stage.server, payment.id, idempotent=key),
+        )
+
+
+def refund(stage: Stage, rng: random.Random) -> None:
+    """All of it or a part, to its sender or to somebody who is named."""
+    payment = stage.payment(rng, *rng.choice((HELD[:1], HELD, PAID)))
+    if payment is None:
+        return
+    senders = [item.address for item in payment.paid_by]
+    most = rng.choice((payment.books.held, payment.books.recipient, payment.received))
+    amount = rng.choice((None, None, most, rng.randint(0, max(1, most))))
+    new = NewRefund(
+        amount=None if amount is None else format_amount(max(0, amount), 6),
+        destination=rng.choice((None, None, *senders, rng.choice(WALLETS))),
+    )
+    stage.tried(
+        rng,
+        "refund",
+        lambda service, key: service.refunds.create(stage.server, payment.id, new, idempotent=key),
+    )
+
+
+def reconcile(stage: Stage, rng: random.Random) -> None:
+    """One of the decisions on a Payment that went out of the ordinary."""
+    action: Action = rng.choice(get_args(Action))
+    if action == "refund_excess":
+        excess = [payment for payment in stage.all(Payment).values() if payment.excess]
+        payment = rng.choice(excess) if excess else None
+    else:
+        payment = stage.payment(rng, *rng.choice((HELD[:1], HELD[:1], HELD)))
+    if payment is None:
+        return
+    done = stage.tried(
+        rng,
+        f"reconcile {action}",
+        lambda service, key: service.reconciliation.reconcile(
+            stage.server, payment.id, action, idempotent=key
+        ),
+    )
+    if done is not None:
+        stage.tally[f"reconcile {action}"] += 1
+
+
+# Vaults, mandates, accounts.
+
+
+def policy(stage: Stage, rng: random.Random) -> None:
+    """Other terms for a vault: paused, limited, or as free as in the beginning."""
+    account = an_account(stage, rng)
+    vault = stage.vault(account, rng.choice((BASE, BASE, ETHEREUM)))
+    terms = rng.choice(
+        (
+            Terms(),
+            Terms(),
+            Terms(),
+            Terms(status="paused"),
+            Terms(per_payment_limit=rng.choice(("0.5", "5", "12"))),
+            Terms(daily_limit=rng.choice(("3", "10", "30"))),
+            Terms(allowed_chains=(BASE,), daily_limit="20"),
+        )
+    )
+    stage.tried(
+        rng,
+        "policy",
+        lambda service, key: service.vault_policies.replace(
+            stage.server, account.id, vault.id, terms, idempotent=key
+        ),
+    )
+
+
+def mandate(stage: Stage, rng: random.Random) -> None:
+    """A standing approval to collect."""
+    account = stage.accounts[rng.choice((1, 1, 2))]
+    vault = stage.vault(account, rng.choice((BASE, BASE, ETHEREUM)))
+    new = NewMandate(
+        vault_id=vault.id,
+        amount_per_period=rng.choice(("3", "10", "40")),
+        period=rng.choice(("day", "week", "month")),
+        expires_at=rng.choice((None, stage.chain_clock.now() + 7_200_000)),
+    )
+    stage.tried(
+        rng,
+        "mandate",
+        lambda service, key: service.mandates.create(stage.server, account.id, new, idempotent=key),
+    )
+
+
+def revoke(stage: Stage, rng: random.Random) -> None:
+    """The end of a mandate."""
+    mandates = list(stage.all(Mandate).values())
+    if mandates:
+        known = rng.choice(mandates)
+        stage.tried(
+            rng,
+            "revoke",
+            lambda service, key: service.mandates.revoke(
+                stage.server, known.account_id, known.id, idempotent=key
+            ),
+        )
+
+
+def suspend(stage: Stage, rng: random.Random) -> None:
+    """An account suspended, or active again."""
+    account = an_account(stage, rng)
+    known = stage.all(Account)[account.id]
+    status = "active" if known.status == "suspended" else "suspended"
+    stage.tried(
+        rng,
+        "suspend",
+        lambda service, key: service.accounts.update(
+            stage.server, account.id, status=status, idempotent=key
+        ),
+    )
+
+
+def deposit_address(stage: Stage, rng: random.Random) -> None:
+    """A deposit address, new or the same as before."""
+    account = an_account(stage, rng)
+    done = stage.tried(
+        rng,
+        "deposit_address",
+        lambda service, key: service.deposits.address(
+            stage.server, account.id, rng.choice((BASE, ETHEREUM)), idempotent=key
+        ),
+    )
+    if done is not None and done.address.address not in stage.deposit_addresses:
+        stage.deposit_addresses.append(done.address.address)
+
+
+def check_deposits(stage: Stage, rng: random.Random) -> None:
+    """A look at the chains for an account's deposits; rather where one failed."""
+    failed = {d.account_id for d in stage.all(Deposit).values() if d.status == "failed"}
+    accounts = [account for account in stage.accounts if account.id in failed]
+    account = rng.choice(accounts or stage.accounts)
+    stage.tried(
+        rng,
+        "check_deposits",
+        lambda service, key: service.deposits.check(
+            stage.server, account.id, rng.choice((None, BASE)), idempotent=key
+        ),
+    )
+
+
+# Choices.
+
+
+def an_asset(rng: random.Random) -> Asset:
+    """Rather USDC on Base."""
+    return ASSETS[rng.choice((0, 0, 0, 0, 1, 2))]
+
+
+def an_amount(rng: random.Random) -> str:
+    """A small amount; at times the smallest of all."""
+    return rng.choice(
+        ("0.000001", "0.5", "1", "2", "3.333333", "5", "7.5", "10", "25", "60", "300")
+    )
+
+
+def an_account(stage: Stage, rng: random.Random) -> Account:
+    """One of the three; rather a payer."""
+    return stage.accounts[rng.choice((0, 1, 1, 2))]
+
+
+def a_destination(stage: Stage, rng: random.Random) -> ToAccount | ToWallet:
+    """An account, or a wallet outside."""
+    if rng.random() < 0.25:
+        return ToWallet(address=rng.choice(WALLETS))
+    return ToAccount(account_id=stage.accounts[rng.choice((0, 0, 0, 2, 1))].id)
+
+
+CALLERS: tuple[tuple[int, Act], ...] = (
+    (10, receive),
+    (8, send),
+    (6, collect),
+    (10, check_out),
+    (5, option),
+    (2, refresh),
+    (5, authorize),
+    (4, cancel),
+    (10, refund),
+    (14, reconcile),
+    (2, policy),
+    (2, mandate),
+    (1, revoke),
+    (1, suspend),
+    (2, deposit_address),
+    (4, check_deposits),
+)
+"""How often each of them, among all rules."""

@@ -1,0 +1,309 @@
+"""The stage: one app with its accounts, two processes, two chains, and a clock for all of it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.operations import NewAccount
+from payments_core.accounts.record import Account
+from payments_core.assets import Asset, asset_of
+from payments_core.chains.port import AddressSpec, Chain
+from payments_core.chains.simulated import SimulatedChain
+from payments_core.clock import SECOND, Clock, FixedClock, Instant
+from payments_core.credentials.authorization import Authority, Requirement
+from payments_core.credentials.keyring import KeyRing
+from payments_core.decision import Ledger
+from payments_core.errors import PaymentsError
+from payments_core.idempotency.record import AlreadyAnswered, Idempotent
+from payments_core.identifiers import Identifiers
+from payments_core.payments.record import Payment
+from payments_core.sandbox.clock import SandboxClock
+from payments_core.sandbox.failures import Failures
+from payments_core.sandbox.operations import Sandbox
+from payments_core.sandbox.record import ArmedFailures
+from payments_core.service import PaymentsService
+from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.storage.port import SIMULATED
+from payments_core.storage.records import R
+from payments_core.vaults.record import Terms, Vault
+from tests.service.faults import Crashed, FaultyChain
+from tests.service.model.mirror import Commit, Gate, Mirror
+from tests.service.world import PAYER_PERMISSIONS, RING, NoTransport, authority_of, once, write
+
+BASE, ETHEREUM = 8453, 1
+ASSETS = (asset_of(BASE, "USDC"), asset_of(ETHEREUM, "USDC"), asset_of(ETHEREUM, "USDT"))
+WALLETS = tuple(f"0x00000000000000000000000000000000000E{place:04X}" for place in range(1, 4))
+"""Strangers outside, with tokens of their own on both chains."""
+
+KEYS = KeyRing.parse(RING)
+
+_OURS = ("dependency_failed", "unavailable", "internal_error")
+"""Errors that are nobody's fault but the service's, or of what it depends on."""
+
+
+class Skewed:
+    """A machine's clock, which others do not agree with."""
+
+    def __init__(self, true: Clock) -> None:
+        self._true = true
+        self.ahead_ms = 0
+
+    def now(self) -> Instant:
+        return self._true.now() + self.ahead_ms
+
+    def real(self) -> Instant:
+        return self.now()
+
+
+class Line(FaultyChain):
+    """A chain as one process reaches it: a crash can come between any two calls."""
+
+    def __init__(self, inner: Chain, gate: Gate) -> None:
+        super().__init__(inner, 0, lambda call: call())
+        self._gate = gate
+
+    def _through(self, call: Callable[[], Any]) -> Any:
+        return self._gate.through(call, "chain")
+
+
+class Process:
+    """One process of the deployment: its own clock, and nothing shared but the storage."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self.system = Skewed(stage.true)
+        self.gate = Gate(stage.storage, stage.mirror)
+        self.start()
+
+    def start(self) -> None:
+        """Begin anew, with nothing in memory."""
+        self.clock = SandboxClock(self.gate, self.system)
+        self.clock.refresh()
+        self.service = PaymentsService(
+            self.gate,
+            KEYS,
+            chains={id: Line(chain, self.gate) for id, chain in self._stage.chains.items()},
+            clock=self.clock,
+            entropy=self._stage.entropy.randbytes,
+            transport=NoTransport(),
+        )
+        self.worker = self.service.worker("sandbox")
+
+    def advance(self, seconds: int) -> None:
+        """Move the sandbox's clock, and do what falls due on the way."""
+        self.service.refresh()
+        self.worker.run_through(self.clock.now() + seconds * SECOND, self._move)
+
+    def _move(self, instant: Instant) -> None:
+        self.clock.advance_to(instant)
+        self._stage.chain_clock.refresh()
+
+
+class Stage:
+    """All that a rule may touch."""
+
+    def __init__(self, seed: int, watched: Callable[[Stage, Commit], None]) -> None:
+        """`watched` is told of every commit, from the first."""
+        self.seed = seed
+        self.tally: Counter[str] = Counter()
+        draw = random.Random(f"stage/{seed}")
+        self.is_weak = draw.random() < 0.4
+        self.may_reorg_deeply = draw.random() < 0.35
+        self.has_limit = draw.random() < 0.3
+        self.storage = MemoryStorage(Weakness(seed=seed) if self.is_weak else None)
+        self.mirror = Mirror()
+        self.mirror.on_commit.append(partial(watched, self))
+        self.entropy = random.Random(f"entropy/{seed}")
+        self.true = FixedClock()
+        self.outside = Gate(self.storage, self.mirror)
+        self.chain_clock = SandboxClock(self.outside, self.true)
+        identifiers = Identifiers(self.chain_clock, self.entropy.randbytes)
+        self.ledger = Ledger(self.outside, self.chain_clock, identifiers, KEYS)
+        self.chains = {
+            id: SimulatedChain(id, self.outside, self.ledger, self.chain_clock)
+            for id in (BASE, ETHEREUM)
+        }
+        self.failures = Failures(self.outside, self.ledger)
+        self.options: list[tuple[int, Any]] = []
+        self.deposit_addresses: list[str] = []
+        self.reorged_deeply: set[int] = set()
+        self.faults: list[tuple[str, str]] = []
+        self.furthest_skew_s = 0
+        self.has_trouble = False
+        self.cuts_off = False
+        self.processes = [Process(self), Process(self)]
+        self._names = 0
+        self.environment_id = ""
+        self._open()
+
+    def _open(self) -> None:
+        service = self.processes[0].service
+        app = service.tenants.create_app("Acme", "acme", modes=("sandbox",))
+        self.environment_id = app.environments["sandbox"]
+        _, secret = service.tenants.create_key(self.environment_id, "standard", "main")
+        environment, key = service.tenants.authenticate(app.id, secret, mode="sandbox")
+        self.server = authority_of(environment, key)
+        self.accounts = [self._account(name) for name in ("merchant", "payer", "other")]
+        self.clients = [self._client(account) for account in self.accounts]
+        for asset in ASSETS:
+            for wallet in WALLETS:
+                self.mint(asset, wallet, 500)
+        for account in self.accounts[1:]:
+            self.mint(ASSETS[0], self.vault_address(account), 150)
+            issued = service.deposits.address(self.server, account.id, BASE)
+            self.deposit_addresses.append(issued.address.address)
+        self.processes[0].worker.run_until_idle()  # the first scan: what comes is found from here
+        if self.has_limit:
+            vault = self.vault(self.accounts[1], BASE)
+            terms = Terms(daily_limit="20")
+            service.vault_policies.replace(self.server, vault.account_id, vault.id, terms)
+
+    def _account(self, name: str) -> Account:
+        new = NewAccount(
+            external_user_id=name,
+            subject_type="individual",
+            username=name if name == "merchant" else None,
+        )
+        return self.processes[0].service.accounts.create(self.server, new).account
+
+    def _client(self, account: Account) -> Authority:
+        sessions = self.processes[0].service.client_sessions
+        created = sessions.create(
+            self.server, account_id=account.id, expires_in_s=86_400, permissions=PAYER_PERMISSIONS
+        )
+        access = sessions.exchange(created.token, mode="sandbox").access_token
+        environment, session = sessions.authenticate(access, mode="sandbox")
+        return Authority(
+            requirement=Requirement("client", permissions=("vault_payments:write",)),
+            environment=environment,
+            session=session,
+            api_version=session.api_version,
+        )
+
+    # Calls.
+
+    def service(self, rng: random.Random) -> PaymentsService:
+        """One of the processes, as a request reaches it."""
+        process = rng.choice(self.processes)
+        process.service.refresh()
+        return process.service
+
+    def sandbox(self) -> Sandbox:
+        """The sandbox's doors; the chains' own clock is behind them."""
+        self.chain_clock.refresh()
+        process = self.processes[0]
+        wake = process.service.scanner("sandbox").wake
+        return Sandbox(
+            self.outside, self.ledger, self.chains, self.chain_clock, process.worker, wake
+        )
+
+    def tried(
+        self, rng: random.Random, name: str, call: Callable[[Any, Idempotent | None], Any]
+    ) -> Any:
+        """What the operation answers, or None where it was refused; some are asked for twice.
+
+        A refusal stores nothing, and so does a replay. A caller who was cut off asks again.
+        """
+        key = once(self.name("key"), name) if self.cuts_off or rng.random() < 0.15 else None
+        try:
+            done = self._refusable(name, lambda: call(self.service(rng), key))
+        except Crashed:
+            self.tally["caller cut off"] += 1
+            self.restart()
+            try:
+                return self._refusable(name, lambda: call(self.service(rng), key))
+            except AlreadyAnswered:
+                return None
+        if done is not None and key is not None:
+            before = self.mirror.commits
+            try:
+                call(self.service(rng), key)
+            except AlreadyAnswered:
+                if self.mirror.commits != before:
+                    self.report("a replay stores nothing", name)
+            else:
+                self.report("a retry does nothing more", name)
+        return done
+
+    def _refusable(self, name: str, call: Callable[[], Any]) -> Any:
+        before = self.mirror.commits
+        armed = bool(self.failures.armed())
+        try:
+            done = call()
+        except PaymentsError as error:
+            self.tally[f"error {error.code}"] += 1
+            stored = self.mirror.commits - before
+            if stored and not armed:
+                self.report("a refusal stores nothing", f"{name}: {error.code}")
+            expected = ("dependency_failed", "unavailable") if armed else ()
+            if error.code in _OURS and error.code not in expected:
+                self.report("the service can answer", f"{name}: {error.code}")
+            return None
+        self.tally[f"done {name}"] += 1
+        return done
+
+    def restart(self) -> None:
+        """Both processes die, and begin anew."""
+        for process in self.processes:
+            process.gate.disarm()
+            process.start()
+
+    def disarm(self) -> None:
+        """Nothing is ordered to fail any more; the sandbox has no door for that."""
+
+        def work(tx: Any) -> None:
+            row = tx.get(ArmedFailures, "failures", for_update=True)
+            if row is not None and row.armed:
+                tx.replace(attrs.evolve(row, armed=()))
+
+        write(self.outside, SIMULATED, work)
+
+    def report(self, invariant: str, detail: str) -> None:
+        """Something is wrong; the step that is under way will fail."""
+        self.faults.append((invariant, detail))
+
+    def name(self, what: str) -> str:
+        """A name that was never used before."""
+        self._names += 1
+        return f"{what}-{self._names}"
+
+    # Looking.
+
+    def all(self, kind: type[R]) -> dict[str, R]:
+        """Every record of a kind in the environment."""
+        return self.mirror.all(self.environment_id, kind)
+
+    def payment(self, rng: random.Random, *statuses: str) -> Payment | None:
+        """A Payment, rather a new one, and rather in one of these states."""
+        payments = list(self.all(Payment).values())
+        if statuses and rng.random() < 0.9:
+            payments = [payment for payment in payments if payment.status in statuses]
+        if not payments:
+            return None
+        return rng.choice(payments[-3:] if rng.random() < 0.6 else payments)
+
+    def vault_address(self, account: Account) -> str:
+        """Where an account's vaults are, on all chains."""
+        spec = AddressSpec(self.environment_id, "vault", account.id)
+        return self.chains[BASE].derive(spec)
+
+    def vault(self, account: Account, chain_id: int) -> Vault:
+        """An account's vault on a chain."""
+        vaults = self.all(Vault).values()
+        return next(v for v in vaults if (v.account_id, v.chain_id) == (account.id, chain_id))
+
+    def vaults(self) -> dict[str, str]:
+        """The addresses of all vaults by their ids."""
+        return {vault.id: vault.address for vault in self.all(Vault).values()}
+
+    def mint(self, asset: Asset, address: str, tokens: int) -> None:
+        """New tokens, final at once."""
+        self.chains[asset.chain_id].mint(
+            asset.address, address, tokens * 10**asset.decimals, self.name("mint")
+        )

@@ -1,0 +1,171 @@
+"""The invariants bite: a service with one fault planted in it does not get past the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core.chains import outbox
+from payments_core.chains.judge import Verdict, judge
+from payments_core.chains.scanner import Scanner
+from payments_core.decision import Decision
+from payments_core.journal import lifecycle as journal
+from payments_core.mandates import lifecycle as mandates
+from payments_core.payments import lifecycle as payments
+from payments_core.payments import progress
+from payments_core.payments.operations import Payments
+from payments_core.receipts import evidence, outcome
+from payments_core.refunds import lifecycle as refunds
+from payments_core.vaults import reserving
+from tests.service.model.episode import Violation, run
+
+SEEDS = 200
+"""So many episodes are enough for each of the faults."""
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def receipts_count_double(patch: pytest.MonkeyPatch) -> None:
+    count = payments.count
+
+    def doubled(payment: Any, receipt: Any, *rest: Any, **more: Any) -> Any:
+        return count(payment, attrs.evolve(receipt, amount=2 * receipt.amount), *rest, **more)
+
+    patch.setattr(payments, "count", doubled)
+
+
+def unfinal_receipts_count(patch: pytest.MonkeyPatch) -> None:
+    def hasty(*given: Any, **more: Any) -> tuple[Verdict, ...]:
+        verdicts = judge(*given, **more)
+        return tuple(attrs.evolve(v, reason=None) if v.is_pending else v for v in verdicts)
+
+    patch.setattr(evidence, "judge", hasty)
+    patch.setattr(evidence.Sighting, "is_final", property(lambda self: self.block is not None))
+
+
+def any_token_counts(patch: pytest.MonkeyPatch) -> None:
+    def lenient(*given: Any, **more: Any) -> tuple[Verdict, ...]:
+        verdicts = judge(*given, **more)
+        wrong = ("wrong_token", "wrong_chain")
+        return tuple(attrs.evolve(v, reason=None) if v.reason in wrong else v for v in verdicts)
+
+    patch.setattr(evidence, "judge", lenient)
+
+
+def nothing_is_reserved(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reserving, "reserve", lambda balance, amount, **more: balance)
+
+
+def limits_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reserving, "spent_today", lambda balance, now: 0)
+
+
+def mandates_have_no_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(mandates, "remaining", lambda mandate, now: 10**30)
+
+
+def labels_replace_each_other(patch: pytest.MonkeyPatch) -> None:
+    step = payments.step
+
+    def forgetful(payment: Any, *rest: Any, **more: Any) -> Any:
+        return step(attrs.evolve(payment, labels=()), *rest, **more)
+
+    patch.setattr(payments, "step", forgetful)
+
+
+def success_is_not_told(patch: pytest.MonkeyPatch) -> None:
+    settle = payments.settle
+    patch.setattr(
+        payments, "settle", lambda *given, **more: attrs.evolve(settle(*given, **more), events=())
+    )
+
+
+def refunds_under_way_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(refunds, "UNFINISHED", ())
+
+
+def entries_are_left_out(patch: pytest.MonkeyPatch) -> None:
+    def committed(change: Any) -> Decision[None]:
+        return Decision(None, replaces=(change.payment,), events=change.events)
+
+    patch.setattr(progress, "committed", committed)
+
+
+def books_lie_about_the_release(patch: pytest.MonkeyPatch) -> None:
+    post = journal.post
+
+    def lying(*given: Any, **more: Any) -> Any:
+        books, entry = post(*given, **more)
+        return books, attrs.evolve(entry, postings={})
+
+    patch.setattr(payments, "post", lying)
+
+
+def releases_carry_a_bit_more(patch: pytest.MonkeyPatch) -> None:
+    release_of = progress.release_of
+
+    def generous(*given: Any, **more: Any) -> Any:
+        outgoing = release_of(*given, **more)
+        return attrs.evolve(outgoing, amount=outgoing.amount + 1)
+
+    patch.setattr(progress, "release_of", generous)
+
+
+def what_was_sent_can_be_withdrawn(patch: pytest.MonkeyPatch) -> None:
+    def withdraw(outgoing: Any) -> Any:
+        return attrs.evolve(outgoing, status="withdrawn")
+
+    for module in (outbox, outcome):
+        patch.setattr(module, "withdraw", withdraw)
+    patch.setattr("payments_core.payments.ending.withdraw", withdraw)
+
+
+def reverted_transfers_are_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        outbox,
+        "judge",
+        lambda *given, **more: (Verdict(None, None),),
+    )
+
+
+def reorganisations_are_not_told(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Scanner, "_kept", lambda self, chain, cursor: cursor.ring)
+
+
+def nothing_expires(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Payments, "run_expiry", lambda self, claimed: self._ledger.finish(claimed))
+
+
+PLANTED: tuple[Plant, ...] = (
+    receipts_count_double,
+    unfinal_receipts_count,
+    any_token_counts,
+    nothing_is_reserved,
+    limits_do_not_count,
+    mandates_have_no_end,
+    labels_replace_each_other,
+    success_is_not_told,
+    refunds_under_way_are_forgotten,
+    entries_are_left_out,
+    books_lie_about_the_release,
+    releases_carry_a_bit_more,
+    what_was_sent_can_be_withdrawn,
+    reverted_transfers_are_not_noticed,
+    reorganisations_are_not_told,
+    nothing_expires,
+)
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+def test_a_planted_fault_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    with pytest.raises(Violation):
+        _play()
+
+
+def _play() -> None:
+    for seed in range(SEEDS):
+        run(seed)
