@@ -139,6 +139,10 @@ class Chain(Protocol):
     def longest_pause_ms(self) -> int:
         """How seldom the chain may be scanned when nothing was found for long."""
 
+    @property
+    def longest_scan(self) -> int:
+        """Over how many blocks one `scan` may go."""
+
     def derive(self, spec: AddressSpec) -> str:
         """The address for a purpose. Pure: no I/O, the same answer for ever."""
 

@@ -38,9 +38,6 @@ SCAN = "chains.scan"
 RING = 64
 """So many blocks the cursor remembers; only a reorg older than the oldest of them is missed."""
 
-MOST_BLOCKS = 2_000
-"""Blocks of one scan."""
-
 MOST_TRANSFERS = 500
 """Transfers that one scan tells of, give or take a block."""
 
@@ -181,7 +178,7 @@ class Scanner:
         """Look for transfers to these addresses now, besides the job. Raises ChainUnavailable."""
         chain = self._chains[chain_id]
         latest = chain.heads().latest.number
-        first = max(0, latest - MOST_BLOCKS)
+        first = max(0, latest - chain.longest_scan)
         self._tell(chain_id, chain.scan(_tokens(chain_id), recipients, first, latest))
 
     def _advanced(self, chain: Chain, cursor: ScanCursor | None) -> tuple[ScanCursor, int]:
@@ -189,6 +186,8 @@ class Scanner:
         heads = chain.heads()
         if cursor is None:
             first = chain.block(max(0, heads.latest.number - FIRST_LOOK_BACK)) or heads.final
+            if first.number:
+                _log.warning("chain %d is scanned from block %d on", chain.chain_id, first.number)
             cursor = ScanCursor(
                 id=self._id(chain.chain_id),
                 chain_id=chain.chain_id,
@@ -201,7 +200,7 @@ class Scanner:
         if tip < cursor.tip:
             for undone in self._undone:
                 undone(chain.chain_id, tip + 1, cursor.tip)
-        last = min(heads.latest.number, tip + MOST_BLOCKS)
+        last = min(heads.latest.number, tip + chain.longest_scan)
         # Remembered before they are scanned: a reorg in between then shows at the next scan.
         landmarks = self._landmarks(chain, tip, last, heads)
         transfers = chain.scan(_tokens(chain.chain_id), None, tip + 1, last)

@@ -86,7 +86,8 @@ class SimulatedChain:
     """One chain of the sandbox."""
 
     chain_type: ChainType = "evm"
-    longest_pause_ms = HOUR  # the sandbox's doors wake the scanner
+    longest_pause_ms = 6 * HOUR  # the sandbox's doors wake the scanner
+    longest_scan = 100_000  # more than a day of seconds: what is empty costs nothing
 
     def __init__(self, chain_id: int, storage: Storage, ledger: Ledger, clock: Clock) -> None:
         self.chain_id = chain_id

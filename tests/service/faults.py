@@ -175,6 +175,10 @@ class FaultyChain:
     def longest_pause_ms(self) -> int:
         return self._inner.longest_pause_ms
 
+    @property
+    def longest_scan(self) -> int:
+        return self._inner.longest_scan
+
     def block(self, number: int) -> Block | None:
         return self._through(lambda: self._inner.block(number))
 

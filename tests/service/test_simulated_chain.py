@@ -21,7 +21,9 @@ from payments_core.clock import HOUR, FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.decision import Ledger
 from payments_core.entropy import system_entropy
+from payments_core.errors import AmountOutOfRange
 from payments_core.identifiers import Identifiers
+from payments_core.money import MAX_ATOMIC
 from payments_core.sandbox.failures import Failures
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Storage
@@ -107,7 +109,7 @@ class TestBlocks:
             stage.clock.advance(0.1)
 
     def test_the_chain_may_rest_for_an_hour(self, stage: Stage) -> None:
-        assert stage.chain.longest_pause_ms == HOUR
+        assert stage.chain.longest_pause_ms == 6 * HOUR
 
     def test_the_addresses_of_contracts_can_be_told_from_all_others(self) -> None:
         derive = Stage(MemoryStorage()).chain.derive
@@ -483,3 +485,20 @@ class TestFailures:
             failed = sum(pool.map(ask, range(30)))
         assert failed == 5
         assert stage.failures.armed() == ()
+
+
+def test_the_faucet_gives_what_a_token_can_carry_and_a_reorg_takes_it_back(stage: Stage) -> None:
+    stage.give(ANN, MAX_ATOMIC - 1, "nearly all")
+    stage.chain.transfer(USDC, ANN, BOB, MAX_ATOMIC - 1, "moved on")
+    for holder in (ANN, BOB):  # it is the sum that counts, whoever holds it
+        with pytest.raises(AmountOutOfRange):
+            stage.give(holder, 2, f"too much for {holder}")
+    stage.give(ANN, 1, "all")
+    assert (stage.newest(ANN), stage.newest(BOB)) == (1, MAX_ATOMIC - 1)
+    stage.another(1).transfer(OTHER_TOKEN, None, ANN, MAX_ATOMIC, "of another token")
+    stage.chain.reorg(50, reinclude=True)
+    with pytest.raises(AmountOutOfRange):
+        stage.give(ANN, 1, "one more")
+    stage.chain.reorg(50)
+    stage.give(EVE, MAX_ATOMIC, "all anew")
+    assert stage.newest(EVE) == MAX_ATOMIC

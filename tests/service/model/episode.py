@@ -26,7 +26,8 @@ from payments_core.receipts.record import Receipt
 from payments_core.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
-from tests.service.model.invariants import INVARIANTS, Index
+from tests.service.model.index import Index
+from tests.service.model.invariants import INVARIANTS
 from tests.service.model.mirror import Circling, Commit
 from tests.service.model.mishaps import RULES
 from tests.service.model.onchain import (

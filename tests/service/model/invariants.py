@@ -7,70 +7,22 @@ touched is looked at anew; everything else was right before.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from decimal import Decimal
+from collections.abc import Callable
 
 from payments_core.deposits.record import Deposit
 from payments_core.events import Event
 from payments_core.funding.record import FundingOperation
 from payments_core.journal.record import ACCOUNTS, Entry
-from payments_core.mandates.record import Mandate
 from payments_core.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt
 from payments_core.refunds.record import Refund
 from payments_core.storage.records import Record
-from payments_core.vaults.record import Policy, Vault, VaultBalance
 from tests.core import tables
+from tests.service.model import spending
+from tests.service.model.index import LIVE_REFUND, Index, Wrong
 from tests.service.model.mirror import Commit
 from tests.service.model.stage import Stage
-
-DAY = 86_400_000
-LIVE_OPERATION = ("authorized", "broadcast", "unknown")
-LIVE_SEND = ("processing", "executing")
-LIVE_REFUND = ("created", "submitted")
-
-Wrong = Iterator[str]
-
-
-class Index:
-    """The records by what they belong to, kept up with the commits."""
-
-    def __init__(self) -> None:
-        self.entries: dict[str, dict[str, Entry]] = defaultdict(dict)
-        self.receipts: dict[str, dict[str, Receipt]] = defaultdict(dict)
-        self.refunds: dict[str, dict[str, Refund]] = defaultdict(dict)
-        self.logs: dict[tuple[int, str, int], str] = {}
-        self.references: dict[str, str] = {}
-        self.reserved: Counter[str] = Counter()
-
-    def keep_up(self, commit: Commit) -> None:
-        """Take in a commit."""
-        for before, after in commit.changes:
-            if before is not None:
-                for balance, amount in reservations(before):
-                    self.reserved[balance] -= amount
-            if after is not None:
-                for balance, amount in reservations(after):
-                    self.reserved[balance] += amount
-            if isinstance(after, Entry):
-                self.entries[after.payment_id][after.id] = after
-            elif isinstance(after, Receipt):
-                self.receipts[after.payment_id][after.id] = after
-            elif isinstance(after, Refund):
-                self.refunds[after.payment_id][after.id] = after
-
-
-def reservations(record: Record) -> Iterable[tuple[str, int]]:
-    """What a record keeps reserved, by the id of the balance."""
-    if isinstance(record, FundingOperation) and record.status in LIVE_OPERATION:
-        yield f"{record.vault_id}/{record.asset_symbol}", record.amount
-    if isinstance(record, Payment) and record.intent == "send" and record.status in LIVE_SEND:
-        assert record.source is not None
-        yield f"{record.source.vault_id}/{record.asset_symbol}", record.amount
-    if isinstance(record, Refund) and record.vault_id and record.status in LIVE_REFUND:
-        yield f"{record.vault_id}/{record.asset_symbol}", record.amount
-
 
 # The books.
 
@@ -187,60 +139,6 @@ def no_request_creates_twice(stage: Stage, index: Index, commit: Commit) -> Wron
             yield f"{payment.id} was created for {reference} once more"
 
 
-# Reservations.
-
-
-def no_funds_are_reserved_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
-    """What a balance has reserved is what the live operations, sends and refunds need."""
-    touched = {balance.id for balance in commit.after(VaultBalance)}
-    for before, after in commit.changes:
-        for record in (before, after):
-            if record is not None:
-                touched |= {id for id, _ in reservations(record)}
-    for id in sorted(touched):
-        balance = stage.all(VaultBalance).get(id)
-        reserved = balance.reserved if balance else 0
-        if reserved != index.reserved[id]:
-            yield f"{id} reserves {reserved}, and {index.reserved[id]} is needed"
-    for before, after in _balances(commit):
-        risen = after.reserved > (before.reserved if before else 0)
-        if risen and after.reserved > after.total:
-            yield f"{after.id} reserves {after.reserved} of {after.total}"
-
-
-def limits_are_kept(stage: Stage, index: Index, commit: Commit) -> Wrong:
-    """What counts towards a day or a period is not below what was spent, nor above the limit."""
-    for before, after in _balances(commit):
-        vault = stage.all(Vault)[after.id.split("/")[0]]
-        limit = stage.all(Policy)[vault.policy_id].daily_limit
-        known = before.spent if before and before.spent_day == after.spent_day else 0
-        if after.spent > known and limit is not None and after.spent > Decimal(limit) * 10**6:
-            yield f"{after.id} has spent {after.spent} of {limit}"
-        least = sum(_spent(stage, after))
-        if after.spent < least:
-            yield f"{after.id} counts {after.spent}, and {least} was spent on that day"
-    for mandate in commit.after(Mandate):
-        if not 0 <= mandate.drawn <= mandate.amount_per_period:
-            yield f"{mandate.id} has {mandate.drawn} drawn of {mandate.amount_per_period}"
-
-
-def _spent(stage: Stage, balance: VaultBalance) -> Iterator[int]:
-    """What certainly counts on the balance's day: authorized then, and not come to nothing."""
-    for operation in stage.all(FundingOperation).values():
-        is_its = f"{operation.vault_id}/{operation.asset_symbol}" == balance.id
-        is_on = operation.status in (*LIVE_OPERATION, "confirmed")
-        if is_its and is_on and (operation.authorized_at or 0) // DAY == balance.spent_day:
-            yield operation.amount
-    for payment in stage.all(Payment).values():
-        source = payment.source
-        if payment.intent != "send" or source is None:
-            continue
-        is_its = f"{source.vault_id}/{payment.asset_symbol}" == balance.id
-        is_on = payment.status in LIVE_SEND or payment.settled > 0
-        if is_its and is_on and source.reserved_at // DAY == balance.spent_day:
-            yield payment.amount
-
-
 # Changes and their events.
 
 
@@ -327,7 +225,7 @@ def timelines_say_what_happened(stage: Stage, index: Index, commit: Commit) -> W
 # Parts.
 
 
-def _status(record: Record) -> str:
+def _status(record: Record | None) -> str:
     return str(getattr(record, "status", ""))
 
 
@@ -340,12 +238,6 @@ def _payments(stage: Stage, commit: Commit) -> list[Payment]:
     return [stage.all(Payment)[id] for id in sorted(ids)]
 
 
-def _balances(commit: Commit) -> Iterator[tuple[VaultBalance | None, VaultBalance]]:
-    yield from commit.replaced(VaultBalance)
-    for balance in commit.inserted(VaultBalance):
-        yield None, balance
-
-
 INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
     versions_only_rise,
     entries_are_never_changed,
@@ -356,8 +248,9 @@ INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
     no_log_counts_twice,
     labels_are_never_lost,
     no_request_creates_twice,
-    no_funds_are_reserved_twice,
-    limits_are_kept,
+    spending.no_funds_are_reserved_twice,
+    spending.limits_are_kept,
+    spending.nobody_pays_who_may_not,
     every_change_is_told,
     timelines_say_what_happened,
 )

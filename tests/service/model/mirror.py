@@ -31,8 +31,9 @@ from payments_core.storage.records import R, Record, Value
 T = TypeVar("T")
 Fault = Callable[[Callable[[], Any]], Any]
 Key = tuple[type[Record], str]
-Calls = Literal["all", "writes", "chain"]
-"""All calls of a process, or its transactions alone, or its calls to the chains."""
+Calls = Literal["all", "writes", "chain", "amid"]
+"""All calls of a process, or its transactions alone, or its calls to the chains; or amid its
+transactions, between their work and their commit."""
 
 MOST_CALLS = 60_000
 """So many calls of a process in one step: then it goes round in circles."""
@@ -226,7 +227,10 @@ class Gate:
 
         def noted(tx: Transaction) -> T:
             touched.clear()
-            return work(_Recording(tx, touched))
+            done = work(_Recording(tx, touched))
+            if self._on == "amid":
+                self.through(lambda: None, "amid")
+            return done
 
         try:
             result = self._inner.transact(partition, noted)

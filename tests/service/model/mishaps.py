@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from payments_core.chains.simulated_blocks import CONFIRMATIONS
@@ -252,19 +253,64 @@ def meanwhile(stage: Stage, rng: random.Random) -> None:
     process = rng.choice(stage.processes)
     other = next(one for one in stage.processes if one is not process)
     acts = [_something_else(stage, rng, other) for _ in range(rng.choice((1, 1, 2)))]
-
-    def interleaved(call: Callable[[], Any]) -> Any:
-        stage.tally["meanwhile"] += 1
-        for act in acts:
-            act()
-        return call()
-
-    process.gate.arm(rng.randint(0, rng.choice((5, 20, 60))), interleaved)
+    _interleave(stage, rng, process, acts, rng.randint(0, rng.choice((5, 20, 60))))
     if rng.random() < 0.5:
         process.worker.run_until_idle()
     else:
         process.advance(rng.choice((1, 3, 10)))
     process.gate.disarm()
+
+
+def two_callers(stage: Stage, rng: random.Random) -> None:
+    """Between two calls of a request another request is served, or the worker is at work."""
+    process = rng.choice(stage.processes)
+    other = next(one for one in stage.processes if one is not process)
+    _interleave(stage, rng, process, [_something_else(stage, rng, other)], rng.randint(0, 4))
+    stage.is_disturbed = True
+    rng.choice([chosen for _, chosen in CALLERS])(stage, rng)
+    stage.is_disturbed = False
+    process.gate.disarm()
+
+
+def _interleave(
+    stage: Stage,
+    rng: random.Random,
+    process: Process,
+    acts: Sequence[Callable[[], None]],
+    left: int,
+) -> None:
+    """Have the acts happen at one of the process's calls, or amid one of its transactions."""
+    amid = stage.is_weak and rng.random() < 0.5  # plain memory is locked as long as a work runs
+
+    def interleaved(call: Callable[[], Any]) -> Any:
+        stage.tally["meanwhile amid a transaction" if amid else "meanwhile"] += 1
+        process.gate.disarm()
+        if amid:
+            _elsewhere(acts)
+        else:
+            for act in acts:
+                act()
+        return call()
+
+    process.gate.arm(left // 4 if amid else left, interleaved, on="amid" if amid else "all")
+
+
+def _elsewhere(acts: Sequence[Callable[[], None]]) -> None:
+    """Do it in another thread, since a work may not begin a transaction; wait for its end."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            for act in acts:
+                act()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
 
 
 def _something_else(stage: Stage, rng: random.Random, other: Process) -> Callable[[], None]:
@@ -327,6 +373,7 @@ HAPPENINGS: tuple[tuple[int, Act], ...] = (
     (3, trouble_at_work),
     (3, node_away),
     (8, meanwhile),
+    (5, two_callers),
     (3, caller_cut_off),
 )
 """How often each of them, among all rules."""

@@ -18,7 +18,7 @@ from payments_core.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
 from payments_core.vaults.record import VaultBalance
-from tests.service.model.invariants import LIVE_OPERATION, LIVE_REFUND, Wrong
+from tests.service.model.index import LIVE_OPERATION, LIVE_REFUND, Wrong
 from tests.service.model.mirror import Commit
 from tests.service.model.stage import Stage
 

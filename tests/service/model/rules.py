@@ -180,10 +180,15 @@ def cancel(stage: Stage, rng: random.Random) -> None:
 
 
 def refund(stage: Stage, rng: random.Random) -> None:
-    """All of it or a part, to its sender or to somebody who is named."""
+    """All of it or a part, to its sender or to somebody who is named; at times twice."""
     payment = stage.payment(rng, *rng.choice((HELD[:1], HELD, PAID)))
     if payment is None:
         return
+    for _ in range(rng.choice((1, 1, 2))):
+        _refund(stage, rng, payment)
+
+
+def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
     senders = [item.address for item in payment.paid_by]
     most = rng.choice((payment.books.held, payment.books.recipient, payment.received))
     amount = rng.choice((None, None, most, rng.randint(0, max(1, most))))
@@ -230,7 +235,7 @@ def policy(stage: Stage, rng: random.Random) -> None:
         (
             Terms(),
             Terms(),
-            Terms(),
+            Terms(status="paused"),
             Terms(status="paused"),
             Terms(per_payment_limit=rng.choice(("0.5", "5", "12"))),
             Terms(daily_limit=rng.choice(("3", "10", "30"))),
@@ -289,6 +294,13 @@ def suspend(stage: Stage, rng: random.Random) -> None:
             stage.server, account.id, status=status, idempotent=key
         ),
     )
+
+
+def forbid_and_pay(stage: Stage, rng: random.Random) -> None:
+    """What was allowed a moment ago is tried right after it was forbidden."""
+    rng.choice((policy, policy, suspend))(stage, rng)
+    for _ in range(2):
+        rng.choice((send, collect, check_out, authorize, refund))(stage, rng)
 
 
 def deposit_address(stage: Stage, rng: random.Random) -> None:
@@ -361,6 +373,7 @@ CALLERS: tuple[tuple[int, Act], ...] = (
     (2, mandate),
     (1, revoke),
     (1, suspend),
+    (3, forbid_and_pay),
     (2, deposit_address),
     (4, check_deposits),
 )

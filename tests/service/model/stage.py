@@ -22,6 +22,7 @@ from payments_core.decision import Ledger
 from payments_core.errors import PaymentsError
 from payments_core.idempotency.record import AlreadyAnswered, Idempotent
 from payments_core.identifiers import Identifiers
+from payments_core.mandates.operations import NewMandate
 from payments_core.payments.record import Payment
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.failures import Failures
@@ -137,6 +138,7 @@ class Stage:
         self.furthest_skew_s = 0
         self.has_trouble = False
         self.cuts_off = False
+        self.is_disturbed = False
         self.processes = [Process(self), Process(self)]
         self._names = 0
         self.environment_id = ""
@@ -158,6 +160,9 @@ class Stage:
             self.mint(ASSETS[0], self.vault_address(account), 150)
             issued = service.deposits.address(self.server, account.id, BASE)
             self.deposit_addresses.append(issued.address.address)
+            vault = self.vault(account, BASE)
+            standing = NewMandate(vault_id=vault.id, amount_per_period="30", period="day")
+            service.mandates.create(self.server, account.id, standing)
         self.processes[0].worker.run_until_idle()  # the first scan: what comes is found from here
         if self.has_limit:
             vault = self.vault(self.accounts[1], BASE)
@@ -225,7 +230,7 @@ class Stage:
             try:
                 call(self.service(rng), key)
             except AlreadyAnswered:
-                if self.mirror.commits != before:
+                if self.mirror.commits != before and not self.is_disturbed:
                     self.report("a replay stores nothing", name)
             else:
                 self.report("a retry does nothing more", name)
@@ -239,7 +244,7 @@ class Stage:
         except PaymentsError as error:
             self.tally[f"error {error.code}"] += 1
             stored = self.mirror.commits - before
-            if stored and not armed:
+            if stored and not armed and not self.is_disturbed:
                 self.report("a refusal stores nothing", f"{name}: {error.code}")
             expected = ("dependency_failed", "unavailable") if armed else ()
             if error.code in _OURS and error.code not in expected:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from payments_core.accounts.record import Account
 from payments_core.chains import outbox
 from payments_core.chains.judge import Verdict, judge
 from payments_core.chains.scanner import Scanner
@@ -19,7 +20,9 @@ from payments_core.payments import progress
 from payments_core.payments.operations import Payments
 from payments_core.receipts import evidence, outcome
 from payments_core.refunds import lifecycle as refunds
+from payments_core.storage.memory_rows import MemoryTransaction
 from payments_core.vaults import reserving
+from payments_core.vaults.record import Policy
 from tests.service.model.episode import Violation, run
 
 SEEDS = 200
@@ -135,6 +138,16 @@ def reorganisations_are_not_told(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Scanner, "_kept", lambda self, chain, cursor: cursor.ring)
 
 
+def holds_hold_nothing(patch: pytest.MonkeyPatch) -> None:
+    hold = MemoryTransaction.hold
+
+    def careless(self: MemoryTransaction, record: Any) -> None:
+        if not isinstance(record, Policy | Account):
+            hold(self, record)
+
+    patch.setattr(MemoryTransaction, "hold", careless)
+
+
 def nothing_expires(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Payments, "run_expiry", lambda self, claimed: self._ledger.finish(claimed))
 
@@ -155,6 +168,7 @@ PLANTED: tuple[Plant, ...] = (
     what_was_sent_can_be_withdrawn,
     reverted_transfers_are_not_noticed,
     reorganisations_are_not_told,
+    holds_hold_nothing,
     nothing_expires,
 )
 
