@@ -14,9 +14,9 @@ from payments_core.clock import MINUTE
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.service import PaymentsService
+from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
-from payments_core.storage.sqlite import SqliteStorage
 from tests.conftest import Opener
 from tests.service.faults import (
     Crashed,
@@ -91,8 +91,13 @@ def state(world: World) -> tuple[int, int]:
     return world.sent(), world.held()[0]
 
 
+def every(world: World, most: int) -> range:
+    """The calls that go wrong, one after the other; where a disk takes its time, some of them."""
+    return range(1, most, 1 if isinstance(world.storage, MemoryStorage) else 7)
+
+
 def test_a_worker_may_die_before_any_call_it_makes(world: World) -> None:
-    for at in range(1, 400):
+    for at in every(world, 400):
         before = state(world)
         option = world.authorized(AMOUNT)
         storage = FaultyStorage(world.storage, at, crash, CHANGING_CALLS)
@@ -109,8 +114,7 @@ def test_a_worker_may_die_before_any_call_it_makes(world: World) -> None:
 
 
 def test_the_storage_may_be_out_of_reach_at_any_call_of_a_worker(world: World) -> None:
-    step = 9 if isinstance(world.storage, SqliteStorage) else 3  # a disk takes its time
-    for at in range(1, 400, step):
+    for at in every(world, 400)[:: 3 if isinstance(world.storage, MemoryStorage) else 1]:
         before = state(world)
         option = world.authorized(AMOUNT)
         storage = FaultyStorage(world.storage, at, storage_away)
@@ -130,7 +134,7 @@ def test_the_storage_may_be_out_of_reach_at_any_call_of_a_worker(world: World) -
 @pytest.mark.parametrize("fault", [commit_lost, commit_failed])
 def test_the_answer_to_any_commit_may_be_lost(world: World, fault: Fault) -> None:
     to = ToAccount(account_id=world.merchant.id)
-    for at in range(1, 200):
+    for at in every(world, 200):
         before = state(world)
         storage = FaultyStorage(world.storage, at, fault, ("transact",))
         service = over(world, storage)
@@ -157,7 +161,7 @@ def test_the_answer_to_any_commit_may_be_lost(world: World, fault: Fault) -> Non
 
 @pytest.mark.parametrize("fault", [chain_away, answer_lost])
 def test_the_chain_may_be_out_of_reach_at_any_call_of_a_worker(world: World, fault: Fault) -> None:
-    for at in range(1, 100):
+    for at in every(world, 100):
         before = state(world)
         option = world.authorized(AMOUNT)
         chain = FaultyChain(world.chain, at, fault)

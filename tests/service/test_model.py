@@ -78,4 +78,4 @@ Model.TestCase.settings = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-TestModel = Model.TestCase
+TestModel = pytest.mark.timeout(300)(Model.TestCase)

@@ -98,7 +98,7 @@ def mine(stage: Stage, rng: random.Random) -> None:
 def reorg(stage: Stage, rng: random.Random) -> None:
     """The last blocks replaced; beyond finality only where the episode may."""
     depth = rng.randint(1, CONFIRMATIONS)
-    if stage.may_reorg_deeply and rng.random() < 0.5:
+    if stage.may_reorg_deeply and rng.random() < 0.6:
         depth = rng.randint(CONFIRMATIONS + 1, 12)
     chain_id = _chain(rng)
     if depth > CONFIRMATIONS:
@@ -111,10 +111,8 @@ def prove_and_reorg(stage: Stage, rng: random.Random) -> None:
     """What is about to be proven is proven, or nearly, and some of it undone at once."""
     rng.choice((pay, pay, check_out))(stage, rng)
     process = rng.choice(stage.processes)
-    for _ in range(CONFIRMATIONS + 1):
+    for _ in range(rng.choice((1, 2, CONFIRMATIONS + 1, CONFIRMATIONS + 1, CONFIRMATIONS + 2))):
         process.advance(1)
-        if rng.random() < 0.3:
-            break
     process.worker.run_due(rng.randint(0, 4))
     reorg(stage, rng)
 

@@ -342,7 +342,7 @@ def an_asset(rng: random.Random) -> Asset:
 def an_amount(rng: random.Random) -> str:
     """A small amount; at times the smallest of all."""
     return rng.choice(
-        ("0.000001", "0.5", "1", "2", "3.333333", "5", "7.5", "10", "25", "60", "300")
+        ("0.000001", "0.5", "1", "2", "2", "3.333333", "5", "5", "7.5", "10", "25", "300")
     )
 
 

@@ -115,8 +115,8 @@ class Stage:
         self.tally: Counter[str] = Counter()
         draw = random.Random(f"stage/{seed}")
         self.is_weak = draw.random() < 0.4
-        self.may_reorg_deeply = draw.random() < 0.35
-        self.has_limit = draw.random() < 0.3
+        self.may_reorg_deeply = draw.random() < 0.4
+        self.has_limit = draw.random() < 0.5
         self.storage = MemoryStorage(Weakness(seed=seed) if self.is_weak else None)
         self.mirror = Mirror()
         self.mirror.on_commit.append(partial(watched, self))

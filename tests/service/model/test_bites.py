@@ -25,8 +25,8 @@ from payments_core.vaults import reserving
 from payments_core.vaults.record import Policy
 from tests.service.model.episode import Violation, run
 
-SEEDS = 200
-"""So many episodes are enough for each of the faults."""
+SEEDS = 400
+"""So many episodes are enough for each of the faults; most are found in the first few."""
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -173,6 +173,8 @@ PLANTED: tuple[Plant, ...] = (
 )
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_fault_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
