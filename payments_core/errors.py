@@ -336,7 +336,7 @@ class PolicyDenied(Unprocessable):
     """The vault's active policy does not allow this."""
 
     code = "policy_denied"
-    sentence = "The vault's policy does not allow this: {rule}."
+    sentence = "The vault's policy, or the mandate, does not allow this: {rule}."
     rule: str
 
 

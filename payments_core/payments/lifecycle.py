@@ -69,7 +69,7 @@ def step(
     if row.label is not None and row.label not in labels:
         labels = (*labels, row.label)
     reconciliation = payment.reconciliation
-    if row.target == "action_required" or row.label not in (None, "underpaid"):
+    if row.target == "action_required" or row.label not in (None, "underpaid", "reorged"):
         reconciliation = Reconciliation(status="open")
     if resolution is not None and not payment.books.excess and row.target != "action_required":
         reconciliation = Reconciliation(status="resolved", resolution=resolution, resolved_at=now)
@@ -289,6 +289,7 @@ def fail_release(payment: Payment, reason: str, *, now: Instant) -> Change:
         failure=reason,
         can_retry=True,
         release_id=None,
+        release_hash=None,
         released=Atomic(0),
     )
 

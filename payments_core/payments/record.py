@@ -85,7 +85,8 @@ class Payment(Record):
     `entry_count` journal entries. `paid_by` lists the senders, the newest last. What may still
     bring funds: `authorized` holds the ids of live operations, `sighted` those of the evidence of
     strangers' transactions that are not final.
-    `release_id` is the transfer to the recipient and `released` what it takes out of escrow; one
+    `release_id` is the transfer to the recipient, `release_hash` its transaction once it was sent,
+    and `released` what it takes out of escrow; one
     that failed for good is forgotten, so there is never a second beside it, and the Payment
     `can_retry`. `refunding` holds the
     ids of refunds that are not final. `tolerance_bps` and
@@ -135,6 +136,7 @@ class Payment(Record):
     selected_option_id: str | None = None
     option_ids: tuple[str, ...] = ()
     release_id: str | None = None
+    release_hash: str | None = None
     released: Atomic = attrs.field(default=ZERO, converter=atomic)
     refunding: tuple[str, ...] = ()
     authorized: tuple[str, ...] = ()

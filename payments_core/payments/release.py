@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from payments_core.chains.judge import Expectation
 from payments_core.chains.outbox import Outbox, failed_for_good
 from payments_core.chains.port import ChainUnavailable
@@ -71,8 +73,11 @@ class ReleaseJobs:
             lane = f"payment:{payment.id}"
             watch = Follow("chain", WATCH_RELEASE, lane, now + POLL_MS, payment.id)
             if current.status not in _SUBMIT:
-                return Decision(None, jobs=(watch,))
-            change = lifecycle.step(current, _SUBMIT[current.status], now=now)
+                sent = attrs.evolve(current, release_hash=signed.hash)
+                return Decision(None, replaces=(sent,), jobs=(watch,))
+            change = lifecycle.step(
+                current, _SUBMIT[current.status], now=now, release_hash=signed.hash
+            )
             return committed(change).joined(Decision(None, jobs=(watch,)))
 
         self._ledger.commit(scope, decide, claimed=claimed)

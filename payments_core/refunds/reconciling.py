@@ -203,7 +203,9 @@ def _refund(case: _Case) -> Decision[None]:
 
 
 def _refund_excess(case: _Case) -> Decision[None]:
-    """Send the excess back to those who sent last."""
+    """Send the excess back to whoever sent it."""
+    if not case.left.excess:
+        _require_quiet(case, "refund_excess")  # it is on its way already
     return _refunding(case, plan_excess(case.left), "refund_excess")
 
 

@@ -87,6 +87,7 @@ class RecipientPaymentView:
     source: PayingVaultView | None
     destination: DestinationView
     escrow: Escrow | None
+    releaseTransactionHash: str | None
     selectedOptionId: str | None
     options: tuple[FundedOption, ...]
     receipts: tuple[ReceiptView, ...]

@@ -125,6 +125,7 @@ class PaymentView:
     source: SourceView | None
     destination: DestinationView
     escrow: Escrow | None
+    releaseTransactionHash: str | None
     selectedOptionId: str | None
     options: tuple[PaymentOptionEntry, ...]
     receipts: tuple[ReceiptView, ...]
@@ -220,6 +221,7 @@ def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "source": _source(record.source, details) if record.source else None,
         "destination": _destination(record.destination),
         "escrow": escrow(record),
+        "releaseTransactionHash": record.release_hash,
         "selectedOptionId": record.selected_option_id,
         "options": tuple(_entry(item) for item in details.options),
         "receipts": tuple(option_views.receipt(item, record) for item in details.receipts),

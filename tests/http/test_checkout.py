@@ -95,6 +95,7 @@ PAYMENT_FIELDS = {
     "source",
     "destination",
     "escrow",
+    "releaseTransactionHash",
     "selectedOptionId",
     "options",
     "receipts",

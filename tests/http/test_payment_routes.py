@@ -119,6 +119,7 @@ def test_a_send_answers_exactly_a_payment_without_escrow_secret_or_link(storage:
             "address": OUTSIDE,
         },
         "escrow": None,
+        "releaseTransactionHash": None,
         "selectedOptionId": None,
         "options": [],
         "receipts": [],
