@@ -14,10 +14,11 @@ from pathlib import Path
 
 import attrs
 
+from docs import wire_bodies
 from payments_core.deposits.lifecycle import DEPOSIT
-from payments_core.disputes.lifecycle import DISPUTE
-from payments_core.errors import PaymentsError
-from payments_core.events import CATALOGUE
+from payments_core.disputes.lifecycle import DISPUTE, SESSION_STATUSES
+from payments_core.errors import ClientTokenExpired, PaymentsError
+from payments_core.events import CATALOGUE, EventType
 from payments_core.funding.lifecycle import FUNDING_OPERATION
 from payments_core.kyc.lifecycle import KYC
 from payments_core.mandates.lifecycle import MANDATE
@@ -25,12 +26,12 @@ from payments_core.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.machine import PAYMENT
 from payments_core.receipts.lifecycle import RECEIPT
 from payments_core.refunds.lifecycle import REFUND
-from payments_core.transitions import Machine
+from payments_core.transitions import Machine, Transition
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http import health
 from payments_core_http.errors import status_of
 from payments_core_http.routing import Route
-from payments_core_http.v2.routes import ROUTES
+from payments_core_http.v2 import routes as tables
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -51,92 +52,157 @@ MACHINES: tuple[Machine, ...] = (
 
 
 def state_machines() -> str:
-    """Each transition table as a diagram and as rows."""
+    """Each transition table as a diagram and as rows, and the statuses of a session."""
     parts = [
         "# State machines",
         "Each table is the one that the code steps through, and an absent row means refused.\n"
-        "The event is written by the same commit as the change.",
+        "The event is written by the same commit as the change.\n"
+        "*same* means that the status stays as it is; the diagrams leave such rows out.",
     ]
     for machine in MACHINES:
-        rows = (
-            (
-                code(row.source) if row.source else "–",
-                row.trigger,
-                code(row.target),
-                code(row.emits) if row.emits else "–",
-                code(row.label) if row.label else "–",
-                row.why,
-            )
-            for row in machine.transitions
-        )
         parts += [
             f"## {machine.name}",
             diagram(machine),
-            table(("From", "Trigger", "To", "Event", "Label", "Why"), rows),
+            table(("From", "Trigger", "To", "Event", "Label", "Why"), gathered(machine)),
         ]
+    parts += [
+        "## session",
+        "A session has no table of its own: its status follows that of its Payment,"
+        " and a dispute does not change it.",
+        table(
+            ("Payment", "Session"),
+            ((code(status), code(session)) for status, session in SESSION_STATUSES.items()),
+        ),
+    ]
     return "\n\n".join(parts)
+
+
+def gathered(machine: Machine) -> Iterable[tuple[str, ...]]:
+    """The rows of a machine; those that differ in their source alone are one."""
+    sources: dict[tuple[str, ...], list[str]] = {}
+    for row in machine.transitions:
+        to = "same" if row.target == row.source else code(row.target)
+        event = code(row.emits) if row.emits else "–"
+        rest = (row.trigger, to, event, code(row.label) if row.label else "–", row.why)
+        sources.setdefault(rest, []).append(code(row.source) if row.source else "–")
+    return ((", ".join(found), *rest) for rest, found in sources.items())
 
 
 def diagram(machine: Machine) -> str:
     """A Mermaid state diagram."""
+
+    def arrow(row: Transition) -> str:
+        return f"    {row.source or '[*]'} --> {row.target}: {row.trigger}"
+
     lines = ["```mermaid", "stateDiagram-v2"]
-    lines += [
-        f"    {row.source or '[*]'} --> {row.target}: {row.trigger}" for row in machine.transitions
-    ]
+    lines += [arrow(row) for row in machine.transitions if row.source != row.target]
     lines += [f"    {state} --> [*]" for state in sorted(machine.terminal)]
     return "\n".join([*lines, "```"])
 
 
 def events() -> str:
-    """The event catalogue."""
-    return "\n\n".join(
-        (
-            "# Events",
-            "Every event an endpoint can subscribe to, with the fields of its payload.\n"
-            "Those that this release does not send yet can be subscribed to all the same.",
+    """The event catalogue, by payload."""
+    families: dict[tuple[str, tuple[str, ...]], list[EventType]] = {}
+    for event in CATALOGUE:
+        families.setdefault((event.name.split(".")[0], event.fields), []).append(event)
+    parts = [
+        "# Events",
+        "Every event an endpoint can subscribe to, with the fields of its payload.\n"
+        "Those that this release does not send yet can be subscribed to all the same.\n"
+        "`refund.*`, `vault_funding.*`, `deposit.*` and `dispute.*` carry the `status` of their own"
+        " resource, not that of the Payment.\n"
+        "How a delivery looks is told on the page about"
+        " [receiving webhooks](../how-to/receive-webhooks.md).",
+    ]
+    titles: list[str] = []
+    for (family, fields), members in families.items():
+        title = f"{family}.*" if family not in titles else members[0].name
+        titles.append(family)
+        parts += [
+            f"## {title}",
+            "Fields: " + ", ".join(code(field) for field in fields) + ".",
             table(
-                ("Event", "Sent", "Meaning", "Fields"),
+                ("Event", "Sent", "Meaning"),
                 (
-                    (
-                        code(event.name),
-                        "yes" if event.emitted else "not yet",
-                        event.meaning,
-                        ", ".join(code(f) for f in event.fields),
-                    )
-                    for event in CATALOGUE
+                    (code(event.name), "yes" if event.emitted else "not yet", event.meaning)
+                    for event in members
                 ),
             ),
-        )
-    )
+        ]
+    return "\n\n".join(parts)
 
 
 def routes() -> str:
-    """Every route: its credential, what it needs, and what it answers."""
-    return "\n\n".join(
-        (
-            "# Routes",
-            "Every `POST`, `PUT` and `PATCH` with a credential takes an `Idempotency-Key`;"
-            " *required* says where it must be sent.\n"
-            "Each answer, errors too, carries `X-Request-Id` and `Service-Version`.",
-            table(
-                ("Route", "What for", "Credential", "Needs", "Key", "Answers", "Errors of its own"),
-                (
-                    (
-                        code(f"{route.method} {route.path}"),
-                        route.summary,
-                        CREDENTIALS[route.credential]
-                        + (" and the Payment's secret" if route.with_payment_secret else "")
-                        + (", or that and the Payment's secret" * route.may_have_payment_secret),
-                        needs(route),
-                        route.idempotency if route.idempotency == "required" else "",
-                        str(route.success),
-                        ", ".join(code(error.code) for error in route.errors),
-                    )
-                    for route in (*health.ROUTES, *ROUTES)
-                ),
-            ),
-        )
+    """Every route by its resource: its credential, what it needs, and what it answers."""
+    parts = [
+        "# Routes",
+        "What each takes in stands on the page about [bodies](bodies.md).\n"
+        "Each answer, errors too, carries `X-Request-Id` and `Service-Version`.",
+        "Any route may also answer the [errors](errors.md) that belong to no resource, about the"
+        f" request itself, its credential or the service: {', '.join(errors_of_all())}.",
+        table(("Request header", "What it is"), HEADERS.items()),
+    ]
+    for title, rows in resources():
+        parts += [f"## {title}", table(ROUTE_HEAD, map(route_row, rows))]
+    return "\n\n".join(parts)
+
+
+def errors_of_all() -> list[str]:
+    """The codes that the pipeline answers, whatever the route."""
+    own = {error.code for route in tables.ROUTES for error in route.errors}
+    own -= {ClientTokenExpired.code}  # the exchange names it, and every client token expires
+    return [code(kind.code) for kind in error_kinds() if kind.code not in own]
+
+
+def resources() -> Iterable[tuple[str, tuple[Route, ...]]]:
+    """The routes by resource: each tuple that `v2/routes/__init__.py` gathers, and a title."""
+    yield "Health", health.ROUTES
+    named = {
+        rows: TITLES.get(name, name.replace("_", " ").capitalize())
+        for name, rows in vars(tables).items()
+        if name.isupper() and name != "ROUTES"
+    }
+    if left := set(tables.ROUTES).difference(*named):
+        raise ValueError(f"in no resource's tuple: {[route.name for route in left]}")
+    for rows in sorted(named, key=lambda rows: tables.ROUTES.index(rows[0])):
+        yield named[rows], rows
+
+
+def route_row(route: Route) -> tuple[str, ...]:
+    return (
+        code(route.name),
+        route.summary,
+        CREDENTIALS[route.credential]
+        + (" and the Payment's secret" if route.with_payment_secret else "")
+        + (", or that and the Payment's secret" * route.may_have_payment_secret),
+        needs(route),
+        route.idempotency if route.idempotency == "required" else "",
+        str(route.success),
+        ", ".join(code(error.code) for error in route.errors),
     )
+
+
+def bodies() -> str:
+    """What each route takes in, field by field."""
+    parts = [
+        "# Bodies and queries",
+        "Bodies are JSON, and a field that is not listed is refused.\n"
+        "Amounts are decimal strings.\n"
+        "Lists take `limit` (1-100, 50) and `cursor`, and answer"
+        " `{data, limit, hasNextPage, nextCursor}`; the console's lists say `webhookEndpoints`"
+        " and `deliveries` instead of `data`.",
+        "A field with a `–` may be absent or null.\n"
+        "A [route](routes.md) that is not here takes no body, or `{}`,"
+        " and no parameters but a list's two.",
+    ]
+    for title, rows in resources():
+        taking = [(route, found) for route in rows if (found := wire_bodies.forms(route))]
+        parts += [f"## {title}"] if taking else []
+        for route, found in taking:
+            parts.append(f"### {route.name}")
+            for sentence, fields in found:
+                parts += [sentence, table(wire_bodies.HEAD, fields)]
+    return "\n\n".join(parts)
 
 
 def needs(route: Route) -> str:
@@ -149,10 +215,6 @@ def needs(route: Route) -> str:
 
 def error_codes() -> str:
     """Every error code with its status and meaning."""
-    kinds = sorted(
-        (kind for kind in leaves(PaymentsError) if hasattr(kind, "code")),
-        key=lambda kind: (status_of(kind), kind.code),
-    )
     return "\n\n".join(
         (
             "# Errors",
@@ -167,10 +229,28 @@ def error_codes() -> str:
                         (kind.__doc__ or "").split("\n\n")[0],
                         ", ".join(code(on_the_wire(field.name)) for field in attrs.fields(kind)),
                     )
-                    for kind in kinds
+                    for kind in error_kinds()
                 ),
             ),
+            "## The rules of `policy_denied`",
+            "`rule` names the first limit that forbids it.",
+            table(("Rule", "Whose", "What it forbids"), RULES),
+            "## When a reconciliation is refused",
+            "`invalid_state` (409): the Payment's status has no row for the action in its"
+            " [table](state-machines.md), such as `accept` of a Payment that is `succeeded`.\n"
+            "`reconciliation_action_not_allowed` (422): the status has one, and the money or the"
+            " work under way does not allow it, such as `accept` with nothing held,"
+            " `retry_execution` where no transfer has failed, or any action while a refund is under"
+            " way, but for `refund_excess` of what came since; `reason` says which.",
         )
+    )
+
+
+def error_kinds() -> list[type[PaymentsError]]:
+    """Every error that has a code, by status and code."""
+    return sorted(
+        (kind for kind in leaves(PaymentsError) if hasattr(kind, "code")),
+        key=lambda kind: (status_of(kind), kind.code),
     )
 
 
@@ -192,6 +272,31 @@ def leaves(kind: type[PaymentsError]) -> list[type[PaymentsError]]:
     return found or [kind]
 
 
+ROUTE_HEAD = ("Route", "What for", "Credential", "Needs", "Key", "Answers", "Errors of its own")
+
+TITLES = {"OWN": "With a client token: the own account", "PAYER": "With a client token: paying"}
+"""Of the tuples of routes whose names say too little."""
+
+HEADERS = {
+    "`Idempotency-Key`": "1 to 256 printable ASCII characters, kept for 30 days. Every `POST`,"
+    " `PUT` and `PATCH` with a key or a client token takes one; *required* says where it must be"
+    " sent. The same request with the same key gets the same answer, with"
+    " `Idempotent-Replayed: true`.",
+    "`Service-Version`": "The date of the contract that you were written for. It must be the one"
+    " that your credential is bound to, and may be left out.",
+    "`X-Service-Payment-Secret`": "The `clientSecret` of the path's Payment, where the column"
+    " Credential asks for it.",
+}
+
+RULES = (
+    ("`allowedChains`", "the vault's policy", "a chain that is not listed"),
+    ("`allowedAssets`", "the vault's policy", "an asset that is not listed"),
+    ("`allowedDestinations`", "the vault's policy", "a recipient that is not listed"),
+    ("`perPaymentLimit`", "the vault's policy", "an amount beyond the limit of one Payment"),
+    ("`dailyLimit`", "the vault's policy", "an amount beyond what is left of the UTC day"),
+    ("`amountPerPeriod`", "the mandate", "a collection beyond what is left of its period"),
+)
+
 CREDENTIALS = {
     "server_key": "app id and secret (Basic)",
     "bearer_key": "app secret (Bearer)",
@@ -202,6 +307,7 @@ CREDENTIALS = {
 
 PAGES: dict[str, Callable[[], str]] = {
     "routes.md": routes,
+    "bodies.md": bodies,
     "errors.md": error_codes,
     "state-machines.md": state_machines,
     "events.md": events,

@@ -333,7 +333,7 @@ class InsufficientBalance(Unprocessable):
 
 @attrs.frozen
 class PolicyDenied(Unprocessable):
-    """The vault's active policy does not allow this."""
+    """The vault's policy, or the mandate, does not allow this."""
 
     code = "policy_denied"
     sentence = "The vault's policy, or the mandate, does not allow this: {rule}."

@@ -1,6 +1,6 @@
 """Routes as rows: what a row says, and what the ids in its path look like.
 
-The tables of routes live with their generation, in `v2/routes.py`; what every row goes through
+The tables of routes live with their generation, in `v2/routes/`; what every row goes through
 is `app.py`.
 """
 

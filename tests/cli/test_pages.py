@@ -20,7 +20,12 @@ REFUSED = '"error"'
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the pages use curl")
 @pytest.mark.parametrize(
     ("page", "last_words"),
-    [("tutorial/first-payment.md", "succeeded"), ("how-to/run-a-sandbox.md", "signingSecret")],
+    [
+        ("tutorial/first-payment.md", "succeeded"),
+        ("how-to/run-a-sandbox.md", "signingSecret"),
+        ("how-to/accounts-and-vaults.md", '"resolution":"won"'),
+        ("how-to/troubles/index.md", '"cause":"release"'),
+    ],
 )
 def test_the_lines_of_the_page_work(page: str, last_words: str, tmp_path: Path) -> None:
     sandbox = SandboxChild(tmp_path / "sandbox-data")
