@@ -20,6 +20,7 @@ from payments_core.clock import SECOND, Instant
 from payments_core.deposits.record import Deposit
 from payments_core.events import Event
 from payments_core.funding.record import FundingOperation
+from payments_core.jobs.worker import described
 from payments_core.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt
@@ -169,6 +170,8 @@ class Episode:
             yield
         except Circling:
             self.stage.report("a process comes to rest", "it makes calls without end")
+        except Exception as error:
+            self.stage.report("no call fails unforeseen", described(error))
         finally:
             logger.removeHandler(heard)
             logger.setLevel(level)

@@ -123,7 +123,7 @@ def outage(stage: Stage, rng: random.Random) -> None:
     process = rng.choice(stage.processes)
     process.advance(rng.choice((1, 1, 2)))
     operation = rng.choice(("any", "any", "transaction", "heads", "balances", "broadcast"))
-    stage.failures.arm("chain", operation, rng.choice((10, 100)), BASE)
+    stage.order_failures(operation, rng.choice((10, 100)), BASE)
     process.advance(rng.choice((5, 20, 40)))
     if rng.random() < 0.7:
         stage.disarm()
@@ -143,7 +143,7 @@ def pay_short_and_wait(stage: Stage, rng: random.Random) -> None:
 
 def work_in_vain(stage: Stage, rng: random.Random) -> None:
     """The next transfers of ours fail on the chain."""
-    stage.failures.arm("chain", "transfer", rng.choice((1, 1, 2, 4)), rng.choice((None, BASE)))
+    stage.order_failures("transfer", rng.choice((1, 1, 2, 4)), rng.choice((None, BASE)))
     rng.choice(stage.processes).advance(rng.choice((1, 5)))
 
 
@@ -153,7 +153,7 @@ def fail(stage: Stage, rng: random.Random) -> None:
         ("any", "heads", "transaction", "balances", "scan", "broadcast", "lost_answer", "transfer")
     )
     times = rng.choice((1, 1, 2, 5))
-    stage.failures.arm("chain", operation, times, rng.choice((None, BASE)))
+    stage.order_failures(operation, times, rng.choice((None, BASE)))
 
 
 def _chain(rng: random.Random) -> int:

@@ -122,7 +122,8 @@ def _tell(tally: Counter[str]) -> None:
     width = max((len(name) for name in tally), default=0)
     for name, count in sorted(tally.items()):
         print(f"  {name:<{width}}  {count:>9}")
-    if missed := [name for name in MUST_BE_REACHED if not tally[name]]:
+    missed = [name for name in MUST_BE_REACHED if not tally[name]]
+    if tally and missed:
         print(f"  never reached: {', '.join(missed)}")
 
 

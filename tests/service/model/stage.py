@@ -130,7 +130,8 @@ class Stage:
             id: SimulatedChain(id, self.outside, self.ledger, self.chain_clock)
             for id in (BASE, ETHEREUM)
         }
-        self.failures = Failures(self.outside, self.ledger)
+        self._ordered = 0
+        self._failures = Failures(self.outside, self.ledger)
         self.options: list[tuple[int, Any]] = []
         self.deposit_addresses: list[str] = []
         self.reorged_deeply: set[int] = set()
@@ -238,7 +239,7 @@ class Stage:
 
     def _refusable(self, name: str, call: Callable[[], Any]) -> Any:
         before = self.mirror.commits
-        armed = bool(self.failures.armed())
+        armed, ordered = bool(self._failures.armed()), self._ordered
         try:
             done = call()
         except PaymentsError as error:
@@ -246,7 +247,8 @@ class Stage:
             stored = self.mirror.commits - before
             if stored and not armed and not self.is_disturbed:
                 self.report("a refusal stores nothing", f"{name}: {error.code}")
-            expected = ("dependency_failed", "unavailable") if armed else ()
+            is_ordered = armed or self._ordered != ordered  # maybe by what came in between
+            expected = ("dependency_failed", "unavailable") if is_ordered else ()
             if error.code in _OURS and error.code not in expected:
                 self.report("the service can answer", f"{name}: {error.code}")
             return None
@@ -258,6 +260,11 @@ class Stage:
         for process in self.processes:
             process.gate.disarm()
             process.start()
+
+    def order_failures(self, operation: str, times: int, chain_id: int | None) -> None:
+        """Let the next uses of a chain fail, or of all of them."""
+        self._ordered += 1
+        self._failures.arm("chain", operation, times, chain_id)
 
     def disarm(self) -> None:
         """Nothing is ordered to fail any more; the sandbox has no door for that."""
