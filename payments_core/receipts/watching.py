@@ -81,7 +81,7 @@ class ReceiptJobs:
 
         The heads are read before the transaction, and the balance after it: what is judged final
         is then contained in the balance. Our own transaction, if the chain does not know it, is
-        sent again.
+        sent again, unless it has failed for good.
         """
         chain = self._chains[evidence.chain_id]
         heads = chain.heads()
@@ -91,7 +91,7 @@ class ReceiptJobs:
         operation = self._operation(scope, evidence)
         if operation is None:
             return Look(sighting, None)
-        if sighting.view is None:
+        if sighting.view is None and operation.status in (*funding.LIVE, "confirmed"):
             assert operation.outgoing_id is not None
             signed = self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
             assert signed is not None

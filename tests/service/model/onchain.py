@@ -22,10 +22,6 @@ from tests.service.model.index import LIVE_OPERATION, LIVE_REFUND, Wrong
 from tests.service.model.mirror import Commit
 from tests.service.model.stage import Stage
 
-SENT_AGAIN_THOUGH_FAILED = True
-"""A known fault, passed over until it is mended: after a reorg deeper than finality the transfer
-of a failed operation is sent again, succeeds, and nobody looks at it."""
-
 Purpose = tuple[str, str]
 Holder = tuple[int, str, str]  # chain, token, address
 
@@ -249,18 +245,12 @@ def receipts_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
         if receipt.status == "verified":
             yield from _proof(stage, receipt)
     for row, position, log in _logs(stage):
-        if log.recipient in index.escrows and not _is_passed_over(stage, index, row):
+        if log.recipient in index.escrows:
             known = receipts.get((row.chain_id, row.hash, position))
             if known is None or known.status not in ("verified", "rejected"):
                 yield f"{row.hash} is {known.status if known else 'unknown'} to its escrow"
             elif (known.status == "verified") != _counts(stage, index, row.chain_id, log):
                 yield f"{known.id} is {known.status} ({known.rejection_reason})"
-
-
-def _is_passed_over(stage: Stage, index: ChainIndex, row: SimulatedTransaction) -> bool:
-    own = index.outgoing.get(row.hash)
-    is_failed = own is not None and own.status == "failed"
-    return SENT_AGAIN_THOUGH_FAILED and is_failed and row.chain_id in stage.reorged_deeply
 
 
 def _counts(stage: Stage, index: ChainIndex, chain_id: int, log: SimulatedLog) -> bool:
