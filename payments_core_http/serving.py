@@ -6,6 +6,7 @@ by itself, and ends gracefully: no new connections, and what was begun is finish
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import sys
@@ -111,7 +112,8 @@ class Server:
         """End `run`, from any thread or signal handler; returns at once. Twice does no harm."""
         if not self._stopping:
             self._stopping = True
-            self._waitress.pull_trigger()
+            with contextlib.suppress(OSError):  # the loop may have seen the flag, and be closed
+                self._waitress.pull_trigger()
 
     def start(self) -> None:
         """`run` in a thread of its own."""
