@@ -221,8 +221,7 @@ class Ledger:
             except (UniqueConflict, PaymentsError, LeaseLost) as error:
                 if done := self._happened(permit, doubtful, claimed):
                     return self._settled(done)
-                if idempotent is not None:
-                    self.replay(permit, idempotent)
+                self.replay(permit, idempotent)
                 refusal = _refusal(outcome, error)
                 if refusal is not None:
                     raise refusal from error
@@ -242,9 +241,11 @@ class Ledger:
         """The ids of one operation, for `commit`."""
         return Draw(self._identifiers)
 
-    def replay(self, permit: Permit, idempotent: Idempotent) -> None:
+    def replay(self, permit: Permit, idempotent: Idempotent | None) -> None:
         """Raise AlreadyAnswered if the request was answered before, IdempotencyConflict if its
-        key was used for another one; return if it is new."""
+        key was used for another one; return if it is new, or has no key."""
+        if idempotent is None:
+            return
         stored = self._storage.read(
             permit.partition, lambda snapshot: snapshot.get(StoredAnswer, idempotent.id)
         )

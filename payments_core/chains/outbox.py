@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.assets import Asset
 from payments_core.chains.judge import Expectation, Reason, judge
 from payments_core.chains.port import Chain, ChainUnavailable, Signed, TransferIntent
 from payments_core.clock import Instant
@@ -83,6 +84,21 @@ class Outcome:
     def is_pending(self) -> bool:
         """Not final: it may still become anything."""
         return self.reason == "not_final"
+
+
+def transfer(
+    id: str, asset: Asset, *, source: str, recipient: str, amount: int, now: Instant
+) -> Outgoing:
+    """The intent of a transfer, to be inserted with the decision that needs it."""
+    return Outgoing(
+        id=id,
+        chain_id=asset.chain_id,
+        token_address=asset.address,
+        source=source,
+        recipient=recipient,
+        amount=Atomic(amount),
+        created_at=now,
+    )
 
 
 class _SlotBefore(Exception):

@@ -14,7 +14,7 @@ from payments_core.chains.waiting import wait_for_chain
 from payments_core.clock import Clock
 from payments_core.decision import Decision, Follow, Ledger, Scope
 from payments_core.storage.port import Claimed, Storage
-from payments_core.tenants.record import Environment
+from payments_core.tenants.modes import is_of_mode
 
 RESEND = "chains.resend"
 
@@ -38,7 +38,7 @@ class Resending:
         after: tuple[str, str] | None = None
         while page := self._storage.locate(Sender, "by_chain", [(chain_id,)], after=after):
             for located in page:
-                if not self._is_ours(located.partition):
+                if not is_of_mode(self._storage, located.partition, self._mode):
                     continue
                 now = self._clock.now()
                 lane = f"sender:{located.partition}:{chain_id}"
@@ -49,11 +49,6 @@ class Resending:
                     lambda tx, draw, it=outcome: it,  # type: ignore[misc]
                 )
             after = (page[-1].partition, page[-1].record.id)
-
-    def _is_ours(self, partition: str) -> bool:
-        """Whether the environment is of our mode: the other mode's chains are others."""
-        environment = self._storage.read(partition, lambda s: s.get(Environment, partition))
-        return environment is not None and environment.mode == self._mode
 
     def resend(self, claimed: Claimed) -> None:
         """The job: send again what the chain does not know any more."""

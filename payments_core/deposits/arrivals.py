@@ -22,6 +22,7 @@ from payments_core.deposits.looking import arrival_of
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
 from payments_core.identifiers import Draw
 from payments_core.storage.port import LOCATE_KEYS, Located, Snapshot, Storage, Transaction
+from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment
 
 WATCH_DEPOSIT = "deposits.watch"
@@ -120,8 +121,7 @@ class Arrivals:
         self._ledger.commit(Scope(partition, self._mode), decide)
 
     def _undone(self, partition: str, deposit_id: str) -> None:
-        environment = self._storage.read(partition, lambda s: s.get(Environment, partition))
-        if environment is None or environment.mode != self._mode:
+        if not is_of_mode(self._storage, partition, self._mode):
             return
         now = self._clock.now()
         self._ledger.commit(

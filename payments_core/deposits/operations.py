@@ -178,8 +178,7 @@ class Deposits:
         NotFound, UnsupportedChain, and DependencyFailed where a chain does not answer; what was
         found on the others stays found.
         """
-        if idempotent is not None:
-            self._ledger.replay(authority, idempotent)
+        self._ledger.replay(authority, idempotent)
         addresses = self._storage.read(
             authority.partition, lambda snapshot: _require_addresses(snapshot, account_id)
         )

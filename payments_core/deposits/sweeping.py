@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from payments_core.chains.judge import Expectation
-from payments_core.chains.outbox import Outbox, Outgoing, failed_for_good
+from payments_core.chains.outbox import Outbox, Outgoing, failed_for_good, transfer
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
@@ -31,14 +31,13 @@ def vault_address(chain: Chain, partition: str, account_id: str) -> str:
 
 def sweep_of(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outgoing:
     """The transfer of a deposit to the vault at that address."""
-    return Outgoing(
-        id=id,
-        chain_id=deposit.chain_id,
-        token_address=deposit.asset.address,
+    return transfer(
+        id,
+        deposit.asset,
         source=deposit.address,
         recipient=vault,
         amount=deposit.amount,
-        created_at=now,
+        now=now,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.accounts.record import Account
-from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.chains.outbox import Outgoing, send_job, transfer
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Follow, Ledger
@@ -65,8 +65,8 @@ class Funding:
             try:
                 asked = self._ask(authority, payment_id, option_id, action_id)
             except PaymentsError:
-                if idempotent is not None:  # a retry finds its own action used: it is answered
-                    self._ledger.replay(authority, idempotent)
+                # a retry finds its own action used: it is answered
+                self._ledger.replay(authority, idempotent)
                 raise
             return self._ledger.commit(
                 authority,
@@ -152,14 +152,13 @@ def authorized(
     """
     assert payment.escrow_address is not None
     policy_version = reserved(tx, asked, spend_of(payment, operation.amount), now=now)
-    outgoing = Outgoing(
-        id=draw.id("out"),
-        chain_id=payment.chain_id,
-        token_address=payment.asset.address,
+    outgoing = transfer(
+        draw.id("out"),
+        payment.asset,
         source=asked.vault.address,
         recipient=payment.escrow_address,
         amount=operation.amount,
-        created_at=now,
+        now=now,
     )
     after, events = lifecycle.step(
         operation,

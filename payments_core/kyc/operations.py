@@ -169,8 +169,7 @@ class Verifications:
 
         The answer is stored later, so a request that was answered before is looked for here.
         """
-        if idempotent is not None:
-            self._ledger.replay(authority, idempotent)
+        self._ledger.replay(authority, idempotent)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[_Reserved]:
@@ -184,8 +183,8 @@ class Verifications:
         try:
             return self._ledger.commit(authority, decide)
         except InvalidState:
-            if idempotent is not None:  # its twin may have come first
-                self._ledger.replay(authority, idempotent)
+            # its twin may have come first
+            self._ledger.replay(authority, idempotent)
             raise
 
     def _record(

@@ -84,8 +84,8 @@ class Collects:
         recipient_id = self._destinations.recipient_id(authority, new.destination)
 
         def attempt() -> PaymentDetails:
-            if idempotent is not None:  # a retry may find the mandate used up: it is answered
-                self._ledger.replay(authority, idempotent)
+            # a retry may find the mandate used up: it is answered
+            self._ledger.replay(authority, idempotent)
             asked = self._vaults.ask(vault, asset)
             return self._ledger.commit(
                 authority,

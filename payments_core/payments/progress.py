@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.chains.outbox import Outgoing, send_job, transfer
 from payments_core.clock import Instant
 from payments_core.decision import Decision
 from payments_core.identifiers import Draw
@@ -65,12 +65,11 @@ def reservation_of(payment: Payment) -> Reservation:
 def release_of(payment: Payment, id: str, *, now: Instant) -> Outgoing:
     """The transfer of what is in escrow to the recipient, less the recipient's fee."""
     assert payment.escrow_address is not None
-    return Outgoing(
-        id=id,
-        chain_id=payment.chain_id,
-        token_address=payment.asset.address,
+    return transfer(
+        id,
+        payment.asset,
         source=payment.escrow_address,
         recipient=payment.destination.address,
-        amount=Atomic(payment.releasable - payment.fee),
-        created_at=now,
+        amount=payment.releasable - payment.fee,
+        now=now,
     )

@@ -10,7 +10,7 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.amounts import amount_of
 from payments_core.assets import Asset
-from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.chains.outbox import send_job, transfer
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger, held
@@ -99,8 +99,8 @@ class Sends:
         )
 
         def attempt() -> PaymentDetails:
-            if idempotent is not None:  # a retry may find its own funds gone: it is answered
-                self._ledger.replay(authority, idempotent)
+            # a retry may find its own funds gone: it is answered
+            self._ledger.replay(authority, idempotent)
             asked = self._vaults.ask(vault, asset)
             return self._ledger.commit(
                 authority,
@@ -139,14 +139,13 @@ class Sends:
             policy_version=reservation.result,
             reserved_at=now,
         )
-        outgoing = Outgoing(
-            id=draw.id("out"),
-            chain_id=asset.chain_id,
-            token_address=asset.address,
+        outgoing = transfer(
+            draw.id("out"),
+            asset,
             source=asked.vault.address,
             recipient=destination.address,
-            amount=Atomic(amount),
-            created_at=now,
+            amount=amount,
+            now=now,
         )
         draft = Payment(
             id=draw.id("payment"),

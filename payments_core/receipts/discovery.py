@@ -19,7 +19,7 @@ from payments_core.identifiers import Draw
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Evidence, evidence_id
 from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
-from payments_core.tenants.record import Environment
+from payments_core.tenants.modes import is_of_mode
 
 WATCH = "receipts.watch"
 
@@ -118,9 +118,8 @@ class Discovery:
         *,
         is_ours: bool = False,
     ) -> None:
-        environment = self._storage.read(partition, lambda s: s.get(Environment, partition))
-        if environment is None or environment.mode != self._mode:
-            return  # the other mode's chains are others
+        if not is_of_mode(self._storage, partition, self._mode):
+            return
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:

@@ -9,7 +9,7 @@ import attrs
 from payments_core.addresses import AddressError, canonical
 from payments_core.amounts import amount_of
 from payments_core.assets import chain_entry
-from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.chains.outbox import send_job, transfer
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger
@@ -21,7 +21,6 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
-from payments_core.money import Atomic
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import locked_payment
 from payments_core.payments.record import Payment
@@ -84,8 +83,8 @@ class Refunds:
         destination = self._destination(authority, payment, new.destination)
 
         def attempt() -> Refund:
-            if idempotent is not None:  # a retry may find its own amount gone: it is answered
-                self._ledger.replay(authority, idempotent)
+            # a retry may find its own amount gone: it is answered
+            self._ledger.replay(authority, idempotent)
             asked = self._ask(authority, self._read(authority, payment_id))
             return self._ledger.commit(
                 authority,
@@ -207,14 +206,13 @@ def refunding(
             decision = decision.joined(reserved(tx, asked, spend, now=now, counts=False, rule=rule))
             source = asked.vault.address
         assert source is not None
-        outgoing = Outgoing(
-            id=draw.id("out"),
-            chain_id=payment.chain_id,
-            token_address=payment.asset.address,
+        outgoing = transfer(
+            draw.id("out"),
+            payment.asset,
             source=source,
             recipient=part.to,
-            amount=Atomic(part.amount),
-            created_at=now,
+            amount=part.amount,
+            now=now,
         )
         draft = Refund(
             id=draw.id("refund"),

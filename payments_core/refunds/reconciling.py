@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.chains.outbox import Outgoing, send_job, transfer
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger
@@ -81,8 +81,8 @@ class Reconciliations:
             raise ValidationFailed.at("action", f"must be one of {', '.join(ACTIONS)}")
 
         def attempt() -> PaymentDetails:
-            if idempotent is not None:  # a retry finds its own decision made: it is answered
-                self._ledger.replay(authority, idempotent)
+            # a retry finds its own decision made: it is answered
+            self._ledger.replay(authority, idempotent)
             asked = self._ask(authority, payment_id, action)
             return self._ledger.commit(
                 authority,
@@ -171,14 +171,13 @@ def _send_again(case: _Case) -> Decision[None]:
     destination = payment.destination
     spend = Spend(payment.asset, payment.amount, destination.address, destination.account_id)
     reservation = reserved(case.tx, asked, spend, now=case.now)
-    outgoing = Outgoing(
-        id=case.draw.id("out"),
-        chain_id=payment.chain_id,
-        token_address=payment.asset.address,
+    outgoing = transfer(
+        case.draw.id("out"),
+        payment.asset,
         source=asked.vault.address,
         recipient=destination.address,
         amount=payment.amount,
-        created_at=case.now,
+        now=case.now,
     )
     source = attrs.evolve(payment.source, policy_version=reservation.result, reserved_at=case.now)
     drawing = attrs.evolve(payment, source=source)

@@ -312,8 +312,7 @@ class Sandbox:
     def _begin(self, authority: Authority, idempotent: Idempotent | None) -> None:
         """Let no key that was used before touch chain or clock: no refusal would undo that."""
         self.require_alone()
-        if idempotent is not None:
-            self._ledger.replay(authority, idempotent)
+        self._ledger.replay(authority, idempotent)
 
     def _answered(self, authority: Authority, result: T, idempotent: Idempotent | None) -> T:
         """Store the answer of what has been done to chain or clock, which no transaction spans.

@@ -94,8 +94,8 @@ class WebhookEndpoints:
         Raises ValidationFailed, WebhookUrlNotAllowed, WebhookUrlInUse. A name that does not
         resolve passes: every attempt looks again.
         """
-        if idempotent is not None:  # before the world is asked, which may answer otherwise now
-            self._ledger.replay(authority, idempotent)
+        # before the world is asked, which may answer otherwise now
+        self._ledger.replay(authority, idempotent)
         events = _valid(description, subscribed_events)
         target = parse_url(url, local_allowed=self._settings.local_allowed)
         self._require_allowed(target)
