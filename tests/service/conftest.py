@@ -7,6 +7,7 @@ import pytest
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.conftest import Opener
+from tests.service.till import Till
 from tests.service.world import World
 
 
@@ -26,6 +27,18 @@ def light_world(opener: Opener) -> World:
 def memory_world() -> World:
     """The same on memory alone, for rules that no storage can bend."""
     return funded(MemoryStorage())
+
+
+@pytest.fixture
+def till(world: World) -> Till:
+    """The payer's deposit address, on every storage."""
+    return Till(world)
+
+
+@pytest.fixture
+def memory_till(memory_world: World) -> Till:
+    """The same on memory alone."""
+    return Till(memory_world)
 
 
 def funded(storage: Storage) -> World:

@@ -10,17 +10,24 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.chains.books import SimulatedBalance, SimulatedLog, SimulatedTransaction
+from payments_core.chains.port import Block, TransactionView
 from payments_core.chains.simulated import SimulatedChain
 from payments_core.chains.simulated_transfers import balance_id
+from payments_core.deposits.arrivals import Arrivals
 from payments_core.deposits.record import Deposit
 from payments_core.events import Event
 from payments_core.jobs.record import Job
+from payments_core.sandbox.failures import Failures
 from payments_core.storage.port import SIMULATED
+from tests.service.faults import FaultyChain
 from tests.service.world import BASE, USDC, World, atomic, write
 
 OUTSIDE = "0x000000000000000000000000000000000000fA0c"
 """Whom new tokens come from."""
 
+
+POLYGON = 137
+STORY = ["detected", "confirmed", "settled"]
 
 Logs = tuple[SimulatedLog, ...]
 
@@ -175,3 +182,42 @@ class Till:
             tx.replace(attrs.evolve(balance, total=balance.total + more, recent=recent))
 
         write(self.world.storage, SIMULATED, work)
+
+
+def armed(world: World, operation: str, times: int = 1) -> None:
+    Failures(world.storage, world.service.ledger).arm("chain", operation, times, BASE)
+
+
+class Node(FaultyChain):
+    """A node that answers the first question after a transaction in a way of its own."""
+
+    def __init__(self, inner: Any, answer: Any) -> None:
+        super().__init__(inner, 0, lambda call: call())
+        self._answer = answer
+        self.asked = 0
+
+    def transaction(self, hash: str) -> TransactionView | None:
+        self.asked += 1
+        if self.asked > 1:
+            return super().transaction(hash)
+        seen: TransactionView | None = self._answer(lambda: self._inner.transaction(hash))
+        return seen
+
+
+class Fork(Node):
+    """A node that is on a fork of its own when it is asked for the first time."""
+
+    def block(self, number: int) -> Block | None:
+        block = super().block(number)
+        return attrs.evolve(block, hash="0xf0") if block and self.asked <= 1 else block
+
+
+def view_of(till: Till, hash: str) -> TransactionView:
+    view = till.world.chain.transaction(hash)
+    assert view is not None
+    return view
+
+
+def listener(till: Till, mode: str = "sandbox") -> Arrivals:
+    world = till.world
+    return Arrivals(world.storage, world.service.ledger, world.clock, mode)
