@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import attrs
 
+from payments_core.accounts.belongings import page_of
 from payments_core.accounts.challenges import LIFETIME_MS, NONCE_BYTES, challenge_text
 from payments_core.accounts.happenings import happened
 from payments_core.accounts.record import MAX_WALLETS, Account, Wallet, WalletChallenge, address_key
@@ -29,7 +30,7 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
-from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
+from payments_core.storage.port import Page, Position, Storage, Transaction, Where
 
 MAX_LABEL = 128
 
@@ -150,13 +151,7 @@ class Wallets:
         limit: int = 50,
     ) -> Page[Wallet]:
         """The account's wallets, oldest first. Raises NotFound."""
-
-        def look(snapshot: Snapshot) -> Page[Wallet]:
-            if snapshot.get(Account, account_id) is None:
-                raise NotFound("account")
-            return snapshot.find(Wallet, "by_account", (account_id,), after=after, limit=limit)
-
-        return self._storage.read(authority.partition, look)
+        return page_of(self._storage, authority, account_id, Wallet, after=after, limit=limit)
 
     def remove(
         self,

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 import attrs
 
+from payments_core.accounts.belongings import page_of
 from payments_core.accounts.record import Account
 from payments_core.chains.outbox import Outgoing, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
@@ -136,14 +137,9 @@ class Deposits:
         limit: int = 50,
     ) -> Page[DepositAddress]:
         """The account's deposit addresses, oldest first. Raises NotFound."""
-
-        def find(snapshot: Snapshot) -> Page[DepositAddress]:
-            _require_account(snapshot, account_id)
-            return snapshot.find(
-                DepositAddress, "by_account", (account_id,), after=after, limit=limit
-            )
-
-        return self._storage.read(authority.partition, find)
+        return page_of(
+            self._storage, authority, account_id, DepositAddress, after=after, limit=limit
+        )
 
     def deposits(
         self,
@@ -156,13 +152,17 @@ class Deposits:
     ) -> Page[Deposit]:
         """The account's deposits, newest first, all or those of a status. Raises NotFound."""
         index = "by_account" if status is None else "by_status"
-        key = (account_id,) if status is None else (account_id, status)
-
-        def find(snapshot: Snapshot) -> Page[Deposit]:
-            _require_account(snapshot, account_id)
-            return snapshot.find(Deposit, index, key, after=after, limit=limit)
-
-        return self._storage.read(authority.partition, find)
+        key = () if status is None else (status,)
+        return page_of(
+            self._storage,
+            authority,
+            account_id,
+            Deposit,
+            index=index,
+            key=key,
+            after=after,
+            limit=limit,
+        )
 
     def check(
         self,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from payments_core.accounts.belongings import page_of
 from payments_core.accounts.happenings import happened
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.clock import Clock, Instant
@@ -28,7 +29,7 @@ from payments_core.identifiers import Draw
 from payments_core.kyc.lifecycle import KYC, TOLD, stepped, triggers_to
 from payments_core.kyc.port import KycCase, KycProvider, KycRequest, KycUnavailable
 from payments_core.kyc.record import Verification
-from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
+from payments_core.storage.port import Page, Position, Storage, Transaction, Where
 
 
 @attrs.frozen
@@ -99,20 +100,15 @@ class Verifications:
         limit: int = 50,
     ) -> Page[Verification]:
         """The account's verifications, newest first. Raises NotFound."""
-
-        def look(snapshot: Snapshot) -> Page[Verification]:
-            if snapshot.get(Account, account_id) is None:
-                raise NotFound("account")
-            return snapshot.find(
-                Verification,
-                "by_account",
-                (account_id,),
-                where=(Where("status", "!=", "not_started"),),
-                after=after,
-                limit=limit,
-            )
-
-        return self._storage.read(authority.partition, look)
+        return page_of(
+            self._storage,
+            authority,
+            account_id,
+            Verification,
+            where=(Where("status", "!=", "not_started"),),
+            after=after,
+            limit=limit,
+        )
 
     def get(self, authority: Authority, verification_id: str) -> Verification:
         """A verification. Raises NotFound."""

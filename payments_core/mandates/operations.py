@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from payments_core.accounts.belongings import page_of
 from payments_core.accounts.record import Account
 from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_SYMBOL, asset_of
@@ -18,7 +19,7 @@ from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
 from payments_core.mandates import lifecycle
 from payments_core.mandates.record import Mandate, Period
-from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
+from payments_core.storage.port import Page, Position, Storage, Transaction
 from payments_core.vaults.provisioning import own_vault
 from payments_core.vaults.record import Vault
 
@@ -107,14 +108,8 @@ class Mandates:
     ) -> Page[MandateNow]:
         """The account's mandates, newest first. Raises NotFound."""
         now = self._clock.now()
-
-        def look(snapshot: Snapshot) -> Page[MandateNow]:
-            if snapshot.get(Account, account_id) is None:
-                raise NotFound("account")
-            page = snapshot.find(Mandate, "by_account", (account_id,), after=after, limit=limit)
-            return Page(tuple(_at(mandate, now) for mandate in page.records), page.next)
-
-        return self._storage.read(authority.partition, look)
+        page = page_of(self._storage, authority, account_id, Mandate, after=after, limit=limit)
+        return Page(tuple(_at(mandate, now) for mandate in page.records), page.next)
 
     def revoke(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from payments_core.accounts.belongings import page_of
 from payments_core.accounts.record import Account
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import Clock
@@ -46,13 +47,7 @@ class VaultProvisioning:
         limit: int = 50,
     ) -> Page[Vault]:
         """The account's vaults, in the order of their chains. Raises NotFound."""
-
-        def look(snapshot: Snapshot) -> Page[Vault]:
-            if snapshot.get(Account, account_id) is None:
-                raise NotFound("account")
-            return snapshot.find(Vault, "by_account", (account_id,), after=after, limit=limit)
-
-        return self._storage.read(authority.partition, look)
+        return page_of(self._storage, authority, account_id, Vault, after=after, limit=limit)
 
     def provision(
         self,

@@ -1,0 +1,36 @@
+"""What belongs to an account, a page at a time; for an account that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from payments_core.accounts.record import Account
+from payments_core.credentials.authorization import Authority
+from payments_core.errors import NotFound
+from payments_core.storage.port import Page, Position, Snapshot, Storage, Where
+from payments_core.storage.records import R, Value
+
+
+def page_of(
+    storage: Storage,
+    authority: Authority,
+    account_id: str,
+    kind: type[R],
+    *,
+    index: str = "by_account",
+    key: Sequence[Value] = (),
+    where: Sequence[Where] = (),
+    after: Position | None = None,
+    limit: int = 50,
+) -> Page[R]:
+    """The account's records of a kind, in the order of the index. Raises NotFound.
+
+    `key` is what the index asks for behind the account's id.
+    """
+
+    def look(snapshot: Snapshot) -> Page[R]:
+        if snapshot.get(Account, account_id) is None:
+            raise NotFound("account")
+        return snapshot.find(kind, index, (account_id, *key), where=where, after=after, limit=limit)
+
+    return storage.read(authority.partition, look)
