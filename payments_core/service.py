@@ -11,7 +11,7 @@ from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.port import Chain
-from payments_core.chains.resending import RESEND, Resending
+from payments_core.chains.resending import FOLLOW_AGAIN, RESEND, Resending
 from payments_core.chains.scanner import SCAN, Scanner
 from payments_core.chains.serving import ServedChains
 from payments_core.chains.simulated import SimulatedChain
@@ -23,7 +23,7 @@ from payments_core.credentials.tokens import Tokens
 from payments_core.decision import Ledger, Scope
 from payments_core.deposits.arrivals import WATCH_DEPOSIT, Arrivals
 from payments_core.deposits.operations import Deposits
-from payments_core.deposits.sweeping import SWEEP, WATCH_SWEEP, SweepJobs
+from payments_core.deposits.sweeping import SWEEP, WATCH_SWEEP, SweepJobs, sweep_reversed
 from payments_core.deposits.watching import DepositWatch
 from payments_core.disputes.operations import Disputes
 from payments_core.entropy import Entropy, system_entropy
@@ -45,14 +45,14 @@ from payments_core.payments.destinations import Destinations
 from payments_core.payments.links import Links
 from payments_core.payments.operations import Payments
 from payments_core.payments.progress import RELEASE
-from payments_core.payments.release import WATCH_RELEASE, ReleaseJobs
+from payments_core.payments.release import WATCH_RELEASE, ReleaseJobs, release_reversed
 from payments_core.payments.sends import Sends
 from payments_core.receipts import discovery
 from payments_core.receipts.discovery import Discovery
 from payments_core.receipts.watching import ReceiptJobs
 from payments_core.refunds.operations import Refunds
 from payments_core.refunds.reconciling import Reconciliations
-from payments_core.refunds.sending import REFUND, WATCH_REFUND, RefundJobs
+from payments_core.refunds.sending import REFUND, WATCH_REFUND, RefundJobs, refund_reversed
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.operations import Sandbox
@@ -254,7 +254,18 @@ class PaymentsService:
             self.scanner(scope.mode).wake(chain_id)
 
     def _resending(self, mode: str) -> Resending:
-        return Resending(self.storage, self.ledger, self.clock, self.outbox, mode)
+        return Resending(
+            self.storage,
+            self.ledger,
+            self.clock,
+            self.outbox,
+            mode,
+            reversals={
+                "release": release_reversed,
+                "refund": refund_reversed,
+                "sweep": sweep_reversed,
+            },
+        )
 
     def _handlers(self, mode: str) -> dict[str, Handler]:
         """What does which job: the one table of them."""
@@ -263,7 +274,8 @@ class PaymentsService:
         funding = FundingJobs(*ports, self.chains, outbox)
         receipts = ReceiptJobs(*ports, self.chains, outbox, self.vaults)
         releases = ReleaseJobs(*ports, outbox, self.vaults)
-        sweeps = SweepJobs(*ports, self.chains, outbox)
+        sweeps = SweepJobs(*ports, outbox)
+        resending = self._resending(mode)
         refunds = RefundJobs(*ports, outbox, self.vaults)
         delivery = WebhookDelivery(
             self.ledger,
@@ -278,7 +290,8 @@ class PaymentsService:
         return {
             SEND: funding.send,
             SCAN: self.scanner(mode).scan,
-            RESEND: self._resending(mode).resend,
+            RESEND: resending.resend,
+            FOLLOW_AGAIN: resending.follow,
             discovery.WATCH: receipts.watch,
             RELEASE: releases.send,
             WATCH_RELEASE: releases.watch,

@@ -21,21 +21,24 @@ from payments_core.clock import Instant
 from payments_core.decision import Decision, Follow, Ledger, Scope
 from payments_core.identifiers import Draw
 from payments_core.money import Atomic, atomic
-from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
+from payments_core.storage.port import LOCATE_KEYS, Snapshot, Storage, Transaction
 from payments_core.storage.records import Collection, Lookup, Record
 
 _MOST_DROPPED = 100
 """So many slots back a gap is looked for; no reorg reaches further."""
 
 OutgoingStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
+Purpose = Literal["funding", "release", "refund", "sweep"]
 
 
 @attrs.frozen(kw_only=True)
 class Outgoing(Record):
     """A transfer of ours, from intent to signed bytes. What became of it its owner knows.
 
-    `previous_id` is the one in the slot before. It has `failed` when that was final: should a reorg
-    drop it all the same, something that moves nothing takes its slot.
+    `owner_id` is the operation, Payment, refund or deposit that it is for, `previous_id` the
+    transfer in the slot before. It has `failed` when that was final: should a reorg drop it all the
+    same, something that moves nothing takes its slot. `block_number` is where it was when its
+    success was final, `reorgs` how often blocks were undone that it may have been in.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -44,6 +47,8 @@ class Outgoing(Record):
         lookups=(Lookup("by_transaction", ("transaction_hash",)),),
     )
 
+    purpose: Purpose
+    owner_id: str
     chain_id: int
     token_address: str
     source: str
@@ -54,6 +59,8 @@ class Outgoing(Record):
     previous_id: str | None = None
     transaction_hash: str | None = None
     raw: str | None = None
+    block_number: int | None = None
+    reorgs: int = 0
     created_at: Instant
 
 
@@ -75,10 +82,16 @@ class Sender(Record):
 
 @attrs.frozen
 class Outcome:
-    """What became of a transfer: no reason, it succeeded. `height` was final when it was asked."""
+    """What became of a transfer: no reason, it succeeded.
+
+    `height` was final when it was asked, `block_number` is where the transfer is, and `reorgs` how
+    often it had been undone until then.
+    """
 
     reason: Reason | None
     height: int
+    block_number: int | None
+    reorgs: int
 
     @property
     def is_pending(self) -> bool:
@@ -86,12 +99,26 @@ class Outcome:
         return self.reason == "not_final"
 
 
+class LookOutdated(Exception):
+    """Blocks were undone since the chain was asked what became of a transfer: ask again."""
+
+
 def transfer(
-    id: str, asset: Asset, *, source: str, recipient: str, amount: int, now: Instant
+    id: str,
+    asset: Asset,
+    purpose: Purpose,
+    owner_id: str,
+    *,
+    source: str,
+    recipient: str,
+    amount: int,
+    now: Instant,
 ) -> Outgoing:
     """The intent of a transfer, to be inserted with the decision that needs it."""
     return Outgoing(
         id=id,
+        purpose=purpose,
+        owner_id=owner_id,
         chain_id=asset.chain_id,
         token_address=asset.address,
         source=source,
@@ -109,10 +136,10 @@ class _SlotBefore(Exception):
         self.outgoing_id = outgoing_id
 
 
-def send_job(kind: str, subject: str, partition: str, outgoing: Outgoing, now: Instant) -> Follow:
-    """The job that sends an outgoing transfer, in its sender's lane, for its owner `subject`."""
+def send_job(kind: str, partition: str, outgoing: Outgoing, now: Instant) -> Follow:
+    """The job that sends an outgoing transfer for its owner, in its sender's lane."""
     lane = f"sender:{partition}:{outgoing.chain_id}"
-    return Follow("chain", kind, lane, now, subject)
+    return Follow("chain", kind, lane, now, outgoing.owner_id)
 
 
 def withdraw(outgoing: Outgoing) -> Outgoing | None:
@@ -120,6 +147,17 @@ def withdraw(outgoing: Outgoing) -> Outgoing | None:
     if outgoing.status != "queued":
         return None
     return attrs.evolve(outgoing, status="withdrawn")
+
+
+def concluded(tx: Transaction, outgoing_id: str, outcome: Outcome) -> Decision[None]:
+    """Note that what became of a transfer is final. Raises LookOutdated."""
+    outgoing = _locked(tx, outgoing_id)
+    if outgoing.reorgs != outcome.reorgs:
+        raise LookOutdated
+    if outcome.reason is not None:
+        return failed_for_good(tx, outgoing_id)
+    done = attrs.evolve(outgoing, block_number=outcome.block_number)
+    return Decision(None, replaces=(done,))
 
 
 def failed_for_good(tx: Transaction, outgoing_id: str) -> Decision[None]:
@@ -174,8 +212,8 @@ class Outbox:
             chain.broadcast(signed)
         self._sent(scope, outgoing.chain_id)
 
-    def outcome(self, scope: Scope, outgoing_id: str, expectation: Expectation) -> Outcome:
-        """What became of a transfer that was sent.
+    def outcome(self, scope: Scope, outgoing_id: str) -> Outcome:
+        """What became of a transfer that was sent, to be `concluded` unless it is pending.
 
         One that the chain does not know is sent again. Raises ChainUnavailable.
         """
@@ -186,11 +224,14 @@ class Outbox:
         view = chain.transaction(signed.hash)
         if view is None:
             self.broadcast(scope, signed, outgoing_id)
-        if view is None or view.block is None or view.block.number > heads.final.number:
-            return Outcome("not_final", heads.final.number)  # it may yet show something else
+        final = heads.final.number
+        if view is None or view.block is None or view.block.number > final:
+            return Outcome("not_final", final, None, outgoing.reorgs)  # it may yet show another
+        expectation = Expectation(outgoing.chain_id, outgoing.token_address, outgoing.recipient)
         verdicts = judge(expectation, chain.chain_id, view, heads, consumed=frozenset())
         reasons = [verdict.reason for verdict in verdicts]
-        return Outcome(None if None in reasons else reasons[0], heads.final.number)
+        reason = None if None in reasons else reasons[0]
+        return Outcome(reason, final, view.block.number, outgoing.reorgs)
 
     def send_dropped(self, scope: Scope, chain_id: int) -> int:
         """Send again what a reorg dropped of the environment's transactions; how many they were.
@@ -209,6 +250,24 @@ class Outbox:
         for signed in reversed([newest, *dropped] if newest else dropped):
             chain.broadcast(signed)
         return len(dropped) + (newest is not None)
+
+    def maybe_undone(self, scope: Scope, chain_id: int, first: int) -> tuple[Outgoing, ...]:
+        """The environment's transfers that may have been in the blocks from `first` on."""
+
+        def read(snapshot: Snapshot) -> tuple[Outgoing, ...]:
+            sender = snapshot.get(Sender, str(chain_id))
+            found: list[Outgoing] = []
+            id = sender.last_outgoing_id if sender else None
+            while id is not None:
+                outgoing = snapshot.get(Outgoing, id)
+                assert outgoing is not None, f"no outgoing {id}"
+                if outgoing.block_number is not None and outgoing.block_number < first:
+                    break  # so are all before it: slots go into blocks in their order
+                found.append(outgoing)
+                id = outgoing.previous_id
+            return tuple(found)
+
+        return self._storage.read(scope.partition, read)
 
     def signed(self, scope: Scope, chain_id: int, outgoing_id: str) -> Signed | None:
         """The signed transaction of an intent, the same at every call; None if withdrawn.

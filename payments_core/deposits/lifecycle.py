@@ -58,6 +58,13 @@ DEPOSIT = Machine(
             why="The sweep failed for good; the funds are still at the deposit address.",
         ),
         Transition(
+            "settled",
+            "sweep_reorged",
+            "failed",
+            emits="deposit.failed",
+            why="A reorg beyond finality undid the sweep, and it failed when it was sent again.",
+        ),
+        Transition(
             "failed",
             "retry",
             "confirmed",
@@ -65,7 +72,7 @@ DEPOSIT = Machine(
             why="A check has asked for the sweep once more.",
         ),
     ),
-    terminal=("settled",),
+    terminal=(),
 )
 
 
@@ -190,6 +197,11 @@ def come_back(change: Change, arrival: Arrival, *, now: Instant) -> Change:
 def fail(change: Change, reason: str, *, now: Instant) -> Change:
     """The sweep failed for good."""
     return change.step("fail", now=now, failure=reason)
+
+
+def unsettle(change: Change, reason: str, *, now: Instant) -> Change:
+    """Out of the vault again: the sweep was undone beyond finality, and failed for good."""
+    return change.step("sweep_reorged", now=now, failure=reason, settled_at=None)
 
 
 def retry(change: Change, sweep_id: str, *, now: Instant) -> Change:

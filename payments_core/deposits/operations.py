@@ -254,7 +254,7 @@ def _sent_again(partition: str, retry: _Retry, id: str, now: Instant) -> Decisio
         inserts=(outgoing,),
         replaces=(change.deposit,),
         events=change.events,
-        jobs=(send_job(SWEEP, deposit.id, partition, outgoing, now),),
+        jobs=(send_job(SWEEP, partition, outgoing, now),),
     )
 
 

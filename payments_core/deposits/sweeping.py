@@ -6,10 +6,7 @@ Dust is swept like everything else, whatever the fee: an account sees all that w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from payments_core.chains.judge import Expectation
-from payments_core.chains.outbox import Outbox, Outgoing, failed_for_good, transfer
+from payments_core.chains.outbox import LookOutdated, Outbox, Outgoing, concluded, transfer
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
@@ -34,11 +31,25 @@ def sweep_of(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outgoing
     return transfer(
         id,
         deposit.asset,
+        "sweep",
+        deposit.id,
         source=deposit.address,
         recipient=vault,
         amount=deposit.amount,
         now=now,
     )
+
+
+def sweep_reversed(
+    tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+) -> Decision[None]:
+    """What becomes of a settled deposit whose sweep was undone and has failed."""
+    deposit = tx.get(Deposit, outgoing.owner_id, for_update=True)
+    assert deposit is not None
+    if deposit.status != "settled" or deposit.sweep_id != outgoing.id:
+        return Decision(None)
+    change = lifecycle.unsettle(Change(deposit), reason, now=now)
+    return Decision(None, replaces=(change.deposit,), events=change.events)
 
 
 class SweepJobs:
@@ -49,13 +60,11 @@ class SweepJobs:
         storage: Storage,
         ledger: Ledger,
         clock: Clock,
-        chains: Mapping[int, Chain],
         outbox: Outbox,
     ) -> None:
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
-        self._chains = chains
         self._outbox = outbox
 
     def send(self, claimed: Claimed) -> None:
@@ -91,14 +100,8 @@ class SweepJobs:
         scope = Scope.of(claimed)
         deposit = self._deposit(claimed)
         sweep_id = claimed.job.arguments["sweepId"]
-        chain = self._chains.get(deposit.chain_id)
-        if chain is None:  # served once, and no longer
-            self._wait(claimed)
-            return
-        vault = vault_address(chain, scope.partition, deposit.account_id)
-        expectation = Expectation(deposit.chain_id, deposit.asset.address, vault)
         try:
-            outcome = self._outbox.outcome(scope, sweep_id, expectation)
+            outcome = self._outbox.outcome(scope, sweep_id)
         except ChainUnavailable:
             self._wait(claimed)
             return
@@ -114,12 +117,15 @@ class SweepJobs:
             now = self._clock.now()
             if outcome.reason is None:
                 change = lifecycle.settle(Change(current), now=now)
-                return Decision(None, replaces=(change.deposit,), events=change.events)
-            change = lifecycle.fail(Change(current), outcome.reason, now=now)
-            failed = Decision(None, replaces=(change.deposit,), events=change.events)
-            return failed.joined(failed_for_good(tx, sweep_id))
+            else:
+                change = lifecycle.fail(Change(current), outcome.reason, now=now)
+            ended = Decision(None, replaces=(change.deposit,), events=change.events)
+            return ended.joined(concluded(tx, sweep_id, outcome))
 
-        self._ledger.commit(scope, decide, claimed=claimed)
+        try:
+            self._ledger.commit(scope, decide, claimed=claimed)
+        except LookOutdated:
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
 
     def _deposit(self, claimed: Claimed) -> Deposit:
         deposit = self._storage.read(

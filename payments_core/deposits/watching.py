@@ -101,7 +101,7 @@ def decide(
     if change.deposit.status == "detected" and seen.is_final:
         outgoing = sweep_of(change.deposit, draw.id("out"), vault, now=now)
         change = lifecycle.confirm(change, outgoing.id, now=now)
-        sweep = send_job(SWEEP, current.id, partition, outgoing, now)
+        sweep = send_job(SWEEP, partition, outgoing, now)
         outcome = outcome.joined(Decision(None, inserts=(outgoing,), jobs=(sweep,)))
     goes_on = _goes_on(change.deposit, seen)
     after = attrs.evolve(change.deposit, watched=goes_on)

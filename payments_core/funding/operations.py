@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.accounts.record import Account
-from payments_core.chains.outbox import Outgoing, send_job, transfer
+from payments_core.chains.outbox import send_job, transfer
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Follow, Ledger
+from payments_core.decision import Decision, Ledger
 from payments_core.errors import ActionInvalid, NotFound, PaymentsError
 from payments_core.funding import lifecycle
 from payments_core.funding.record import FundingOperation
@@ -155,6 +155,8 @@ def authorized(
     outgoing = transfer(
         draw.id("out"),
         payment.asset,
+        "funding",
+        operation.id,
         source=asked.vault.address,
         recipient=payment.escrow_address,
         amount=operation.amount,
@@ -175,13 +177,8 @@ def authorized(
         inserts=(outgoing,) if stored else (outgoing, after),
         replaces=(after,) if stored else (),
         events=events,
-        jobs=(send(partition, outgoing, operation, now=now),),
+        jobs=(send_job(SEND, partition, outgoing, now),),
     ).joined(policy_version)
-
-
-def send(partition: str, outgoing: Outgoing, operation: FundingOperation, *, now: int) -> Follow:
-    """The job that sends an operation's transfer."""
-    return send_job(SEND, operation.id, partition, outgoing, now)
 
 
 def spend_of(payment: Payment, amount: int) -> Spend:

@@ -16,7 +16,16 @@ from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
-Cause = Literal["receipt", "receipt_reorged", "release", "send", "refund"]
+Cause = Literal[
+    "receipt",
+    "receipt_reorged",
+    "release",
+    "release_reorged",
+    "send",
+    "send_reorged",
+    "refund",
+    "refund_reorged",
+]
 AccountName = Literal["payer", "escrow", "excess", "recipient", "fees"]
 ACCOUNTS: tuple[AccountName, ...] = ("payer", "escrow", "excess", "recipient", "fees")
 

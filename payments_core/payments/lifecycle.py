@@ -6,6 +6,7 @@ it. Changes follow each other with `then`, so that several are committed at once
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -26,6 +27,14 @@ MOST_SIGHTED = 100
 
 MOST_TIMELINE = 200
 """A longer timeline loses its middle: a record must stay small, whatever strangers send."""
+
+UNRELEASED: Mapping[str, Any] = {
+    "can_retry": True,
+    "release_id": None,
+    "release_hash": None,
+    "released": Atomic(0),
+}
+"""What a transfer to the recipient that came to nothing leaves behind."""
 
 _RESOLUTIONS = {"reconcile_refund": "refund", "refund_excess": "refund_excess"}
 _UNDECIDED = (*CLOSED_EMPTY, "failed", "action_required")
@@ -194,10 +203,10 @@ def count(payment: Payment, receipt: Receipt, attempt: str, *, now: Instant) -> 
         counted=payment.counted + kept,
         paid_by=paid_more(payment.paid_by, receipt.sender, receipt.amount, over),
     )
-    posted = _posted(
+    change = posted(
         counted, "receipt", receipt.id, now=now, payer=-receipt.amount, escrow=kept, excess=over
     )
-    change = posted.then(_counted(posted.payment, over, now=now))
+    change = change.then(_counted(change.payment, over, now=now))
     if not over:
         return change
     again = was_covered and receipt.amount == payment.amount
@@ -252,7 +261,7 @@ def undo(payment: Payment, receipt: Receipt, *, now: Instant, release_stopped: b
     )
     if release_stopped:
         less = attrs.evolve(less, release_id=None, released=Atomic(0))
-    posted = _posted(
+    change = posted(
         less,
         "receipt_reorged",
         receipt.id,
@@ -262,7 +271,7 @@ def undo(payment: Payment, receipt: Receipt, *, now: Instant, release_stopped: b
         excess=-over,
     )
     trigger = "cover_reorged" if release_stopped else "receipt_reorged"
-    return posted.then(step(posted.payment, trigger, now=now))
+    return change.then(step(change.payment, trigger, now=now))
 
 
 # The release.
@@ -275,23 +284,13 @@ def settle(payment: Payment, *, now: Instant) -> Change:
     source = "payer" if payment.intent == "send" else "escrow"
     moved = {source: -payment.released, "recipient": net, "fees": payment.fee}
     cause: Cause = "send" if payment.intent == "send" else "release"
-    posted = _posted(payment, cause, payment.release_id, now=now, **moved)
-    return posted.then(step(posted.payment, "settle", now=now, settled=net))
+    change = posted(payment, cause, payment.release_id, now=now, **moved)
+    return change.then(step(change.payment, "settle", now=now, settled=net))
 
 
 def fail_release(payment: Payment, reason: str, *, now: Instant) -> Change:
     """The transfer to the recipient failed for good; the partner may ask for another."""
-    return step(
-        payment,
-        "release_failed",
-        now=now,
-        reason=reason,
-        failure=reason,
-        can_retry=True,
-        release_id=None,
-        release_hash=None,
-        released=Atomic(0),
-    )
+    return step(payment, "release_failed", now=now, reason=reason, failure=reason, **UNRELEASED)
 
 
 # Reconciliation and refunds.
@@ -343,16 +342,15 @@ def refunded(
         paid_by=paid_by,
     )
     taken = {name: -part for name, part in sources.items()}
-    posted = _posted(less, "refund", refund_id, now=now, payer=amount, **taken)
+    change = posted(less, "refund", refund_id, now=now, payer=amount, **taken)
     resolution = _RESOLUTIONS.get(trigger)
-    if payment.status in _UNDECIDED and not posted.payment.books.held:
+    if payment.status in _UNDECIDED and not change.payment.books.held:
         resolution = resolution or "refund"
-    return posted.then(step(posted.payment, trigger, now=now, resolution=resolution))
+    return change.then(step(change.payment, trigger, now=now, resolution=resolution))
 
 
-def _posted(
-    payment: Payment, cause: Cause, subject: str, *, now: Instant, **amounts: int
-) -> Change:
+def posted(payment: Payment, cause: Cause, subject: str, *, now: Instant, **amounts: int) -> Change:
+    """The Payment with its books after a movement, and the journal entry."""
     number = payment.entry_count + 1
     books, entry = post(payment.books, payment.id, number, cause, subject, now=now, **amounts)
     return Change(attrs.evolve(payment, books=books, entry_count=number), (), (entry,))

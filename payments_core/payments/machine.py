@@ -15,6 +15,7 @@ RELEASED = ("executing", "succeeded", "partially_refunded", "refunded")
 
 _SETTLING = ("accepted", *RELEASED, "action_required")
 _CLOSED_LATE = (*CLOSED_EMPTY, "failed")
+_REFUNDED = ("partially_refunded", "refunded")
 _ANY = (*OPEN, *_SETTLING, *_CLOSED_LATE)
 
 _CREATION = (
@@ -278,6 +279,50 @@ _REFUNDS = (
     ),
 )
 
+_REVERSALS = (
+    *rows(
+        ("succeeded", *_REFUNDED),
+        "release_reorged",
+        "action_required",
+        emits="payment.action_required",
+        label="reorged",
+        why="A reorg beyond finality undid the transfer to the recipient, and it failed when it"
+        " was sent again.",
+    ),
+    *rows(
+        ("accepted", "executing", "succeeded", "action_required", *_CLOSED_LATE),
+        "refund_reorged",
+        None,
+        emits="payment.reorged",
+        label="reorged",
+        why="A reorg beyond finality undid a refund, and it failed when it was sent again.",
+    ),
+    Transition(
+        "refunded",
+        "refund_reorged_held",
+        "action_required",
+        emits="payment.action_required",
+        label="reorged",
+        why="The same, and what was refunded is held again.",
+    ),
+    *rows(
+        _REFUNDED,
+        "refund_reorged_partly",
+        "partially_refunded",
+        emits="payment.reorged",
+        label="reorged",
+        why="The same, and the recipient has a part of what was released.",
+    ),
+    *rows(
+        _REFUNDED,
+        "refund_reorged_wholly",
+        "succeeded",
+        emits="payment.reorged",
+        label="reorged",
+        why="The same, and the recipient has all that was released.",
+    ),
+)
+
 PAYMENT = Machine(
     "payment",
     (
@@ -287,6 +332,7 @@ PAYMENT = Machine(
         *_FURTHER_RECEIPTS,
         *_RECONCILIATION,
         *_REFUNDS,
+        *_REVERSALS,
     ),
     terminal=("failed",),
 )

@@ -38,7 +38,7 @@ def carry_on(
     payment = change.payment
     if payment.status == "accepted" and payment.release_id is None:
         outgoing = release_of(payment, draw.id("out"), now=now)
-        job = send_job(RELEASE, payment.id, partition, outgoing, now)
+        job = send_job(RELEASE, partition, outgoing, now)
         releasing = attrs.evolve(
             payment, release_id=outgoing.id, released=Atomic(payment.releasable)
         )
@@ -68,6 +68,8 @@ def release_of(payment: Payment, id: str, *, now: Instant) -> Outgoing:
     return transfer(
         id,
         payment.asset,
+        "release",
+        payment.id,
         source=payment.escrow_address,
         recipient=payment.destination.address,
         amount=payment.releasable - payment.fee,

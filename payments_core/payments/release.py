@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.chains.judge import Expectation
-from payments_core.chains.outbox import Outbox, failed_for_good
+from payments_core.chains.outbox import LookOutdated, Outbox, Outgoing, concluded
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
-from payments_core.clock import Clock
+from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Ledger, Scope
 from payments_core.errors import DependencyFailed
 from payments_core.identifiers import Draw
@@ -16,6 +15,7 @@ from payments_core.payments import lifecycle
 from payments_core.payments.details import locked_payment
 from payments_core.payments.progress import committed, reservation_of
 from payments_core.payments.record import Payment
+from payments_core.payments.reversals import reverse_release
 from payments_core.storage.port import Claimed, Storage, Transaction
 from payments_core.vaults.lifecycle import BalanceOutdated
 from payments_core.vaults.operations import Vaults
@@ -90,11 +90,8 @@ class ReleaseJobs:
             self._ledger.finish(claimed)
             return
         release_id = payment.release_id
-        expectation = Expectation(
-            payment.chain_id, payment.asset.address, payment.destination.address
-        )
         try:
-            outcome = self._outbox.outcome(scope, release_id, expectation)
+            outcome = self._outbox.outcome(scope, release_id)
             asked = None if outcome.is_pending else self._ask(scope, payment, outcome.height)
         except (ChainUnavailable, DependencyFailed):
             self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
@@ -109,17 +106,17 @@ class ReleaseJobs:
             if current.status != "executing" or current.release_id != release_id:
                 return Decision(None)
             if outcome.reason is None:
-                decision = committed(lifecycle.settle(current, now=now))
+                change = lifecycle.settle(current, now=now)
             else:
-                failed = lifecycle.fail_release(current, outcome.reason, now=now)
-                decision = committed(failed).joined(failed_for_good(tx, release_id))
-            return decision.joined(
-                _reservation_ended(tx, current, asked, succeeded=outcome.reason is None)
+                change = lifecycle.fail_release(current, outcome.reason, now=now)
+            return committed(change).joined(
+                concluded(tx, release_id, outcome),
+                _reservation_ended(tx, current, asked, succeeded=outcome.reason is None),
             )
 
         try:
             self._ledger.commit(scope, decide, claimed=claimed)
-        except BalanceOutdated:  # an authorization has asked a newer block meanwhile
+        except (BalanceOutdated, LookOutdated):  # the chain has moved on meanwhile
             self._ledger.finish(claimed, poll_again(self._clock.now()))
 
     def _payment(self, claimed: Claimed) -> Payment:
@@ -137,6 +134,16 @@ class ReleaseJobs:
         return self._vaults.ask_by_id(
             scope.partition, payment.source.vault_id, payment.asset, least=height
         )
+
+
+def release_reversed(
+    tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+) -> Decision[None]:
+    """What becomes of a Payment whose transfer to the recipient was undone and has failed."""
+    payment = locked_payment(tx, outgoing.owner_id)
+    if payment.release_id != outgoing.id or payment.status == "executing":
+        return Decision(None)
+    return committed(reverse_release(payment, reason, now=now))
 
 
 def _reservation_ended(

@@ -11,7 +11,7 @@ from payments_core.accounts.record import Account
 from payments_core.amounts import amount_of
 from payments_core.assets import Asset
 from payments_core.chains.outbox import send_job, transfer
-from payments_core.clock import Clock
+from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger, held
 from payments_core.errors import (
@@ -131,24 +131,20 @@ class Sends:
             raise ValidationFailed.at("destination", "must not be the source itself")
         spend = Spend(asset, amount, destination.address, destination.account_id)
         reservation = reserved(tx, asked, spend, now=now)
-        source = Source(
-            account_id=payer.id,
-            external_user_id=payer.external_user_id,
-            vault_id=asked.vault.id,
-            address=asked.vault.address,
-            policy_version=reservation.result,
-            reserved_at=now,
-        )
+        source = _source(payer, asked, reservation.result, now=now)
+        payment_id = draw.id("payment")
         outgoing = transfer(
             draw.id("out"),
             asset,
+            "release",
+            payment_id,
             source=asked.vault.address,
             recipient=destination.address,
             amount=amount,
             now=now,
         )
         draft = Payment(
-            id=draw.id("payment"),
+            id=payment_id,
             intent="send",
             status="",
             status_version=0,
@@ -174,7 +170,7 @@ class Sends:
             updated_at=now,
         )
         change = lifecycle.created(draft, "create_drawn", now=now)
-        job = send_job(RELEASE, draft.id, authority.partition, outgoing, now)
+        job = send_job(RELEASE, authority.partition, outgoing, now)
         return Decision(
             PaymentDetails(change.payment),
             inserts=(change.payment, outgoing),
@@ -208,3 +204,15 @@ def active_payer(tx: Transaction, authority: Authority, account_id: str) -> Acco
     if account.status != "active":
         raise AccountSuspended(account.id, account.status)
     return account
+
+
+def _source(payer: Account, asked: Asked, policy_version: int, *, now: Instant) -> Source:
+    """The vault that pays, and the version of its policy that allowed it."""
+    return Source(
+        account_id=payer.id,
+        external_user_id=payer.external_user_id,
+        vault_id=asked.vault.id,
+        address=asked.vault.address,
+        policy_version=policy_version,
+        reserved_at=now,
+    )

@@ -11,13 +11,13 @@ from typing import TypeVar
 import attrs
 
 from payments_core.chains.judge import Expectation
-from payments_core.chains.outbox import Outgoing, failed_for_good, withdraw
+from payments_core.chains.outbox import Outgoing, failed_for_good, send_job, withdraw
 from payments_core.chains.waiting import poll_again
 from payments_core.clock import Instant
 from payments_core.decision import Decision
 from payments_core.funding import lifecycle as funding
 from payments_core.funding.failing import come_to_nothing, reservation_of
-from payments_core.funding.operations import send
+from payments_core.funding.operations import SEND
 from payments_core.funding.record import FundingOperation
 from payments_core.identifiers import Draw
 from payments_core.options import lifecycle as options
@@ -230,7 +230,7 @@ def _moved_on(
         outcome = Decision(None, events=events)
     if trigger == "reorg":  # the job that sends makes it `broadcast` again
         outgoing = _locked(tx, Outgoing, str(operation.outgoing_id))
-        again = send(partition, outgoing, operation, now=now)
+        again = send_job(SEND, partition, outgoing, now)
         outcome = outcome.joined(Decision(None, jobs=(again,)))
     if look.asked is None:
         changed = () if operation == attempt.operation else (operation,)

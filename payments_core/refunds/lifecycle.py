@@ -46,8 +46,15 @@ REFUND = Machine(
             emits="refund.failed",
             why="The transfer back failed for good; the amount can be refunded again.",
         ),
+        Transition(
+            "succeeded",
+            "reorg",
+            "failed",
+            emits="refund.failed",
+            why="A reorg beyond finality undid it, and it failed when it was sent again.",
+        ),
     ),
-    terminal=("succeeded", "failed"),
+    terminal=("failed",),
 )
 
 HELD = ("action_required", "expired", "cancelled", "failed")

@@ -206,16 +206,19 @@ def refunding(
             decision = decision.joined(reserved(tx, asked, spend, now=now, counts=False, rule=rule))
             source = asked.vault.address
         assert source is not None
+        refund_id = draw.id("refund")
         outgoing = transfer(
             draw.id("out"),
             payment.asset,
+            "refund",
+            refund_id,
             source=source,
             recipient=part.to,
             amount=part.amount,
             now=now,
         )
         draft = Refund(
-            id=draw.id("refund"),
+            id=refund_id,
             payment_id=payment.id,
             purpose=purpose,
             status="",
@@ -233,7 +236,7 @@ def refunding(
             updated_at=now,
         )
         refund, event = lifecycle.created(draft, payment)
-        job = send_job(REFUND, refund.id, partition, outgoing, now)
+        job = send_job(REFUND, partition, outgoing, now)
         refunds.append(refund)
         decision = decision.joined(
             Decision(None, inserts=(refund, outgoing), events=(event,), jobs=(job,))

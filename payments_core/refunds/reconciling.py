@@ -174,6 +174,8 @@ def _send_again(case: _Case) -> Decision[None]:
     outgoing = transfer(
         case.draw.id("out"),
         payment.asset,
+        "release",
+        payment.id,
         source=asked.vault.address,
         recipient=destination.address,
         amount=payment.amount,
@@ -187,7 +189,7 @@ def _send_again(case: _Case) -> Decision[None]:
 def _sent(case: _Case, payment: Payment, outgoing: Outgoing, amount: int) -> Decision[None]:
     change = lifecycle.retry(payment, now=case.now)
     sending = attrs.evolve(change.payment, release_id=outgoing.id, released=Atomic(amount))
-    job = send_job(RELEASE, payment.id, case.authority.partition, outgoing, case.now)
+    job = send_job(RELEASE, case.authority.partition, outgoing, case.now)
     return committed(change.then(Change(sending))).joined(
         Decision(None, inserts=(outgoing,), jobs=(job,))
     )

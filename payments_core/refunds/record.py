@@ -21,7 +21,8 @@ UNFINISHED = ("created", "submitted")
 class Refund(Record):
     """One transfer back. Where it is taken from, of the Payment's books, is fixed at creation.
 
-    `vault_id` and `reserved_at` are set where the recipient's vault pays.
+    `vault_id` is set where the recipient's vault pays. `claimed` says of one that succeeded that
+    its destination was a sender, who has so much less to claim.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -45,6 +46,7 @@ class Refund(Record):
     vault_id: str | None = None
     transaction_hash: str | None = None
     failure: str | None = None
+    claimed: bool = False
     created_at: Instant
     updated_at: Instant
     succeeded_at: Instant | None = None
@@ -53,6 +55,16 @@ class Refund(Record):
     def amount(self) -> int:
         """What goes back."""
         return self.from_escrow + self.from_excess + self.from_recipient
+
+    @property
+    def sources(self) -> dict[str, int]:
+        """What is taken out of which account of the books."""
+        parts = {
+            "escrow": self.from_escrow,
+            "excess": self.from_excess,
+            "recipient": self.from_recipient,
+        }
+        return {name: amount for name, amount in parts.items() if amount}
 
     @property
     def asset(self) -> Asset:

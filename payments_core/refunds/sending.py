@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from payments_core.chains.judge import Expectation
-from payments_core.chains.outbox import Outbox, Outcome, failed_for_good
+from payments_core.chains.outbox import LookOutdated, Outbox, Outcome, Outgoing, concluded
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
-from payments_core.clock import Clock
+from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Ledger, Scope
 from payments_core.errors import DependencyFailed
 from payments_core.identifiers import Draw
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import locked_payment
 from payments_core.payments.progress import committed
+from payments_core.payments.reversals import reverse_refund
 from payments_core.refunds import lifecycle
 from payments_core.refunds.operations import REFUND as REFUND
 from payments_core.refunds.record import Refund
@@ -74,9 +74,8 @@ class RefundJobs:
             self._ledger.finish(claimed)
             return
         asset = known.asset
-        expectation = Expectation(asset.chain_id, asset.address, known.destination)
         try:
-            outcome = self._outbox.outcome(scope, known.outgoing_id, expectation)
+            outcome = self._outbox.outcome(scope, known.outgoing_id)
             asked = None
             if known.vault_id is not None and not outcome.is_pending:
                 asked = self._vaults.ask_by_id(
@@ -92,7 +91,7 @@ class RefundJobs:
             self._ledger.commit(
                 scope, lambda tx, draw: self._ended(tx, known, outcome, asked), claimed=claimed
             )
-        except BalanceOutdated:  # an authorization has asked a newer block meanwhile
+        except (BalanceOutdated, LookOutdated):  # the chain has moved on meanwhile
             self._ledger.finish(claimed, poll_again(self._clock.now()))
 
     def _refund(self, claimed: Claimed) -> Refund:
@@ -112,7 +111,7 @@ class RefundJobs:
         if refund.status != "submitted":
             return Decision(None)
         succeeded = outcome.reason is None
-        decision = Decision(None) if succeeded else failed_for_good(tx, refund.outgoing_id)
+        decision = concluded(tx, refund.outgoing_id, outcome)
         if asked is not None:
             decision = decision.joined(
                 settled(tx, _reservation(refund), asked, succeeded=succeeded)
@@ -125,21 +124,36 @@ class RefundJobs:
             return decision.joined(
                 Decision(None, replaces=(failed, forgetting.payment), events=events)
             )
-        sources = {
-            "escrow": refund.from_escrow,
-            "excess": refund.from_excess,
-            "recipient": refund.from_recipient,
-        }
         change = payments.refunded(
             payment,
             lifecycle.closing(payment, refund),
             refund.id,
             refund.destination,
             now=now,
-            **{name: amount for name, amount in sources.items() if amount},
+            **refund.sources,
         )
-        done, events = lifecycle.step(refund, "confirm", change.payment, now=now)
+        claimed = any(item.address == refund.destination for item in payment.paid_by)
+        done, events = lifecycle.step(refund, "confirm", change.payment, now=now, claimed=claimed)
         return decision.joined(Decision(None, replaces=(done,), events=events), committed(change))
+
+
+def refund_reversed(
+    tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+) -> Decision[None]:
+    """What becomes of a refund that had succeeded, was undone and has failed."""
+    known = tx.get(Refund, outgoing.owner_id)
+    assert known is not None
+    payment = locked_payment(tx, known.payment_id)
+    refund = _locked(tx, known.id)
+    if refund.status != "succeeded":
+        return Decision(None)
+    change = reverse_refund(
+        payment, refund.id, refund.destination, claimed=refund.claimed, now=now, **refund.sources
+    )
+    failed, events = lifecycle.step(
+        refund, "reorg", change.payment, now=now, failure=reason, claimed=False, succeeded_at=None
+    )
+    return Decision(None, replaces=(failed,), events=events).joined(committed(change))
 
 
 def _reservation(refund: Refund) -> Reservation:

@@ -78,6 +78,26 @@ PAYMENT: set[Row] = {
         "succeeded partially_refunded action_required", "refund_all", "refunded",
         "payment.refunded", None,
     ),
+    *each(
+        "succeeded partially_refunded refunded", "release_reorged", "action_required",
+        "payment.action_required", "reorged",
+    ),
+    *each(
+        f"accepted executing succeeded action_required {CLOSED_OR_FAILED}", "refund_reorged", "=",
+        "payment.reorged", "reorged",
+    ),
+    (
+        "refunded", "refund_reorged_held", "action_required",
+        "payment.action_required", "reorged",
+    ),
+    *each(
+        "partially_refunded refunded", "refund_reorged_partly", "partially_refunded",
+        "payment.reorged", "reorged",
+    ),
+    *each(
+        "partially_refunded refunded", "refund_reorged_wholly", "succeeded",
+        "payment.reorged", "reorged",
+    ),
 }  # fmt: skip
 
 RECEIPT: set[Row] = {
@@ -93,6 +113,7 @@ REFUND: set[Row] = {
     ("created", "submit", "submitted", None, None),
     ("submitted", "confirm", "succeeded", "refund.succeeded", None),
     ("submitted", "fail", "failed", "refund.failed", None),
+    ("succeeded", "reorg", "failed", "refund.failed", None),
 }
 
 OPTION: set[Row] = {
@@ -157,17 +178,18 @@ DEPOSIT: set[Row] = {
     ("detected", "confirm", "confirmed", "deposit.confirmed", None),
     ("confirmed", "settle", "settled", "deposit.settled", None),
     ("confirmed", "fail", "failed", "deposit.failed", None),
+    ("settled", "sweep_reorged", "failed", "deposit.failed", None),
     ("failed", "return", "detected", "deposit.detected", None),
     ("failed", "retry", "confirmed", "deposit.confirmed", None),
     *each("detected confirmed", "reorg", "failed", "deposit.failed", None),
 }
 
 TERMINAL = {
-    "deposit": {"settled"},
+    "deposit": set(),
     "dispute": {"resolved"},
     "payment": {"failed"},
     "receipt": set(),
-    "refund": {"succeeded", "failed"},
+    "refund": {"failed"},
     "payment option": {"succeeded", "expired", "failed", "cancelled"},
     "option selection": {"superseded"},
     "vault funding operation": {"confirmed", "expired", "cancelled", "failed"},

@@ -130,17 +130,25 @@ class TestReorgs:
         assert till.story == [("settled", None)]
         assert till.available == before + atomic("5")
 
-    def test_a_settled_one_stays_settled_and_alarms(
+    def test_a_settled_one_whose_sweep_fails_after_a_reorg_is_swept_when_it_is_back(
         self, till: Till, caplog: pytest.LogCaptureFixture
     ) -> None:
-        till.send("5.00")
+        before = till.available
+        till.send("5.00", name="gone")
         till.finish()
         with caplog.at_level(logging.CRITICAL):
             till.world.chain.reorg(50)
             till.finish()
-        assert till.story == [("settled", None)]
-        assert till.told == STORY
         assert [record for record in caplog.records if "ALARM: deposit" in record.getMessage()]
+        assert till.story == [("failed", "transaction_failed")]
+        assert till.told == [*STORY, "failed"]
+        assert till.only.settled_at is None
+        till.send("5.00", name="gone")
+        till.finish()
+        till.world.service.deposits.check(till.world.server, till.account.id)
+        till.finish()
+        assert till.told == [*STORY, "failed", "confirmed", "settled"]
+        assert till.available == before + atomic("5")
 
     def test_a_settled_one_that_is_only_moved_is_known_where_it_is_now(self, till: Till) -> None:
         till.send("5.00")

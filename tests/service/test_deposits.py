@@ -232,6 +232,8 @@ class TestWhatIsNoDeposit:
         world = till.world
         outgoing = Outgoing(
             id="out_own",
+            purpose="release",
+            owner_id="payment_own",
             chain_id=BASE,
             token_address=USDC.address,
             source=world.vault_address(),

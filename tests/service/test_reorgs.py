@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.outbox import Outgoing
-from payments_core.errors import ReconciliationActionNotAllowed
+from payments_core.chains.outbox import LookOutdated, Outgoing, concluded
+from payments_core.decision import Scope
+from payments_core.errors import InsufficientBalance, ReconciliationActionNotAllowed
+from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
+from payments_core.payments.sends import NewSend
 from payments_core.refunds.record import Refund
 from tests.service.world import WALLET, World, atomic
 
@@ -216,3 +219,115 @@ def test_a_refund_that_is_undone_is_sent_again(memory_world: World) -> None:
     assert world.get(Refund, refund.id).status == "succeeded"
     assert world.on_chain(WALLET) == atomic("10")
     assert world.on_chain(str(payment.payment.escrow_address)) == 0
+
+
+def undone_with_its_receipt(world: World) -> PaymentDetails:
+    """A Payment that succeeded, whose receipt and release a reorg then took, for good."""
+    settled_world(world)
+    payment = world.payment("25.00")
+    world.pay(payment, "25.00")
+    until(world, payment, "succeeded")
+    world.reorg(40)
+    world.finish()
+    world.finish()
+    return payment
+
+
+def test_a_final_release_that_cannot_be_sent_again_is_taken_back(world: World) -> None:
+    payment = undone_with_its_receipt(world)
+    id = payment.payment.id
+    back = world.paid(id)
+    assert (back.status, back.received, back.settled) == ("action_required", 0, 0)
+    assert (back.labels, back.can_retry, back.succeeded_at) == (("reorged",), True, None)
+    assert (back.reconciliation.status, back.failure) == ("open", "transaction_failed")
+    assert not any((back.books.escrow, back.books.recipient, back.books.payer))
+    last = world.journal(id)[-1]
+    assert last == ("release_reorged", {"escrow": atomic("25"), "recipient": -atomic("25")})
+    assert world.event_names(id)["payment.action_required"] == 1
+    for action in ("accept", "refund", "retry_execution"):
+        with pytest.raises(ReconciliationActionNotAllowed):
+            world.reconcile(payment, action)
+
+    world.pay(payment, "25.00")
+    world.finish()
+    world.reconcile(payment, "retry_execution")
+    world.finish()
+    done = world.paid(id)
+    assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
+    assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
+    assert world.on_chain(str(done.escrow_address)) == 0
+
+
+def test_a_final_refund_that_cannot_be_sent_again_is_taken_back(world: World) -> None:
+    settled_world(world)
+    payment = world.payment(expires_in_s=300)
+    world.advance(285)
+    world.pay(payment, "10.00")
+    world.advance(20)
+    id = payment.payment.id
+    refund = world.refund(payment)
+    until(world, payment, "refunded")
+    assert world.paid(id).paid_by == ()
+    world.reorg(50)
+    world.finish()
+    world.finish()
+    back, failed = world.paid(id), world.get(Refund, refund.id)
+    assert (failed.status, failed.failure) == ("failed", "transaction_failed")
+    assert (back.status, back.received, back.refunded) == ("action_required", 0, 0)
+    assert back.paid_by == ()
+    assert world.event_names(id)["refund.failed"] == 1
+
+    world.pay(payment, "10.00")  # whoever pays now finds the books as if it were the first time
+    world.finish()
+    world.refund(payment)
+    world.finish()
+    assert (world.paid(id).status, world.paid(id).refunded) == ("refunded", atomic("10"))
+    assert world.on_chain(WALLET) == atomic("10")
+
+
+def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> None:
+    world = settled_world(memory_world)
+    payment = world.payment("25.00")
+    world.pay(payment, "25.00")
+    until(world, payment, "executing")
+    release_id = str(world.paid(payment.payment.id).release_id)
+    outbox = world.service.outbox
+    scope = Scope(world.server.partition, "sandbox")
+    while (outcome := outbox.outcome(scope, release_id)).is_pending:
+        world.system.advance(1_000)
+    world.reorg(40)
+    world.service.scanner("sandbox").wake(8453)
+    world.run()
+    with pytest.raises(LookOutdated):
+        world.service.ledger.commit(scope, lambda tx, draw: concluded(tx, release_id, outcome))
+
+
+def test_a_final_send_that_cannot_be_sent_again_is_taken_back(world: World) -> None:
+    settled_world(world)
+    payer = world.account("later")
+    world.fund("40.00", payer)
+    new = NewSend(
+        amount="40.00", account_id=payer.id, destination=ToWallet(address=WALLET), chain_id=8453
+    )
+    sent = world.service.sends.create(world.server, new)
+    until(world, sent, "succeeded")
+    assert world.held(payer) == (0, 0, 0)
+    world.reorg(40)
+    world.finish()
+    world.finish()
+    id = sent.payment.id
+    back = world.paid(id)
+    assert (back.status, back.settled, back.can_retry) == ("action_required", 0, True)
+    assert world.journal(id) == [
+        ("send", {"payer": -atomic("40"), "recipient": atomic("40")}),
+        ("send_reorged", {"payer": atomic("40"), "recipient": -atomic("40")}),
+    ]
+    with pytest.raises(InsufficientBalance):
+        world.reconcile(sent, "retry_execution")
+
+    world.fund("40.00", payer)
+    world.reconcile(sent, "retry_execution")
+    world.finish()
+    assert (world.paid(id).status, world.paid(id).settled) == ("succeeded", atomic("40"))
+    assert world.held(payer) == (0, 0, 0)
+    assert world.on_chain(WALLET) == atomic("40")

@@ -214,7 +214,7 @@ class _Heard(logging.Handler):
             return
         if any(words in text for words in _AS_IT_SHOULD_BE):
             return
-        if "has undone it" in text or "beyond memory" in text:
+        if any(words in text for words in ("has undone it", "a reorg undid", "beyond memory")):
             self._stage.tally["alarm"] += 1
             if self._stage.reorged_deeply:
                 return

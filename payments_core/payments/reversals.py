@@ -1,0 +1,61 @@
+"""What a reorg beyond finality takes back of a Payment's own transfers. Pure.
+
+A transfer to the recipient, or a refund, had succeeded; its block was undone, it was sent again,
+and that has failed for good. The books say what the chain says, and the partner decides anew.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.journal.record import Cause
+from payments_core.money import Atomic
+from payments_core.payments.lifecycle import UNRELEASED, Change, posted, step
+from payments_core.payments.record import Payment
+from payments_core.payments.senders import paid_more
+
+
+def reverse_release(payment: Payment, reason: str, *, now: Instant) -> Change:
+    """The recipient does not have the funds after all; the partner may send them once more."""
+    assert payment.release_id is not None
+    is_send = payment.intent == "send"
+    cause: Cause = "send_reorged" if is_send else "release_reorged"
+    back = {
+        "payer" if is_send else "escrow": payment.released,
+        "recipient": -payment.settled,
+        "fees": payment.settled - payment.released,
+    }
+    change = posted(payment, cause, payment.release_id, now=now, **back)
+    changes = {**UNRELEASED, "settled": Atomic(0), "succeeded_at": None}
+    reversed = step(
+        change.payment, "release_reorged", now=now, reason=reason, failure=reason, **changes
+    )
+    return change.then(reversed)
+
+
+def reverse_refund(
+    payment: Payment, refund_id: str, to: str, *, claimed: bool, now: Instant, **sources: int
+) -> Change:
+    """The sender does not have the refund after all; it can be refunded again.
+
+    `sources` are the accounts of the books that it was taken out of; `claimed` says that its
+    destination was a sender, who has so much to claim again.
+    """
+    amount = sum(sources.values())
+    paid_by = payment.paid_by
+    if claimed:
+        paid_by = paid_more(paid_by, to, amount, sources.get("excess", 0))
+    more = attrs.evolve(payment, refunded=payment.refunded - amount, paid_by=paid_by)
+    change = posted(more, "refund_reorged", refund_id, now=now, payer=-amount, **sources)
+    return change.then(step(change.payment, _refund_trigger(change.payment), now=now))
+
+
+def _refund_trigger(payment: Payment) -> str:
+    """Where the Payment stands without the refund."""
+    if payment.status not in ("partially_refunded", "refunded"):
+        return "refund_reorged"
+    if payment.release_id is None:
+        return "refund_reorged_held"
+    is_whole = payment.books.recipient >= payment.settled
+    return "refund_reorged_wholly" if is_whole else "refund_reorged_partly"
