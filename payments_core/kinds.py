@@ -11,7 +11,7 @@ from payments_core.chains.books import (
     SimulatedTime,
     SimulatedTransaction,
 )
-from payments_core.chains.outbox import Outgoing, Sender
+from payments_core.chains.outgoing import Outgoing, Sender
 from payments_core.chains.scanner import ScanCursor, ScanWish
 from payments_core.client_sessions.record import ClientSession, SessionExchange
 from payments_core.deposits.record import Deposit, DepositAddress

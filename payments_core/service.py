@@ -10,8 +10,9 @@ from payments_core.accounts.operations import Accounts
 from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
 from payments_core.chains.outbox import Outbox
+from payments_core.chains.outgoing import FOLLOW_AGAIN
 from payments_core.chains.port import Chain
-from payments_core.chains.resending import FOLLOW_AGAIN, RESEND, Resending
+from payments_core.chains.resending import RESEND, Resending
 from payments_core.chains.scanner import SCAN, Scanner
 from payments_core.chains.serving import ServedChains
 from payments_core.chains.simulated import SimulatedChain

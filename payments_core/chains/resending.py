@@ -13,13 +13,14 @@ from typing import Protocol
 
 import attrs
 
-from payments_core.chains.outbox import (
+from payments_core.chains.outbox import Outbox
+from payments_core.chains.outgoing import (
     LookOutdated,
-    Outbox,
     Outgoing,
     Purpose,
     Sender,
     concluded,
+    follow_job,
 )
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
@@ -30,7 +31,6 @@ from payments_core.storage.port import Claimed, Storage, Transaction
 from payments_core.tenants.modes import is_of_mode
 
 RESEND = "chains.resend"
-FOLLOW_AGAIN = "chains.follow_again"
 
 _log = logging.getLogger(__name__)
 
@@ -119,13 +119,14 @@ class Resending:
             return
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            now = self._clock.now()
             outgoing = tx.get(Outgoing, outgoing_id)
             assert outgoing is not None
             reversed: Decision[None] = Decision(None)
             if outcome.reason is not None:
                 reverse = self._reversals[outgoing.purpose]
-                reversed = reverse(tx, outgoing, outcome.reason, now=self._clock.now())
-            return reversed.joined(concluded(tx, outgoing_id, outcome))
+                reversed = reverse(tx, outgoing, outcome.reason, now=now)
+            return reversed.joined(concluded(tx, outgoing_id, outcome, now=now))
 
         try:
             self._ledger.commit(scope, decide, claimed=claimed)
@@ -146,6 +147,5 @@ def _undone(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[None
     undone = attrs.evolve(outgoing, block_number=None, reorgs=outgoing.reorgs + 1)
     if outgoing.block_number is None:
         return Decision(None, replaces=(undone,))
-    lane = f"outgoing:{outgoing.id}"
-    follow = Follow("chain", FOLLOW_AGAIN, lane, now + POLL_MS, outgoing.id)
+    follow = follow_job(outgoing.id, now + POLL_MS)
     return Decision(None, replaces=(undone,), jobs=(follow,))

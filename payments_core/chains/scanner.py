@@ -79,6 +79,18 @@ class ScanWish(Record):
     count: int
 
 
+def scanned_to(storage: Storage, mode: str, chain_id: int) -> int:
+    """The height up to which a reorganisation would be noticed; -1 where nothing was scanned.
+
+    Ask before looking at the chain: were it reorganised between the scan and the look, the next
+    scan sees it; between the look and the scan, nobody would.
+    """
+    cursor = storage.read(
+        DIRECTORY, lambda snapshot: snapshot.get(ScanCursor, _cursor_id(mode, chain_id))
+    )
+    return -1 if cursor is None else cursor.tip
+
+
 class Scanner:
     """Scans the chains for one mode."""
 
@@ -242,7 +254,7 @@ class Scanner:
                 found(chain_id, transfers)
 
     def _id(self, chain_id: int) -> str:
-        return f"{self._mode}:{chain_id}"
+        return _cursor_id(self._mode, chain_id)
 
     def _until_done(self, work: Callable[[Transaction], None]) -> None:
         while True:
@@ -251,6 +263,10 @@ class Scanner:
                 return
             except (Conflict, CommitUnknown):
                 continue  # doing it again changes nothing more
+
+
+def _cursor_id(mode: str, chain_id: int) -> str:
+    return f"{mode}:{chain_id}"
 
 
 def _tokens(chain_id: int) -> tuple[str, ...]:

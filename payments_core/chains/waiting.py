@@ -9,6 +9,9 @@ from payments_core.decision import Decision
 from payments_core.jobs.record import Job
 
 POLL_MS = 1 * SECOND
+OVERSIGHT_MS = 10 * SECOND
+"""How long until it is asked again whether a scan has passed what is final."""
+
 LONGEST_SILENCE_MS = 1 * MINUTE
 ALARM_AFTER = 10
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.chains.outbox import our_own
+from payments_core.chains.outgoing import our_own
 from payments_core.chains.port import ScannedTransfer
 from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Ledger, Scope

@@ -9,7 +9,7 @@ import attrs
 
 from payments_core.accounts.belongings import page_of
 from payments_core.accounts.record import Account
-from payments_core.chains.outbox import Outgoing, send_job
+from payments_core.chains.outgoing import Outgoing, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
 from payments_core.clock import Clock, Instant

@@ -6,7 +6,8 @@ Dust is swept like everything else, whatever the fee: an account sees all that w
 
 from __future__ import annotations
 
-from payments_core.chains.outbox import LookOutdated, Outbox, Outgoing, concluded, transfer
+from payments_core.chains.outbox import Outbox
+from payments_core.chains.outgoing import LookOutdated, Outgoing, concluded, transfer
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
@@ -120,7 +121,7 @@ class SweepJobs:
             else:
                 change = lifecycle.fail(Change(current), outcome.reason, now=now)
             ended = Decision(None, replaces=(change.deposit,), events=change.events)
-            return ended.joined(concluded(tx, sweep_id, outcome))
+            return ended.joined(concluded(tx, sweep_id, outcome, now=now))
 
         try:
             self._ledger.commit(scope, decide, claimed=claimed)

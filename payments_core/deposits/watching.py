@@ -11,9 +11,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.chains.outbox import Outgoing, send_job, withdraw
+from payments_core.chains.outgoing import Outgoing, send_job, withdraw
 from payments_core.chains.port import Chain, ChainUnavailable
-from payments_core.chains.waiting import poll_again, wait_for_chain
+from payments_core.chains.scanner import scanned_to
+from payments_core.chains.waiting import OVERSIGHT_MS, POLL_MS, wait_for_chain
 from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Ledger, Scope
 from payments_core.deposits import lifecycle
@@ -46,6 +47,7 @@ class DepositWatch:
         )
         assert deposit is not None
         chain = self._chains.get(deposit.chain_id)
+        scanned = scanned_to(self._storage, scope.mode, deposit.chain_id)
         try:
             seen = None if chain is None else look(chain, deposit)
         except ChainUnavailable:
@@ -57,7 +59,7 @@ class DepositWatch:
         is_too_late = self._ledger.commit(
             scope,
             lambda tx, draw: decide(
-                tx, draw, scope.partition, deposit, seen, vault, now=self._clock.now()
+                tx, draw, scope.partition, deposit, seen, vault, scanned, now=self._clock.now()
             ),
             claimed=claimed,
         )
@@ -75,6 +77,7 @@ def decide(
     known: Deposit,
     seen: Look,
     vault: str,
+    scanned: int,
     *,
     now: Instant,
 ) -> Decision[bool]:
@@ -82,6 +85,7 @@ def decide(
     taken back, since its funds are in the vault or on their way there.
 
     `known` is the deposit as it was before the look: one that changed since is looked at again.
+    `scanned` is how far the chain had been scanned then.
     """
     current = tx.get(Deposit, known.id, for_update=True)
     assert current is not None
@@ -91,7 +95,7 @@ def decide(
     if _is_undone(current, seen):
         stopped = _stopped_sweep(tx, current)
         if current.status == "settled" or (current.status == "confirmed" and stopped is None):
-            return _left(current, is_too_late=True)
+            return _left(current)
         change = lifecycle.reorg(change, now=now)
     if seen.arrival is not None and _is_out(change.deposit):
         change = lifecycle.come_back(change, seen.arrival, now=now)
@@ -103,11 +107,11 @@ def decide(
         change = lifecycle.confirm(change, outgoing.id, now=now)
         sweep = send_job(SWEEP, partition, outgoing, now)
         outcome = outcome.joined(Decision(None, inserts=(outgoing,), jobs=(sweep,)))
-    goes_on = _goes_on(change.deposit, seen)
-    after = attrs.evolve(change.deposit, watched=goes_on)
+    again_at = _again_at(change.deposit, seen, scanned, now=now)
+    after = attrs.evolve(change.deposit, watched=again_at is not None)
     changed = () if after == current else (after,)
     outcome = outcome.joined(Decision(None, replaces=changed, events=change.events))
-    return attrs.evolve(outcome, again_at=poll_again(now).again_at if goes_on else None)
+    return attrs.evolve(outcome, again_at=again_at)
 
 
 def _is_undone(deposit: Deposit, seen: Look) -> bool:
@@ -123,15 +127,17 @@ def _is_out(deposit: Deposit) -> bool:
     return deposit.status == "failed" and deposit.failure == REORGED
 
 
-def _goes_on(deposit: Deposit, seen: Look) -> bool:
-    """Whether to look again: until final, or until the chain can no longer change its mind.
+def _again_at(deposit: Deposit, seen: Look, scanned: int, *, now: Instant) -> Instant | None:
+    """When to look again: until it is final, and a scan would notice its undoing.
 
     What is gone may come back to where it was while that height is not final, and a scan that
     never saw it gone would not tell of it; later blocks are scanned in any case.
     """
     if _is_out(deposit):
-        return seen.final_height < deposit.block_number
-    return deposit.status == "detected"
+        return now + POLL_MS if seen.final_height < deposit.block_number else None
+    if deposit.status == "detected":
+        return now + POLL_MS
+    return None if deposit.block_number <= scanned else now + OVERSIGHT_MS
 
 
 def _stopped_sweep(tx: Transaction, deposit: Deposit) -> Outgoing | None:
@@ -143,6 +149,6 @@ def _stopped_sweep(tx: Transaction, deposit: Deposit) -> Outgoing | None:
     return withdraw(outgoing)
 
 
-def _left(deposit: Deposit, *, is_too_late: bool) -> Decision[bool]:
-    """The deposit as it is, and watched no longer."""
-    return Decision(is_too_late, replaces=(attrs.evolve(deposit, watched=False),))
+def _left(deposit: Deposit) -> Decision[bool]:
+    """The deposit as it is, though it was undone, and watched no longer."""
+    return Decision(True, replaces=(attrs.evolve(deposit, watched=False),))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.accounts.record import Account
-from payments_core.chains.outbox import send_job, transfer
+from payments_core.chains.outgoing import send_job, transfer
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger

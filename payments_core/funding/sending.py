@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from payments_core.chains.outbox import Outbox, Outgoing, withdraw
+from payments_core.chains.outbox import Outbox
+from payments_core.chains.outgoing import Outgoing, withdraw
 from payments_core.chains.port import Chain, ChainUnavailable, Signed
 from payments_core.chains.waiting import POLL_MS, wait_for_chain
 from payments_core.clock import Clock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.chains.outbox import Outgoing, withdraw
+from payments_core.chains.outgoing import Outgoing, withdraw
 from payments_core.clock import Instant
 from payments_core.decision import Decision
 from payments_core.errors import InvalidState

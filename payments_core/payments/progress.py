@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.chains.outbox import Outgoing, send_job, transfer
+from payments_core.chains.outgoing import Outgoing, send_job, transfer
 from payments_core.clock import Instant
 from payments_core.decision import Decision
 from payments_core.identifiers import Draw

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.chains.outbox import LookOutdated, Outbox, Outgoing, concluded
+from payments_core.chains.outbox import Outbox
+from payments_core.chains.outgoing import LookOutdated, Outgoing, concluded
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
@@ -110,7 +111,7 @@ class ReleaseJobs:
             else:
                 change = lifecycle.fail_release(current, outcome.reason, now=now)
             return committed(change).joined(
-                concluded(tx, release_id, outcome),
+                concluded(tx, release_id, outcome, now=now),
                 _reservation_ended(tx, current, asked, succeeded=outcome.reason is None),
             )
 

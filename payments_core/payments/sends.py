@@ -10,7 +10,7 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.amounts import amount_of
 from payments_core.assets import Asset
-from payments_core.chains.outbox import send_job, transfer
+from payments_core.chains.outgoing import send_job, transfer
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger, held

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.chains.outbox import our_own
+from payments_core.chains.outgoing import our_own
 from payments_core.chains.port import Block, ScannedTransfer
 from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Ledger, Scope

@@ -11,8 +11,8 @@ from typing import TypeVar
 import attrs
 
 from payments_core.chains.judge import Expectation
-from payments_core.chains.outbox import Outgoing, failed_for_good, send_job, withdraw
-from payments_core.chains.waiting import poll_again
+from payments_core.chains.outgoing import Outgoing, failed_for_good, send_job, withdraw
+from payments_core.chains.waiting import OVERSIGHT_MS, POLL_MS, poll_again
 from payments_core.clock import Instant
 from payments_core.decision import Decision
 from payments_core.funding import lifecycle as funding
@@ -39,10 +39,14 @@ R = TypeVar("R", bound=Record)
 
 @attrs.frozen
 class Look:
-    """What a look saw, and the balance of the operation's vault where it ends a reservation."""
+    """What a look saw, and the balance of the operation's vault where it ends a reservation.
+
+    `scanned_to` is how far the chain had been scanned before it.
+    """
 
     sighting: Sighting
     asked: Asked | None
+    scanned_to: int
 
 
 @attrs.frozen
@@ -94,8 +98,9 @@ def decide(
         change = change.then(
             payments.end_attempt(change.payment, evidence.id, now=now, reason="reorged")
         )
-    noted = _noted(evidence, counted.receipts, look.sighting, watched=not ends)
-    base = (Decision(None) if ends else poll_again(now)).joined(
+    again_at = _again_at(look, ends=ends, now=now)
+    noted = _noted(evidence, counted.receipts, look.sighting, watched=again_at is not None)
+    base = Decision(None, again_at=again_at).joined(
         _stored((*before, evidence), (*counted.receipts, noted)), counted.stopped
     )
     if attempt is not None and attempt.is_live:
@@ -128,7 +133,7 @@ def _expectation(payment: Payment) -> Expectation:
 
 
 def _ends(evidence: Evidence, attempt: _Attempt | None, sighting: Sighting) -> bool:
-    """Whether there is nothing more to look for.
+    """Whether what the transaction brings is decided.
 
     A stranger's transaction that is gone may be on another fork: not every node has switched yet.
     It is looked for until the height at which it was is final without it. Our own is sent again
@@ -141,6 +146,14 @@ def _ends(evidence: Evidence, attempt: _Attempt | None, sighting: Sighting) -> b
     if attempt is not None and (attempt.is_live or attempt.operation.status == "confirmed"):
         return False
     return evidence.block_number is None or sighting.heads.final.number >= evidence.block_number
+
+
+def _again_at(look: Look, *, ends: bool, now: Instant) -> Instant | None:
+    """When to look again: also at what is decided, until a scan would notice its undoing."""
+    if not ends:
+        return now + POLL_MS
+    block = look.sighting.block
+    return None if block is None or block.number <= look.scanned_to else now + OVERSIGHT_MS
 
 
 def _noted(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.port import Chain, ChainUnavailable
+from payments_core.chains.scanner import scanned_to
 from payments_core.chains.waiting import poll_again, wait_for_chain
 from payments_core.clock import Clock
 from payments_core.decision import Decision, Ledger, Scope
@@ -84,20 +85,21 @@ class ReceiptJobs:
         sent again, unless it has failed for good.
         """
         chain = self._chains[evidence.chain_id]
+        scanned = scanned_to(self._storage, scope.mode, evidence.chain_id)
         heads = chain.heads()
         sighting = Sighting(chain.transaction(evidence.transaction_hash), heads)
         if sighting.block is None:
             _require_undone(chain, evidence)
         operation = self._operation(scope, evidence)
         if operation is None:
-            return Look(sighting, None)
+            return Look(sighting, None, scanned)
         if sighting.view is None and operation.status in (*funding.LIVE, "confirmed"):
             assert operation.outgoing_id is not None
             signed = self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
             assert signed is not None
             self._outbox.broadcast(scope, signed, operation.outgoing_id)
         if not sighting.is_final:
-            return Look(sighting, None)
+            return Look(sighting, None, scanned)
         payment = self._storage.read(
             scope.partition, lambda snapshot: snapshot.get(Payment, evidence.payment_id)
         )
@@ -105,7 +107,7 @@ class ReceiptJobs:
         asked = self._vaults.ask_by_id(
             scope.partition, operation.vault_id, payment.asset, least=heads.final.number
         )
-        return Look(sighting, asked)
+        return Look(sighting, asked, scanned)
 
     def _operation(self, scope: Scope, evidence: Evidence) -> FundingOperation | None:
         """The operation that sent the transaction, unless a stranger did."""

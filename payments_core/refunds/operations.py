@@ -9,7 +9,7 @@ import attrs
 from payments_core.addresses import AddressError, canonical
 from payments_core.amounts import amount_of
 from payments_core.assets import chain_entry
-from payments_core.chains.outbox import send_job, transfer
+from payments_core.chains.outgoing import send_job, transfer
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from payments_core.chains.outbox import Outgoing, send_job, transfer
+from payments_core.chains.outgoing import Outgoing, send_job, transfer
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, Ledger

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from payments_core.chains.outbox import LookOutdated, Outbox, Outcome, Outgoing, concluded
+from payments_core.chains.outbox import Outbox
+from payments_core.chains.outgoing import LookOutdated, Outcome, Outgoing, concluded
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
@@ -111,7 +112,7 @@ class RefundJobs:
         if refund.status != "submitted":
             return Decision(None)
         succeeded = outcome.reason is None
-        decision = concluded(tx, refund.outgoing_id, outcome)
+        decision = concluded(tx, refund.outgoing_id, outcome, now=now)
         if asked is not None:
             decision = decision.joined(
                 settled(tx, _reservation(refund), asked, succeeded=succeeded)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.chains.outbox import Outgoing
+from payments_core.chains.outgoing import Outgoing
 from payments_core.deposits.record import REORGED
 from payments_core.errors import (
     DependencyFailed,

@@ -9,7 +9,8 @@ import attrs
 import pytest
 
 from payments_core.assets import CHAINS, asset_of
-from payments_core.chains.outbox import Outbox, Outgoing
+from payments_core.chains.outbox import Outbox
+from payments_core.chains.outgoing import Outgoing
 from payments_core.chains.port import ScannedTransfer
 from payments_core.decision import Scope
 from payments_core.errors import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.outbox import Outbox, Outgoing
+from payments_core.chains.outbox import Outbox
+from payments_core.chains.outgoing import Outgoing
 from payments_core.decision import Scope
 from payments_core.errors import InvalidState, OptionExpired, PaymentExpired
 from payments_core.storage.port import Claimed

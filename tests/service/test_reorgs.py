@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.outbox import LookOutdated, Outgoing, concluded
+from payments_core.chains.outgoing import LookOutdated, Outgoing, concluded
 from payments_core.decision import Scope
 from payments_core.errors import InsufficientBalance, ReconciliationActionNotAllowed
 from payments_core.payments.destinations import ToWallet
@@ -299,7 +299,9 @@ def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> No
     world.service.scanner("sandbox").wake(8453)
     world.run()
     with pytest.raises(LookOutdated):
-        world.service.ledger.commit(scope, lambda tx, draw: concluded(tx, release_id, outcome))
+        world.service.ledger.commit(
+            scope, lambda tx, draw: concluded(tx, release_id, outcome, now=0)
+        )
 
 
 def test_a_final_send_that_cannot_be_sent_again_is_taken_back(world: World) -> None:
@@ -331,3 +333,24 @@ def test_a_final_send_that_cannot_be_sent_again_is_taken_back(world: World) -> N
     assert (world.paid(id).status, world.paid(id).settled) == ("succeeded", atomic("40"))
     assert world.held(payer) == (0, 0, 0)
     assert world.on_chain(WALLET) == atomic("40")
+
+
+def test_what_was_final_before_a_scan_had_passed_it_is_watched_until_one_has(
+    memory_world: World,
+) -> None:
+    world = settled_world(memory_world)
+    payment = world.payment("25.00")
+    world.pay(payment, "25.00")
+    world.run()
+    world.reorg(1, reinclude=True)  # now in a block that no scan has seen
+    world.leave_scans_to_others()
+    until(world, payment, "executing")
+    assert receipt_statuses(world, payment) == ["verified"]
+    world.reorg(20)
+    world.service.scanner("sandbox").ensure()
+    world.finish()
+    world.finish()
+    back = world.paid(payment.payment.id)
+    assert receipt_statuses(world, payment) == ["reorged"]
+    assert (back.status, back.received, back.settled) == ("action_required", 0, 0)
+    assert not any((back.books.escrow, back.books.recipient))

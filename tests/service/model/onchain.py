@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from payments_core.assets import CHAINS
 from payments_core.chains.books import SimulatedBalance, SimulatedLog, SimulatedTransaction
-from payments_core.chains.outbox import Outgoing
+from payments_core.chains.outgoing import Outgoing
 from payments_core.chains.simulated_transfers import FAUCET
 from payments_core.deposits.record import Deposit
 from payments_core.funding.record import FundingOperation
