@@ -294,7 +294,7 @@ def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> No
     outbox = world.service.outbox
     scope = Scope(world.server.partition, "sandbox")
     while (outcome := outbox.outcome(scope, release_id)).is_pending:
-        world.system.advance(1_000)
+        world.system.advance(1)
     world.reorg(40)
     world.service.scanner("sandbox").wake(8453)
     world.run()
@@ -343,7 +343,7 @@ def test_what_was_final_before_a_scan_had_passed_it_is_watched_until_one_has(
     world.pay(payment, "25.00")
     world.run()
     world.reorg(1, reinclude=True)  # now in a block that no scan has seen
-    world.leave_scans_to_others()
+    world.stop_scans()
     until(world, payment, "executing")
     assert receipt_statuses(world, payment) == ["verified"]
     world.reorg(20)

@@ -15,6 +15,7 @@ from payments_core.accounts.record import Account
 from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.books import SimulatedSender
 from payments_core.chains.port import AddressSpec, Chain, TransferIntent
+from payments_core.chains.scanner import ScanCursor
 from payments_core.chains.simulated import SimulatedChain
 from payments_core.clock import FixedClock
 from payments_core.credentials.authorization import Authority, Requirement
@@ -204,6 +205,22 @@ class World:
 
     def leave_scans_to_others(self) -> None:
         """Take the scans of the chains out of the way, as if another process did them."""
+        self.stop_scans()
+
+        def work(tx: Transaction) -> None:
+            for chain_id in CHAINS:
+                id = f"sandbox:{chain_id}"
+                far = ScanCursor(id=id, chain_id=chain_id, ring=((10**9, "0xfar"),))
+                known = tx.get(ScanCursor, id, for_update=True)
+                if known is None:
+                    tx.insert(far)
+                else:
+                    tx.replace(attrs.evolve(known, ring=far.ring))
+
+        self.storage.transact(DIRECTORY, work)
+
+    def stop_scans(self) -> None:
+        """Nobody scans the chains until the scanner is told to `ensure` it."""
         self.service.worker("sandbox")
 
         def work(tx: Transaction) -> None:
