@@ -74,6 +74,9 @@ _ACCOUNT = ("accountId", "externalUserId", "status")
 _DISPUTE = ("sessionId", "paymentId", "status")
 _BANK_FUNDING = ("accountId", "onrampBankAccountId", "transactionId", "status", "amount")
 
+TEST = "webhook.test"
+"""It goes to the endpoint that its payload names, whatever that one subscribed to."""
+
 CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.created", "A Payment was created and waits for funds.", _PAYMENT),
     EventType("payment.processing", "Funds are on their way and not yet proven.", _PAYMENT),
@@ -128,7 +131,7 @@ CATALOGUE: tuple[EventType, ...] = (
     ),
     EventType("dispute.flagged", "A dispute was flagged.", _DISPUTE),
     EventType("dispute.resolved", "A dispute was resolved.", _DISPUTE),
-    *_later("webhook", ("webhookId",), {"test": "A test that you asked for."}),
+    EventType(TEST, "A test that you asked for, for one endpoint.", ("webhookId",)),
 )
 
 BY_NAME: Mapping[str, EventType] = {event.name: event for event in CATALOGUE}
@@ -156,8 +159,12 @@ class Event(Record):
 
     collection: ClassVar[Collection] = Collection(
         "events",
-        columns={"name": str, "created_at": int},
-        indexes=(Index("by_created", order=("created_at",)),),
+        columns={"name": str, "account_id": str, "created_at": int},
+        indexes=(
+            Index("by_created", order=("created_at",)),
+            Index("newest", order=("created_at",), descending=True),
+            Index("by_account", key=("account_id",), order=("created_at",), descending=True),
+        ),
     )
 
     name: str

@@ -21,7 +21,7 @@ from payments_core.clock import MINUTE, Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.credentials.tokens import Tokens
-from payments_core.decision import Ledger, Scope
+from payments_core.decision import Scope
 from payments_core.deposits.arrivals import WATCH_DEPOSIT, Arrivals
 from payments_core.deposits.operations import Deposits
 from payments_core.deposits.sweeping import SWEEP, WATCH_SWEEP, SweepJobs, sweep_reversed
@@ -34,10 +34,12 @@ from payments_core.funding.sending import FundingJobs
 from payments_core.idempotency.purging import PURGE, Purge
 from payments_core.idempotency.record import RETENTION_MS
 from payments_core.identifiers import Identifiers
-from payments_core.jobs.worker import Handler, Queue, Worker
+from payments_core.jobs.parking import Queue
+from payments_core.jobs.worker import Handler, Worker
 from payments_core.kyc.operations import Verifications
 from payments_core.kyc.port import KycProvider
 from payments_core.kyc.simulated import SimulatedKyc
+from payments_core.ledger import Ledger
 from payments_core.mandates.operations import Mandates
 from payments_core.options.operations import Options
 from payments_core.payments import operations as payments
@@ -64,9 +66,14 @@ from payments_core.vaults.operations import Vaults
 from payments_core.vaults.policies import VaultPolicies
 from payments_core.vaults.provisioning import VaultProvisioning
 from payments_core.vaults.yields import VaultYields
-from payments_core.webhooks.delivery import WEBHOOKS, WebhookDelivery
+from payments_core.webhooks.attempting import Attempts
+from payments_core.webhooks.delivery import FAN_OUTS, TASKS, WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.destinations import Resolver
+from payments_core.webhooks.dispatcher import Dispatcher
+from payments_core.webhooks.lifecycle import RECOVER
 from payments_core.webhooks.operations import WebhookEndpoints
+from payments_core.webhooks.recovering import WebhookRecovery
+from payments_core.webhooks.replaying import WebhookEvents
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
 from payments_core.webhooks.transports.resolver import SystemResolver
@@ -75,7 +82,9 @@ from payments_core.webhooks.transports.threads import ThreadsTransport
 QUEUES = (
     Queue("chain", slots=1, lease_ms=MINUTE),
     Queue("timers", slots=16, lease_ms=MINUTE),
+    FAN_OUTS,
     WEBHOOKS,
+    TASKS,
 )
 
 
@@ -167,6 +176,10 @@ class PaymentsService:
             self.settings.webhooks,
             entropy,
         )
+        self._attempts = Attempts(
+            clock, key_ring, self._transport, self._resolver, self.settings.webhooks
+        )
+        self.webhook_events = WebhookEvents(self.ledger, storage, clock)
         self._workers: dict[str, Worker] = {}
         self._scanners: dict[str, Scanner] = {}
 
@@ -192,6 +205,18 @@ class PaymentsService:
                 self._handlers(mode),
                 QUEUES,
                 refresh=self.refresh,
+            )
+            worker.accompany(
+                Dispatcher(
+                    self.storage,
+                    self.ledger,
+                    self.clock,
+                    self._attempts,
+                    self._delivery(mode),
+                    worker.parking,
+                    mode,
+                    refresh=self.refresh,
+                )
             )
             self._workers[mode] = worker
             self.ledger.on_commit(worker.wake)
@@ -268,6 +293,9 @@ class PaymentsService:
             },
         )
 
+    def _delivery(self, mode: str) -> WebhookDelivery:
+        return WebhookDelivery(self.ledger, self.storage, self.clock, self._attempts, mode)
+
     def _handlers(self, mode: str) -> dict[str, Handler]:
         """What does which job: the one table of them."""
         ports = (self.storage, self.ledger, self.clock)
@@ -278,16 +306,6 @@ class PaymentsService:
         sweeps = SweepJobs(*ports, outbox)
         resending = self._resending(mode)
         refunds = RefundJobs(*ports, outbox, self.vaults)
-        delivery = WebhookDelivery(
-            self.ledger,
-            self.storage,
-            self.clock,
-            self.key_ring,
-            self._transport,
-            self._resolver,
-            mode,
-            self.settings.webhooks,
-        )
         return {
             SEND: funding.send,
             SCAN: self.scanner(mode).scan,
@@ -303,7 +321,8 @@ class PaymentsService:
             WATCH_REFUND: refunds.watch,
             PURGE: Purge(self.storage, self.ledger, self.clock).run,
             payments.EXPIRE: self.payments.run_expiry,
-            **delivery.handlers(),
+            RECOVER: WebhookRecovery(*ports).recover,
+            **self._delivery(mode).handlers(),
         }
 
 

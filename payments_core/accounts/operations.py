@@ -23,7 +23,7 @@ from payments_core.assets import ChainType, asset_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import (
     AccountSuspended,
     Conflicting,
@@ -36,6 +36,7 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage import documents
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
 from payments_core.vaults.record import Policy, Vault

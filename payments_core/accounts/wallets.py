@@ -17,7 +17,7 @@ from payments_core.addresses import AddressError, canonical
 from payments_core.assets import ChainType
 from payments_core.clock import DAY, Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger, held
+from payments_core.decision import Decision, held
 from payments_core.entropy import Entropy
 from payments_core.errors import (
     AccountSuspended,
@@ -30,6 +30,7 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Page, Position, Storage, Transaction, Where
 
 MAX_LABEL = 128

@@ -17,8 +17,9 @@ from payments_core.chains.judge import Expectation, judge
 from payments_core.chains.outgoing import Outcome, Outgoing, Sender, locked_outgoing
 from payments_core.chains.port import Chain, ChainUnavailable, Signed, TransferIntent
 from payments_core.chains.scanner import scanned_to
-from payments_core.decision import Decision, Ledger, Scope
+from payments_core.decision import Decision, Scope
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Snapshot, Storage, Transaction
 
 _MOST_DROPPED = 100

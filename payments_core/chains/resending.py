@@ -25,8 +25,9 @@ from payments_core.chains.outgoing import (
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.decision import Decision, Follow, Scope
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Claimed, Storage, Transaction
 from payments_core.tenants.modes import is_of_mode
 

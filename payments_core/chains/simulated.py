@@ -55,9 +55,10 @@ from payments_core.chains.simulated_transfers import (
     put,
 )
 from payments_core.clock import HOUR, Clock
-from payments_core.decision import Decision, Ledger, Scope
+from payments_core.decision import Decision, Scope
 from payments_core.errors import Unavailable
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.sandbox.failures import ANY, Failures, Faults, armed_failures
 from payments_core.storage.port import SIMULATED, Snapshot, Storage, StorageError, Transaction
 

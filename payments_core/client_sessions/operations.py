@@ -11,7 +11,7 @@ from payments_core.client_sessions.record import ClientSession, SessionExchange
 from payments_core.clock import SECOND, Clock
 from payments_core.credentials.authorization import Authority, session_stands
 from payments_core.credentials.tokens import ACCESS, CLIENT_SESSION, Claims, TokenInvalid, Tokens
-from payments_core.decision import Decision, Ledger, Scope, held
+from payments_core.decision import Decision, Scope, held
 from payments_core.errors import (
     ClientTokenExpired,
     EntitlementRequired,
@@ -22,6 +22,7 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
 

@@ -15,12 +15,13 @@ from payments_core.accounts.record import Account
 from payments_core.chains.outgoing import our_own
 from payments_core.chains.port import ScannedTransfer
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.decision import Decision, Follow, Scope
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Arrival
 from payments_core.deposits.looking import arrival_of
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import LOCATE_KEYS, Located, Snapshot, Storage, Transaction
 from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment

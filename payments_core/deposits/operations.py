@@ -14,7 +14,7 @@ from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger, held
+from payments_core.decision import Decision, held
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Arrival, Change
 from payments_core.deposits.looking import look
@@ -23,6 +23,7 @@ from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
 from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
 
 SHOWN = 50

@@ -11,11 +11,12 @@ from payments_core.chains.outgoing import LookOutdated, Outgoing, concluded, tra
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.decision import Decision, Follow, Scope
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Change
 from payments_core.deposits.record import Deposit
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Claimed, Storage, Transaction
 
 SWEEP = "deposits.sweep"

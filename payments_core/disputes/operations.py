@@ -6,13 +6,14 @@ from typing import get_args
 
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger, held
+from payments_core.decision import Decision, held
 from payments_core.disputes import lifecycle
 from payments_core.disputes.lifecycle import Session
 from payments_core.disputes.record import Dispute, Resolution
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Storage, Transaction
 

@@ -13,12 +13,13 @@ from payments_core.accounts.record import Account
 from payments_core.chains.outgoing import send_job, transfer
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import ActionInvalid, NotFound, PaymentsError
 from payments_core.funding import lifecycle
 from payments_core.funding.record import FundingOperation
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.options import lifecycle as options
 from payments_core.options.operations import active_account, check_active
 from payments_core.options.record import Option

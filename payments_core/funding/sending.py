@@ -13,11 +13,12 @@ from payments_core.chains.outgoing import Outgoing, withdraw
 from payments_core.chains.port import Chain, ChainUnavailable, Signed
 from payments_core.chains.waiting import POLL_MS, wait_for_chain
 from payments_core.clock import Clock
-from payments_core.decision import Decision, Ledger, Scope
+from payments_core.decision import Decision, Scope
 from payments_core.funding import lifecycle
 from payments_core.funding.failing import come_to_nothing, reservation_of
 from payments_core.funding.record import FundingOperation
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.payments.details import locked_option, locked_payment
 from payments_core.payments.lifecycle import Change
 from payments_core.receipts.discovery import watched

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from payments_core.clock import HOUR, SECOND, Clock, Instant
-from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.decision import Decision, Follow, Scope
 from payments_core.idempotency.record import StoredAnswer
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Claimed, Storage, Transaction, Where
 
 PURGE = "idempotency.purge"

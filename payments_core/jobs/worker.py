@@ -14,27 +14,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import Protocol
 
-import attrs
-
-from payments_core.clock import MINUTE, SECOND, Clock, Instant
-from payments_core.decision import LeaseLost
-from payments_core.errors import PaymentsError, Unavailable
-from payments_core.jobs.record import FOREVER, Job
-from payments_core.storage.port import Claimed, Storage, StorageError, Transaction
+from payments_core.clock import SECOND, Clock, Instant
+from payments_core.errors import Unavailable
+from payments_core.jobs.parking import Parking, Queue, described
+from payments_core.jobs.record import FOREVER
+from payments_core.storage.port import Claimed, Storage
 
 Handler = Callable[[Claimed], None]
 """Does a job and commits its outcome; what it raises counts as no outcome."""
-
-CLAIMS_BEFORE_PARKING = 20
-FIRST_BACK_OFF_MS = 1 * SECOND
-LONGEST_BACK_OFF_MS = 10 * MINUTE
-UNKNOWN_KIND_MS = 30 * SECOND
-"""How long a job waits that this release has no handler for; another process may have one."""
 
 LONGEST_RUN = 1_000_000
 EMPTY_PASSES = 3
@@ -42,21 +34,23 @@ EMPTY_PASSES = 3
 _log = logging.getLogger(__name__)
 
 
-@attrs.frozen
-class Queue:
-    """A queue of jobs, named without its mode.
+class Companion(Protocol):
+    """What runs a queue's jobs in threads of its own, beside the worker's and as it does."""
 
-    `slots` jobs of a lane may run at once. `lease_ms` must outlast the slowest handler. With
-    `stops`, a job that fails holds up its lane, since those behind it rest on it (a Payment, a
-    sender); without, the others go on (a webhook endpoint). At most `threads` of a process serve
-    it at once, so that slow work there leaves threads for the other queues; None is no limit.
-    """
+    def start(self) -> None:
+        """Start the threads."""
 
-    name: str
-    slots: int = 1
-    lease_ms: int = 1 * MINUTE
-    stops: bool = True
-    threads: int | None = None
+    def stop(self, timeout_s: float) -> bool:
+        """End the threads; False if some did not end in time."""
+
+    def wake(self) -> None:
+        """Look for work now."""
+
+    def pause(self, timeout_s: float) -> bool:
+        """Begin nothing, and wait for what runs; False if that did not end in time."""
+
+    def resume(self) -> None:
+        """Take back one `pause`."""
 
 
 class Worker:
@@ -80,6 +74,8 @@ class Worker:
         self._clock = clock
         self._mode = mode
         self._handlers = dict(handlers)
+        self.parking = Parking(storage, clock, self._handlers)
+        self._companions: list[Companion] = []
         self._queues = tuple(queues)
         if len({queue.name for queue in self._queues}) != len(self._queues):
             raise ValueError("two queues share a name")
@@ -94,6 +90,10 @@ class Worker:
         self._running = dict.fromkeys((queue.name for queue in self._queues), 0)
         self._watched = False
         self._stopping = False
+
+    def accompany(self, companion: Companion) -> None:
+        """Start, stop, wake and pause a companion with this worker, from now on."""
+        self._companions.append(companion)
 
     # In the caller's thread.
 
@@ -147,8 +147,12 @@ class Worker:
         """The earliest instant at which a job may be claimed, or None. It may be too early."""
         return self._earliest(self._storage.next_due)
 
-    def _earliest(self, of_queue: Callable[[str], Instant | None]) -> Instant | None:
-        found = [of_queue(self._full_name(queue)) for queue in self._queues]
+    def _earliest(
+        self, of_queue: Callable[[str], Instant | None], *, served: bool = False
+    ) -> Instant | None:
+        """The earliest of all queues, or of those that the worker's own threads serve."""
+        queues = [queue for queue in self._queues if not served or queue.threads != 0]
+        found = [of_queue(queue.full_name(self._mode)) for queue in queues]
         return min((due for due in found if due is not None and due < FOREVER), default=None)
 
     # In threads of its own.
@@ -166,6 +170,8 @@ class Worker:
         ]
         for thread in self._threads:
             thread.start()
+        for companion in self._companions:
+            companion.start()
 
     def stop(self, timeout_s: float = 30.0) -> bool:
         """Claim no more, finish what is running, end the threads. False if some did not end."""
@@ -173,16 +179,19 @@ class Worker:
             self._stopping = True
             self._changed.notify_all()
         deadline = time.monotonic() + timeout_s
+        quiet = [companion.stop(timeout_s) for companion in self._companions]
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        return not self._threads
+        return not self._threads and all(quiet)
 
     def wake(self) -> None:
         """Look for work now; call it after a commit that added jobs. It never blocks for long."""
         with self._changed:
             self._nudges += 1
             self._changed.notify()
+        for companion in self._companions:
+            companion.wake()
 
     def pause(self, timeout_s: float = 30.0) -> bool:
         """Claim no more in the threads, and wait for the jobs that they run.
@@ -192,7 +201,8 @@ class Worker:
         """
         with self._changed:
             self._pauses += 1
-            return self._changed.wait_for(lambda: not any(self._running.values()), timeout_s)
+            quiet = self._changed.wait_for(lambda: not any(self._running.values()), timeout_s)
+        return all([quiet, *(companion.pause(timeout_s) for companion in self._companions)])
 
     def resume(self) -> None:
         """Take back one `pause`."""
@@ -200,6 +210,8 @@ class Worker:
             self._pauses -= 1
             self._nudges += 1
             self._changed.notify_all()
+        for companion in self._companions:
+            companion.resume()
 
     @contextmanager
     def alone(self, timeout_s: float = 30.0) -> Iterator[None]:
@@ -277,7 +289,7 @@ class Worker:
             wait_s = self._poll_s
             if watch:
                 self._refresh()
-                due = self.next_due()
+                due = self._earliest(self._storage.next_due, served=True)
                 ahead_ms = FOREVER if due is None else due - self._clock.now()
                 # What is due and cannot be claimed waits for its lane: look again at the next poll.
                 wait_s = min(self._poll_s, ahead_ms / SECOND) if ahead_ms > 0 else self._poll_s
@@ -301,7 +313,7 @@ class Worker:
     def _claim(self, queue: Queue, now: Instant | None) -> Claimed | None:
         self._refresh()
         claimed = self._storage.claim(
-            self._full_name(queue),
+            queue.full_name(self._mode),
             self._clock.now() if now is None else now,
             lease_ms=queue.lease_ms,
             limit=1,
@@ -310,76 +322,9 @@ class Worker:
         return claimed[0] if claimed else None
 
     def _run(self, queue: Queue, claimed: Claimed) -> None:
-        job = claimed.job
-        if job.claims > CLAIMS_BEFORE_PARKING:  # those before took the process down with them
-            self._park(queue, claimed)
-            return
-        handler = self._handlers.get(job.kind)
-        if handler is None:
-            _log.error("no handler for jobs of kind %s: %s waits", job.kind, job.id)
-            # It was not tried, so this claim does not count towards parking.
-            until = self._clock.now() + UNKNOWN_KIND_MS
-            self._rewrite(claimed, _not_before(queue, attrs.evolve(job, claims=0), until))
+        if not self.parking.admits(queue, claimed):
             return
         try:
-            handler(claimed)
-        except LeaseLost:
-            _log.debug("job %s was claimed by another worker meanwhile", job.id)
+            self._handlers[claimed.job.kind](claimed)
         except Exception as error:
-            _log.warning(
-                "job %s (%s of %s) failed at claim %d: %s",
-                job.id, job.kind, job.subject, job.claims, described(error),
-            )  # fmt: skip
-            if job.claims >= CLAIMS_BEFORE_PARKING:
-                self._park(queue, claimed)
-            else:
-                doubled = FIRST_BACK_OFF_MS << min(job.failures, CLAIMS_BEFORE_PARKING)
-                self._put_off(queue, claimed, min(doubled, LONGEST_BACK_OFF_MS))
-
-    def _park(self, queue: Queue, claimed: Claimed) -> None:
-        job = claimed.job
-        _log.critical(
-            "ALARM: job %s (%s of %s) is parked after %d claims without an outcome; %s",
-            job.id, job.kind, job.subject, job.claims,
-            f"its lane {job.lane} stops" if queue.stops else "its lane goes on",
-        )  # fmt: skip
-        self._rewrite(claimed, _not_before(queue, job, FOREVER))
-
-    def _put_off(self, queue: Queue, claimed: Claimed, delay_ms: int) -> None:
-        job = attrs.evolve(claimed.job, failures=claimed.job.failures + 1)
-        self._rewrite(claimed, _not_before(queue, job, self._clock.now() + delay_ms))
-
-    def _rewrite(self, claimed: Claimed, changed: Job) -> None:
-        """Write the job's row, if it is still ours; if that fails, its lease runs out."""
-
-        def work(tx: Transaction) -> None:
-            stored = tx.get(Job, changed.id, for_update=True)
-            if stored is not None and stored.version == claimed.job.version:
-                tx.replace(changed)
-
-        try:
-            self._storage.transact(claimed.partition, work)
-        except StorageError as error:
-            _log.warning("job %s waits for its lease to end: %s", changed.id, described(error))
-
-    def _full_name(self, queue: Queue) -> str:
-        return f"{self._mode}.{queue.name}"
-
-
-def _not_before(queue: Queue, job: Job, until: Instant) -> Job:
-    """How a job waits: a live lease holds up its lane, a later due time lets the others pass."""
-    if queue.stops:
-        return attrs.evolve(job, lease_until=until)
-    return attrs.evolve(job, due_at=until, lease_until=0)
-
-
-def described(error: BaseException) -> str:
-    """What may be logged of an error: its type and place, and its text only where it is ours.
-
-    A stranger's text may quote what it choked on, a secret for instance.
-    """
-    text = f": {error.message}" if isinstance(error, PaymentsError) else ""
-    frames = traceback.extract_tb(error.__traceback__)[-4:]
-    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
-    cause = f", from {type(error.__cause__).__name__}" if error.__cause__ else ""
-    return f"{type(error).__name__}{text}{cause} ({places})"
+            self.parking.failed(queue, claimed, error)

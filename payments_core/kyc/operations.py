@@ -15,7 +15,7 @@ from payments_core.accounts.happenings import happened
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -29,6 +29,7 @@ from payments_core.identifiers import Draw
 from payments_core.kyc.lifecycle import KYC, TOLD, stepped, triggers_to
 from payments_core.kyc.port import KycCase, KycProvider, KycRequest, KycUnavailable
 from payments_core.kyc.record import Verification
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Page, Position, Storage, Transaction, Where
 
 

@@ -13,10 +13,11 @@ from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_SYMBOL, asset_of
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger, held
+from payments_core.decision import Decision, held
 from payments_core.errors import AccountSuspended, NotFound, ValidationFailed
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.mandates import lifecycle
 from payments_core.mandates.record import Mandate, Period
 from payments_core.storage.port import Page, Position, Storage, Transaction

@@ -8,7 +8,7 @@ from payments_core.accounts.record import Account
 from payments_core.assets import Asset
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger, held
+from payments_core.decision import Decision, held
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -22,6 +22,7 @@ from payments_core.errors import (
 from payments_core.funding import lifecycle as funding
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.options import lifecycle
 from payments_core.options.offering import offer
 from payments_core.payments.details import (

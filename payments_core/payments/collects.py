@@ -11,11 +11,12 @@ from payments_core.amounts import amount_of
 from payments_core.chains.port import AddressSpec
 from payments_core.clock import SECOND, Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
 from payments_core.funding.operations import authorized
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.mandates.drawing import drawn
 from payments_core.mandates.record import Mandate
 from payments_core.options import lifecycle as options

@@ -14,11 +14,12 @@ from payments_core.chains.port import AddressSpec
 from payments_core.clock import DAY, SECOND, Clock
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims, Tokens
-from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.decision import Decision, Follow, Scope
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
 from payments_core.journal.record import Entry
+from payments_core.ledger import Ledger
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import PaymentDetails, details_of, locked_payment

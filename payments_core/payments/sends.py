@@ -13,7 +13,7 @@ from payments_core.assets import Asset
 from payments_core.chains.outgoing import send_job, transfer
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger, held
+from payments_core.decision import Decision, held
 from payments_core.errors import (
     AccountSuspended,
     DestinationNotAllowed,
@@ -24,6 +24,7 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations, To

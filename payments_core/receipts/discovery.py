@@ -14,8 +14,9 @@ import attrs
 from payments_core.chains.outgoing import our_own
 from payments_core.chains.port import Block, ScannedTransfer
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.decision import Decision, Follow, Scope
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Evidence, evidence_id
 from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction

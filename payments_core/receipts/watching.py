@@ -13,11 +13,12 @@ from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.scanner import scanned_to
 from payments_core.chains.waiting import poll_again, wait_for_chain
 from payments_core.clock import Clock
-from payments_core.decision import Decision, Ledger, Scope
+from payments_core.decision import Decision, Scope
 from payments_core.errors import DependencyFailed
 from payments_core.funding import lifecycle as funding
 from payments_core.funding.record import FundingOperation
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.options.record import Option
 from payments_core.payments.details import locked_option, locked_payment
 from payments_core.payments.record import Payment

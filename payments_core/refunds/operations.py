@@ -12,7 +12,7 @@ from payments_core.assets import chain_entry
 from payments_core.chains.outgoing import send_job, transfer
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import (
     Conflicting,
     InsufficientPermissions,
@@ -21,6 +21,7 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.details import locked_payment
 from payments_core.payments.record import Payment

@@ -10,7 +10,7 @@ import attrs
 from payments_core.chains.outgoing import Outgoing, send_job, transfer
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import (
     InvalidState,
     NotFound,
@@ -19,6 +19,7 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.details import PaymentDetails, locked_payment

@@ -7,9 +7,10 @@ from payments_core.chains.outgoing import LookOutdated, Outcome, Outgoing, concl
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Follow, Ledger, Scope
+from payments_core.decision import Decision, Follow, Scope
 from payments_core.errors import DependencyFailed
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import locked_payment
 from payments_core.payments.progress import committed

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.decision import Decision, Ledger, Scope
+from payments_core.decision import Decision, Scope
 from payments_core.errors import CapabilityNotActive, ValidationFailed
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.sandbox.record import ArmedFailure, ArmedFailures, Dependency, matches
 from payments_core.storage.port import SIMULATED, Snapshot, Storage, Transaction
 

@@ -18,7 +18,7 @@ from payments_core.chains.simulated_reorgs import DEEPEST
 from payments_core.chains.simulated_transfers import FAUCET
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import (
     CapabilityNotActive,
     FieldError,
@@ -28,6 +28,7 @@ from payments_core.errors import (
 )
 from payments_core.idempotency.record import Idempotent
 from payments_core.jobs.worker import Worker
+from payments_core.ledger import Ledger
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.record import ArmedFailure, Dependency

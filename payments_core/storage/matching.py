@@ -6,12 +6,14 @@ Adapters without a query language of their own can use it as it is.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 from payments_core.storage.port import LOCATE_KEYS, Position, Where
 from payments_core.storage.records import Collection, Index, Lookup, Value, can_be_held
 
+T = TypeVar("T")
 Columns = Mapping[str, Value]
 Place = tuple[str, str]
 """Where a record lies: its partition and its id."""
@@ -120,3 +122,9 @@ def places_of(
         if tuple(columns[column] for column in lookup.columns) in wanted and matches(columns, where)
     ]
     return sorted(place for place in found if after is None or place > after)[:limit]
+
+
+def in_turn(lists: Iterable[Sequence[T]], limit: int) -> list[T]:
+    """One item of each list, then a second of each, and so on, up to `limit`."""
+    found = [item for items in zip_longest(*lists) for item in items if item is not None]
+    return found[:limit]

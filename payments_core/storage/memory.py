@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import attrs
@@ -20,7 +20,7 @@ import attrs
 from payments_core.clock import SECOND, Instant
 from payments_core.jobs.record import Job
 from payments_core.storage import documents
-from payments_core.storage.matching import Place, findable_keys, places_of
+from payments_core.storage.matching import Place, findable_keys, in_turn, places_of
 from payments_core.storage.memory_rows import (
     MemorySnapshot,
     MemoryTransaction,
@@ -33,6 +33,7 @@ from payments_core.storage.memory_rows import (
     row_of,
 )
 from payments_core.storage.port import (
+    NO_LANES,
     SCAN_LIMIT,
     Claimed,
     CommitUnknown,
@@ -133,7 +134,14 @@ class MemoryStorage:
         return [Located(place[0], rows[place].read(kind)) for place in places]
 
     def claim(
-        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
+        self,
+        queue: str,
+        now: Instant,
+        *,
+        lease_ms: int,
+        limit: int,
+        slots: int,
+        of_lane: Mapping[str, int] = NO_LANES,
     ) -> Sequence[Claimed]:
         with self._lock:
             self._require_open()
@@ -145,15 +153,16 @@ class MemoryStorage:
             for partition, row in self._jobs(queue):
                 lanes[str(row.columns["lane"])].append((partition, row))
             last = self._rings.get(queue, "")
-            claimed: list[Claimed] = []
+            offered: list[list[tuple[str, Row]]] = []
             for lane in sorted(lanes, key=lambda lane: (lane <= last, lane)):
                 live = sum(_integer(row, "lease_until") > now for _, row in lanes[lane])
-                room = max(0, min(slots - live, limit - len(claimed)))
+                room = max(0, of_lane.get(lane, slots) - live)
                 ready = [(p, row) for p, row in lanes[lane] if _ready_at(row) <= now]
                 ready.sort(key=lambda item: _order_in_lane(item[1]))
-                for partition, row in ready[:room]:
-                    claimed.append(self._lease(partition, row, now + lease_ms))
-                    self._rings[queue] = lane
+                offered.append(ready[:room])
+            claimed = [self._lease(*item, now + lease_ms) for item in in_turn(offered, limit)]
+            if claimed:
+                self._rings[queue] = claimed[-1].job.lane
             return claimed
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:

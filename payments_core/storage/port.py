@@ -10,7 +10,8 @@ is never older than a commit already answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Generic, Literal, Protocol, TypeVar
 
 import attrs
@@ -27,6 +28,9 @@ SCAN_LIMIT = 10_000
 
 LOCATE_KEYS = 500
 """`locate` takes no more keys than this at once."""
+
+NO_LANES: Mapping[str, int] = MappingProxyType({})
+"""No lane has slots of its own."""
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -199,14 +203,23 @@ class Storage(Protocol):
         """
 
     def claim(
-        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
+        self,
+        queue: str,
+        now: Instant,
+        *,
+        lease_ms: int,
+        limit: int,
+        slots: int,
+        of_lane: Mapping[str, int] = NO_LANES,
     ) -> Sequence[Claimed]:
         """Lease up to `limit` due jobs of a queue, at most `slots` of each lane at a time.
 
+        A lane that `of_lane` names has as many slots as that says, which may be none.
+
         A job is due when `due_at <= now` and its `lease_until <= now`. A claim sets `lease_until`
         to `now + lease_ms` and raises `claims` by one. Within a lane jobs come in the order of
-        (due_at, ordinal, id); a lane with `slots` live leases gives none. Lanes take turns in a
-        ring, so that a full lane never starves another.
+        (due_at, ordinal, id); a lane whose slots have live leases gives none. Lanes take turns in
+        a ring, one job each, so that neither a full nor a long lane starves another.
         """
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:

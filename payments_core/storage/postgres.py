@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from payments_core.clock import Instant
 from payments_core.jobs.record import Job
 from payments_core.storage import postgres_claims, postgres_schema
 from payments_core.storage.port import (
+    NO_LANES,
     Claimed,
     CommitUnknown,
     Located,
@@ -86,9 +87,16 @@ class PostgresStorage:
             return locate(connection, kind, lookup, keys, where, after, limit)
 
     def claim(
-        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
+        self,
+        queue: str,
+        now: Instant,
+        *,
+        lease_ms: int,
+        limit: int,
+        slots: int,
+        of_lane: Mapping[str, int] = NO_LANES,
     ) -> Sequence[Claimed]:
-        lease = postgres_claims.Lease(queue, now, lease_ms, limit, slots)
+        lease = postgres_claims.Lease(queue, now, lease_ms, limit, slots, of_lane)
 
         def look() -> set[str]:
             with self._writing() as connection:

@@ -6,7 +6,7 @@ a lane's slots at once; looking for work does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -15,10 +15,12 @@ import psycopg
 from payments_core.clock import Instant
 from payments_core.jobs.record import Job
 from payments_core.storage import documents
+from payments_core.storage.matching import in_turn
 from payments_core.storage.port import Claimed
 from payments_core.storage.postgres_rows import WritingRows
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Free = tuple[str, bytes]
 
 RINGS = "storage_rings"
 READY = "GREATEST(due_at, lease_until)"
@@ -54,6 +56,7 @@ class Lease:
     lease_ms: int
     limit: int
     slots: int
+    of_lane: Mapping[str, int]
 
 
 def next_due(connection: Connection, queue: str, after: Instant | None) -> Instant | None:
@@ -84,14 +87,16 @@ def lease_jobs(connection: Connection, lease: Lease, lanes: set[str]) -> list[Cl
         f"SELECT lane FROM {RINGS} WHERE queue = %s FOR UPDATE".encode(), (lease.queue,)
     ).fetchone()
     last: str = ring[0] if ring else ""
-    claimed: list[Claimed] = []
+    free: list[list[Free]] = []
     for lane in sorted(lanes, key=lambda lane: (lane <= last, lane)):
-        if len(claimed) == lease.limit:
+        if len(free) == lease.limit:
             break
         live = connection.execute(_LIVE, (lease.queue, lane, lease.now)).fetchone()
-        room = min(lease.slots - (live[0] if live else 0), lease.limit - len(claimed))
-        if room > 0:
-            claimed.extend(_lease_lane(connection, lease, lane, room))
+        slots = lease.of_lane.get(lane, lease.slots)
+        room = min(slots - (live[0] if live else 0), lease.limit)
+        if room > 0 and (found := _free(connection, lease, lane, room)):
+            free.append(found)
+    claimed = [_leased(connection, lease, *item) for item in in_turn(free, lease.limit)]
     if claimed:
         connection.execute(
             f"UPDATE {RINGS} SET lane = %s WHERE queue = %s".encode(),
@@ -100,15 +105,19 @@ def lease_jobs(connection: Connection, lease: Lease, lanes: set[str]) -> list[Cl
     return claimed
 
 
-def _lease_lane(connection: Connection, lease: Lease, lane: str, room: int) -> Iterator[Claimed]:
+def _free(connection: Connection, lease: Lease, lane: str, room: int) -> list[Free]:
+    """The first jobs of the lane that are due, locked."""
     due = (lease.queue, lane, lease.now, lease.now)
     head = connection.execute(_HEAD, (*due, 1)).fetchone()
     free = connection.execute(_FREE, (*due, room)).fetchall()
     if not free or free[0][:2] != head:
-        return  # the first job is being changed: the lane keeps its order and waits
-    for partition, _, body in free:
-        job = documents.decode(Job, body)
-        until = lease.now + lease.lease_ms
-        leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until)
-        WritingRows(connection, partition).replace(leased)
-        yield Claimed(partition, documents.stamp(leased, job.version + 1))
+        return []  # the first job is being changed: the lane keeps its order and waits
+    return [(partition, body) for partition, _, body in free]
+
+
+def _leased(connection: Connection, lease: Lease, partition: str, body: bytes) -> Claimed:
+    job = documents.decode(Job, body)
+    until = lease.now + lease.lease_ms
+    leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until)
+    WritingRows(connection, partition).replace(leased)
+    return Claimed(partition, documents.stamp(leased, job.version + 1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from payments_core.clock import Instant
 from payments_core.jobs.record import Job
 from payments_core.storage import sqlite_schema
 from payments_core.storage.port import (
+    NO_LANES,
     Claimed,
     CommitUnknown,
     Located,
@@ -95,9 +96,16 @@ class SqliteStorage:
             return locate(connection, kind, lookup, keys, where, after, limit)
 
     def claim(
-        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
+        self,
+        queue: str,
+        now: Instant,
+        *,
+        lease_ms: int,
+        limit: int,
+        slots: int,
+        of_lane: Mapping[str, int] = NO_LANES,
     ) -> Sequence[Claimed]:
-        lease = Lease(queue, now, lease_ms, limit, slots)
+        lease = Lease(queue, now, lease_ms, limit, slots, of_lane)
         while True:
             with self._reading() as connection:
                 lanes = lanes_with_work(connection, lease, self._rings.get(queue, ""))

@@ -1,21 +1,24 @@
 """Claiming jobs in SQLite: which lanes have due work, and the leases.
 
 Lanes that may have work are found in a snapshot, without the lock; each is then looked at again
-by the writer. So a wrong guess costs a look and never a lease too many.
+by the writer. So a wrong guess costs a look and never a lease too many. Lanes are looked at, and
+jobs are leased, by dozens in one statement: each statement costs more than what it does.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import attrs
 
 from payments_core.clock import Instant
 from payments_core.jobs.record import Job
 from payments_core.storage import documents
+from payments_core.storage.matching import in_turn
 from payments_core.storage.port import Claimed
-from payments_core.storage.sqlite_rows import statements_of
 from payments_core.storage.sqlite_schema import BUCKET, READY
 
 _BUCKETS = f"FROM jobs INDEXED BY jobs__claim_buckets WHERE queue = :queue AND {BUCKET}"
@@ -35,15 +38,35 @@ _LANES_OF_BUCKET = f"""
     SELECT lane FROM lanes WHERE lane IS NOT NULL
 """
 
-_LIVE = """
-    SELECT count(*) FROM jobs INDEXED BY jobs__claim_leased
-    WHERE queue = ? AND lane = ? AND lease_until > ?
+_DUE = """
+    FROM jobs INDEXED BY jobs__claim_order
+    WHERE queue = :queue AND lane = {} AND due_at <= :now AND lease_until <= :now
+    ORDER BY due_at, ordinal, id LIMIT {}
+"""
+_DUE_OF_LANE = (
+    f"SELECT * FROM (SELECT {{place}}, rowid {_DUE.format(':lane{place}', ':room{place}')})"
+)
+
+# The lanes are a JSON array of [lane, slots].
+_ROOMS = f"""
+    WITH rooms (lane, room) AS MATERIALIZED (
+        SELECT value ->> 0, (value ->> 1) - (
+            SELECT count(*) FROM jobs INDEXED BY jobs__claim_live
+            WHERE queue = :queue AND jobs.lane = value ->> 0
+                AND lease_until > 0 AND lease_until > :now
+        )
+        FROM json_each(:lanes)
+    )
+    SELECT lane, room, (SELECT rowid {_DUE.format("rooms.lane", "1")}) FROM rooms WHERE room > 0
 """
 
-_DUE = """
-    SELECT partition, body FROM jobs INDEXED BY jobs__claim_lanes
-    WHERE queue = ? AND lane = ? AND due_at <= ? AND lease_until <= ?
-    ORDER BY due_at, ordinal, id LIMIT ?
+_LEASE = """
+    UPDATE jobs SET version = version + 1, claims = claims + 1, lease_until = :until,
+        body = json_set(
+            body, '$.version', version + 1, '$.claims', claims + 1, '$.lease_until', :until
+        )
+    WHERE rowid IN (SELECT value FROM json_each(:rows))
+    RETURNING rowid, partition, body
 """
 
 LANES_AT_ONCE = 64
@@ -65,6 +88,16 @@ class Lease:
     lease_ms: int
     limit: int
     slots: int
+    of_lane: Mapping[str, int]
+
+
+@attrs.frozen
+class _Lane:
+    """A lane with due work: how many jobs it has room for, and the first of them."""
+
+    name: str
+    room: int
+    first: int
 
 
 def next_due(connection: sqlite3.Connection, queue: str, after: Instant | None) -> Instant | None:
@@ -77,28 +110,30 @@ def next_due(connection: sqlite3.Connection, queue: str, after: Instant | None) 
 def lanes_with_work(connection: sqlite3.Connection, lease: Lease, last: str) -> list[str]:
     """The lanes that have due jobs and room, in ring order after `last`; `limit` are enough."""
     found: list[str] = []
-    for lane in _ring(connection, lease, last):
-        (live,) = connection.execute(_LIVE, (lease.queue, lane, lease.now)).fetchone()
-        due = (lease.queue, lane, lease.now, lease.now, 1)
-        if live < lease.slots and connection.execute(_DUE, due).fetchone():
-            found.append(lane)
-            if len(found) == lease.limit:
-                break
-    return found
+    for lanes in _ring(connection, lease, last):
+        found += [lane.name for lane in _looked_at(connection, lease, lanes)]
+        if len(found) >= lease.limit:
+            break
+    return found[: lease.limit]
 
 
-def _ring(connection: sqlite3.Connection, lease: Lease, last: str) -> Iterator[str]:
+def _ring(connection: sqlite3.Connection, lease: Lease, last: str) -> Iterator[list[str]]:
     """The lanes with jobs in the due buckets: those after `last`, then the others."""
+    first = _lanes_after(connection, lease, "")
+    if len(first) < LANES_AT_ONCE:  # they are all there is
+        yield sorted(first, key=lambda lane: (lane <= last, lane))
+        return
     after = last
     while lanes := _lanes_after(connection, lease, after):
-        yield from lanes
+        yield lanes
         after = lanes[-1]
-    after = ""
-    while lanes := _lanes_after(connection, lease, after):
-        yield from (lane for lane in lanes if lane <= last)
+    after, lanes = "", first
+    while lanes:
+        yield [lane for lane in lanes if lane <= last]
         after = lanes[-1]
         if after > last:
             break
+        lanes = _lanes_after(connection, lease, after)
 
 
 def _lanes_after(connection: sqlite3.Connection, lease: Lease, after: str) -> list[str]:
@@ -119,39 +154,44 @@ def _lanes_after(connection: sqlite3.Connection, lease: Lease, after: str) -> li
     return sorted(lanes)[:LANES_AT_ONCE]
 
 
+def _looked_at(connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]) -> list[_Lane]:
+    """Those of the lanes that have due jobs and room for them."""
+    slots = [(lane, lease.of_lane.get(lane, lease.slots)) for lane in lanes]
+    at = {"queue": lease.queue, "now": lease.now, "lanes": json.dumps(slots)}
+    rows = connection.execute(_ROOMS, at).fetchall()
+    return [_Lane(*row) for row in rows if row[2] is not None]
+
+
 def lease_jobs(connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]) -> list[Claimed]:
     """Lease jobs of those lanes in turn, inside the transaction that the caller began."""
-    claimed: list[Claimed] = []
-    for lane in lanes:
-        if len(claimed) == lease.limit:
-            break
-        (live,) = connection.execute(_LIVE, (lease.queue, lane, lease.now)).fetchone()
-        room = min(lease.slots - live, lease.limit - len(claimed))
-        if room > 0:
-            claimed.extend(_lease_lane(connection, lease, lane, room))
-    return claimed
+    ready = _looked_at(connection, lease, lanes)
+    if len(ready) >= lease.limit:
+        rows = [lane.first for lane in ready[: lease.limit]]
+    else:
+        rows = _several_each(connection, lease, ready)
+    until = lease.now + lease.lease_ms
+    leased = connection.execute(_LEASE, {"until": until, "rows": json.dumps(rows)}).fetchall()
+    by_row = {
+        row: Claimed(partition, documents.decode(Job, body)) for row, partition, body in leased
+    }
+    return [by_row[row] for row in rows]
 
 
-def _lease_lane(
-    connection: sqlite3.Connection, lease: Lease, lane: str, room: int
-) -> Iterator[Claimed]:
-    due = (lease.queue, lane, lease.now, lease.now, room)
-    for partition, body in connection.execute(_DUE, due).fetchall():
-        job = documents.decode(Job, body)
-        leased = documents.stamp(
-            attrs.evolve(job, claims=job.claims + 1, lease_until=lease.now + lease.lease_ms),
-            job.version + 1,
-        )
-        values = Job.collection.values(leased)
-        connection.execute(
-            statements_of(Job.collection).replace,
-            (
-                leased.version,
-                *values,
-                documents.encode(leased).decode(),
-                partition,
-                job.id,
-                job.version,
-            ),
-        )
-        yield Claimed(partition, leased)
+def _several_each(
+    connection: sqlite3.Connection, lease: Lease, lanes: Sequence[_Lane]
+) -> list[int]:
+    """The due jobs of a few lanes in turn, as far as the limit goes."""
+    if not lanes:
+        return []
+    at: dict[str, str | int] = {"queue": lease.queue, "now": lease.now}
+    for place, lane in enumerate(lanes):
+        at[f"lane{place}"], at[f"room{place}"] = lane.name, min(lane.room, lease.limit)
+    rows: list[list[int]] = [[] for _ in lanes]
+    for place, row in connection.execute(_due_of_lanes(len(lanes)), at):
+        rows[place].append(row)
+    return in_turn(rows, lease.limit)
+
+
+@lru_cache(maxsize=LANES_AT_ONCE)
+def _due_of_lanes(count: int) -> str:
+    return " UNION ALL ".join(_DUE_OF_LANE.format(place=place) for place in range(count))

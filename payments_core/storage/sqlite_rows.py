@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -27,7 +27,14 @@ from payments_core.storage.port import (
     VersionConflict,
     Where,
 )
-from payments_core.storage.records import Collection, Index, Lookup, R, Record, Value
+from payments_core.storage.records import Collection as Kept
+from payments_core.storage.records import Index, Lookup, R, Record, Value
+from payments_core.storage.sqlite_bulk import (
+    by_collection,
+    deleting,
+    many_statements_of,
+    replacing,
+)
 
 T = TypeVar("T")
 
@@ -83,7 +90,7 @@ def statements(table: str, columns: tuple[str, ...]) -> Statements:
     )
 
 
-def statements_of(collection: Collection) -> Statements:
+def statements_of(collection: Kept) -> Statements:
     """The statements of a collection."""
     return statements(collection.name, tuple(collection.columns))
 
@@ -178,6 +185,14 @@ class Rows:
         # `for_update` asks for nothing: a writer is alone from its BEGIN IMMEDIATE on.
         row = self._one(statements_of(kind.collection).select, (self._partition, id))
         return None if row is None else documents.decode(kind, row[0])
+
+    def get_many(
+        self, kind: type[R], ids: Collection[str], *, for_update: bool = False
+    ) -> Mapping[str, R]:
+        sql = many_statements_of(kind.collection).select
+        at = {"partition": self._partition, "rows": json.dumps(list(ids))}
+        rows = self._guarded(lambda: self._connection.execute(sql, at).fetchall())
+        return {id: documents.decode(kind, body) for id, body in rows}
 
     def find(
         self,
@@ -290,12 +305,30 @@ class WritingRows(Rows):
         if not changed:
             raise self._conflict(VersionConflict(f"{collection.name}: {record.id} has changed"))
 
+    def write(
+        self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
+    ) -> None:
+        for collection, records in by_collection(replaces):
+            if len(records) == 1:
+                self.replace(records[0])
+            else:
+                rows = replacing(collection, records)
+                sql = many_statements_of(collection).replace
+                self._write_many(collection, sql, rows, len(records))
+        for collection, records in by_collection(deletes):
+            sql = many_statements_of(collection).delete
+            self._write_many(collection, sql, deleting(records), len(records))
+        for record in inserts:
+            self.insert(record)
+
     def finish(self) -> None:
         """Raise what a statement raised before, should the work have swallowed it."""
         if self._failure is not None:
             raise self._failure
 
-    def _write(self, collection: Collection, sql: str, values: Sequence[Value]) -> int:
+    def _write(
+        self, collection: Kept, sql: str, values: Sequence[Value] | Mapping[str, Value]
+    ) -> int:
         def run() -> int:
             try:
                 return self._connection.execute(sql, values).rowcount
@@ -304,12 +337,17 @@ class WritingRows(Rows):
 
         return self._guarded(run)
 
+    def _write_many(self, collection: Kept, sql: str, rows: str, count: int) -> None:
+        changed = self._write(collection, sql, {"partition": self._partition, "rows": rows})
+        if changed != count:
+            raise self._conflict(VersionConflict(f"{collection.name}: one of many has changed"))
+
     def _conflict(self, conflict: Conflict) -> Conflict:
         self._failure = conflict
         return conflict
 
 
-def unique_conflict(collection: Collection, error: sqlite3.IntegrityError) -> Conflict:
+def unique_conflict(collection: Kept, error: sqlite3.IntegrityError) -> Conflict:
     """Which key an `UNIQUE constraint failed: table.a, table.b` is about."""
     if error.sqlite_errorcode not in (
         sqlite3.SQLITE_CONSTRAINT_UNIQUE,

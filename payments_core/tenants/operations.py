@@ -22,11 +22,12 @@ from payments_core.credentials.secrets import (
     looks_like_secret,
     new_secret,
 )
-from payments_core.decision import Decision, Ledger, Scope
+from payments_core.decision import Decision, Scope
 from payments_core.entropy import Entropy
 from payments_core.errors import Conflicting, NotFound, Unauthorized, Unavailable, ValidationFailed
 from payments_core.idempotency.purging import purge_job
 from payments_core.identifiers import Draw, Identifiers
+from payments_core.ledger import Ledger
 from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
 from payments_core.tenants.record import (
     PRODUCTS,

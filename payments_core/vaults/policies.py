@@ -12,10 +12,11 @@ from payments_core.addresses import AddressError, canonical
 from payments_core.assets import CHAINS
 from payments_core.clock import Clock, Instant
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import Conflicting, FieldError, NotFound, ValidationFailed
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.storage.port import Snapshot, Storage, Transaction
 from payments_core.vaults.lifecycle import LIMIT_DECIMALS

@@ -11,10 +11,11 @@ from payments_core.accounts.record import Account
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger, held
+from payments_core.decision import Decision, held
 from payments_core.errors import Conflicting, InvalidState, NotFound, UnsupportedChain
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
 from payments_core.vaults.record import Policy, Vault
 

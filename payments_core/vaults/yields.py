@@ -6,10 +6,11 @@ import attrs
 
 from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import CapabilityNotActive, ValidationFailed
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.storage.port import Snapshot, Storage, Transaction
 from payments_core.vaults.provisioning import held_vault, vault_of
 from payments_core.vaults.record import Vault, YieldSettings

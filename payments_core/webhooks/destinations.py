@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
@@ -86,6 +87,9 @@ GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 NAT64 = IPv6Network("64:ff9b::/96")
 
+_ISATAP = 0x5EFE
+_ISATAP_MASK = 0xFCFF_FFFF  # its two bits for "universal" and "group" may be either
+
 
 @attrs.frozen
 class Target:
@@ -126,11 +130,16 @@ class Resolver(Protocol):
 
 # The URL.
 
-_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
+# `urlsplit` drops what stands beside the brackets, and takes a name inside of them.
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:]+)(:[0-9]*)?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+# No top-level domain is a number, but resolvers read such names as IPv4 addresses.
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
+@lru_cache(maxsize=1_024)
 def parse_url(url: str, *, local_allowed: bool = False) -> Target:
     """The destination that a URL names.
 
@@ -152,6 +161,8 @@ def parse_url(url: str, *, local_allowed: bool = False) -> Target:
         raise WebhookUrlNotAllowed("it must begin with https://")
     if "@" in parts.netloc:
         raise WebhookUrlNotAllowed("it must not contain credentials")
+    if not _AUTHORITY.fullmatch(parts.netloc):
+        raise ValidationFailed.at("url", "has an invalid host name")
     if port == 0:
         raise ValidationFailed.at("url", "must not name port 0")
     return Target(
@@ -174,7 +185,10 @@ def _normal_host(host: str) -> str:
         name = host.removesuffix(".").encode("idna").decode("ascii").lower()
     except UnicodeError:
         raise wrong from None
-    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+    labels = name.split(".")
+    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        raise wrong
+    if _NUMBER.fullmatch(labels[-1]):  # 127.1, 0x7f.1, 2130706433, or a dotted form in disguise
         raise wrong
     return name
 
@@ -218,12 +232,15 @@ def judge(
     address: Address, *, local_allowed: bool = False, extra: Iterable[RefusedPrefix] = ()
 ) -> str | None:
     """Why webhooks may not go to an address; None if they may. Unwrap it first."""
-    if local_allowed and _inside(address, LOOPBACK) is not None:
-        return None
-    reason = _inside(address, (*extra, *REFUSED))
-    if reason is None and isinstance(address, IPv6Address) and address not in GLOBAL_UNICAST:
+    local = local_allowed and _inside(address, LOOPBACK) is not None
+    reason = _inside(address, extra if local else (*extra, *REFUSED))
+    if reason is not None or local or isinstance(address, IPv4Address):
+        return reason
+    if address not in GLOBAL_UNICAST:
         return "outside of global unicast"
-    return reason
+    if (int(address) >> 32) & _ISATAP_MASK == _ISATAP:
+        return "ISATAP, which leads to the IPv4 address inside"
+    return None
 
 
 def _inside(address: Address, table: Iterable[RefusedPrefix]) -> str | None:
@@ -253,18 +270,22 @@ def vet(
     address is an attack or a mistake, and not ours to choose from. Raises ResolutionFailed if
     there is none.
     """
-    vetted: dict[str, None] = {}
-    for text in addresses:
-        try:
-            address = unwrapped(ip_address(text))
-        except ValueError:  # a zone, for instance, which belongs to link-local addresses
-            raise DestinationForbidden(f"{text} is no plain address") from None
-        if getattr(address, "scope_id", None):
-            raise DestinationForbidden(f"{text} has a zone")
-        reason = judge(address, local_allowed=local_allowed, extra=extra)
-        if reason is not None:
-            raise DestinationForbidden(f"{text} is refused ({reason})")
-        vetted[str(address)] = None
+    refused = tuple(extra)
+    vetted = dict.fromkeys(_vetted(text, local_allowed, refused) for text in addresses)
     if not vetted:
         raise ResolutionFailed("the name has no address")
     return tuple(vetted)
+
+
+@lru_cache(maxsize=4_096)
+def _vetted(text: str, local_allowed: bool, extra: tuple[RefusedPrefix, ...]) -> str:
+    if "%" in text:  # before it is unwrapped, which would drop the zone
+        raise DestinationForbidden(f"{text} has a zone")
+    try:
+        address = unwrapped(ip_address(text))
+    except ValueError:
+        raise DestinationForbidden(f"{text} is no plain address") from None
+    reason = judge(address, local_allowed=local_allowed, extra=extra)
+    if reason is not None:
+        raise DestinationForbidden(f"{text} is refused ({reason})")
+    return str(address)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 
 from payments_core.clock import Instant
 from payments_core.decision import Decision, Follow
 from payments_core.errors import Conflicting, WebhookUrlInUse
-from payments_core.events import Event
+from payments_core.events import TEST, Event
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.transitions import Machine, Transition, rows
 from payments_core.webhooks.record import (
@@ -18,13 +18,17 @@ from payments_core.webhooks.record import (
     DeliveryStatus,
     Endpoint,
     EndpointStatus,
+    OlderSecret,
     delivery_id,
 )
 from payments_core.webhooks.schedule import wait_ms
 
 QUEUE = "webhooks"
+TASKS_QUEUE = "webhook_tasks"
 DELIVER = "webhooks.deliver"
 ABANDON = "webhooks.abandon"
+RECOVER = "webhooks.recover"
+OLDER_SECRETS = 3
 
 OPEN: tuple[DeliveryStatus, ...] = ("pending", "failed")
 """The states in which a delivery still has attempts to come."""
@@ -39,7 +43,7 @@ ENDPOINT = Machine(
         *rows(_USABLE, "disable", "disabled", why="What was on its way is abandoned."),
         *rows(_USABLE, "archive", "archived", why="For good; what was on its way is abandoned."),
         *rows(_USABLE, "edit", None, why="Its description or its subscriptions change."),
-        *rows(_USABLE, "rotate", None, why="The secret before is invalid at once."),
+        *rows(_USABLE, "rotate", None, why="The secret before ends at once, or with its overlap."),
     ),
     terminal=("archived",),
 )
@@ -72,9 +76,16 @@ DELIVERY = Machine(
             "pending",
             why="Asked for by the partner; the count of attempts starts again.",
         ),
+        *rows(
+            ("failed", "abandoned", "delivered"),
+            "resend",
+            "pending",
+            why="The partner wants the event again; receivers know it by its id.",
+        ),
     ),
-    terminal=("delivered",),
+    terminal=(),
 )
+"""Nothing ends for good: what was delivered may be sent again, if the partner asks."""
 
 _STATUSES: dict[str, DeliveryStatus] = {
     "pending": "pending",
@@ -148,9 +159,10 @@ def _abandoning(endpoint: Endpoint, now: Instant) -> Follow:
 
     It carries what was true at the change, which may have been taken back when it runs.
     """
-    kept = ",".join(endpoint.subscribed_events) if endpoint.status == "active" else ""
+    wanted = (*endpoint.subscribed_events, TEST)
+    kept = ",".join(wanted) if endpoint.status == "active" else ""
     return Follow(
-        QUEUE,
+        TASKS_QUEUE,
         ABANDON,
         f"abandon:{endpoint.id}",
         now,
@@ -159,10 +171,27 @@ def _abandoning(endpoint: Endpoint, now: Instant) -> Follow:
     )
 
 
-def decide_rotate(endpoint: Endpoint, sealed_secret: str, *, now: Instant) -> Decision[Endpoint]:
-    """Replace the signing secret. Raises InvalidState for an archived endpoint."""
+def decide_rotate(
+    endpoint: Endpoint, sealed_secret: str, *, now: Instant, overlap_ms: int = 0
+) -> Decision[Endpoint]:
+    """Replace the signing secret; the one before signs beside it for `overlap_ms`.
+
+    Without an overlap every older secret ends at once, those of earlier overlaps too: that is
+    the rotation after a leak. Raises InvalidState for an archived endpoint, Conflicting where
+    too many overlap.
+    """
     ENDPOINT.step(endpoint.status, "rotate")
-    changed = attrs.evolve(endpoint, sealed_secret=sealed_secret, updated_at=now)
+    older: tuple[OlderSecret, ...] = ()
+    if overlap_ms:
+        replaced = OlderSecret(sealed=endpoint.sealed_secret, until=now + overlap_ms)
+        older = (replaced, *endpoint.signing(now))
+    if len(older) > OLDER_SECRETS:  # dropping one would break what was promised for it
+        raise Conflicting(
+            f"{OLDER_SECRETS} older secrets are still valid; wait, or rotate without an overlap."
+        )
+    changed = attrs.evolve(
+        endpoint, sealed_secret=sealed_secret, older_secrets=older, updated_at=now
+    )
     return Decision(changed, replaces=(changed,))
 
 
@@ -199,9 +228,15 @@ def unwanted(delivery: Delivery, endpoint: Endpoint) -> Literal["close", "unsubs
     """Why an open delivery is to be abandoned as its endpoint is now, or None."""
     if endpoint.status != "active":
         return "close"
-    if not endpoint.subscribes(delivery.event_name):
+    if not wants(endpoint, delivery.event_name):
         return "unsubscribe"
     return None
+
+
+def wants(endpoint: Endpoint, event_name: str) -> bool:
+    """Whether a delivery of that event to the endpoint may go on. A test was made for it alone,
+    whatever it subscribed to."""
+    return event_name == TEST or endpoint.subscribes(event_name)
 
 
 def as_seen(delivery: Delivery, endpoint: Endpoint) -> Delivery:
@@ -230,18 +265,17 @@ def decide_attempt(
     max_attempts: int,
 ) -> Decision[Delivery]:
     """What an attempt leads to. A failed delivery keeps its job for the next attempt."""
-    trigger = _trigger(delivery, endpoint, attempt, max_attempts)
-    changed = attrs.evolve(
-        _stepped(delivery, trigger, now=now),
-        attempts=delivery.attempts + 1,
-        response_status=attempt.status,
-        response_body=attempt.body,
-    )
+    trigger, attempts = _trigger(delivery, endpoint, attempt, max_attempts), delivery.attempts + 1
+    changes: dict[str, Any] = {
+        "attempts": attempts,
+        "response_status": attempt.status,
+        "response_body": attempt.body,
+    }
     if trigger == "deliver":
-        changed = attrs.evolve(changed, delivered_at=now)
+        changes["delivered_at"] = now
     if trigger == "fail":
-        next_at = now + wait_ms(changed.attempts, attempt.retry_after, real_now)
-        changed = attrs.evolve(changed, next_attempt_at=next_at)
+        changes["next_attempt_at"] = now + wait_ms(attempts, attempt.retry_after, real_now)
+    changed = _stepped(delivery, trigger, now=now, **changes)
     return Decision(changed, replaces=(changed,), again_at=changed.next_attempt_at)
 
 
@@ -259,25 +293,44 @@ def _trigger(delivery: Delivery, endpoint: Endpoint, attempt: Attempt, max_attem
     return "exhaust" if delivery.attempts + 1 >= max_attempts else "fail"
 
 
+def require_wanting(endpoint: Endpoint, event_name: str) -> None:
+    """Raise Conflicting unless the endpoint is active and wants that event."""
+    if endpoint.status != "active":
+        raise Conflicting(f"The webhook endpoint is {endpoint.status}; activate it first.")
+    if not wants(endpoint, event_name):
+        raise Conflicting(f"The webhook endpoint is not subscribed to {event_name}.")
+
+
 def decide_retry(
-    delivery: Delivery, endpoint: Endpoint, job: Job | None, mode: str, *, now: Instant
+    delivery: Delivery,
+    endpoint: Endpoint,
+    job: Job | None,
+    mode: str,
+    *,
+    now: Instant,
+    trigger: Literal["retry", "resend"] = "retry",
 ) -> Decision[Delivery]:
     """Put a delivery back with its full budget of attempts (interface "Errors", `conflict`).
 
     `job` is the delivery's own, where it still has one. Raises Conflicting.
     """
-    if endpoint.status != "active":
-        raise Conflicting(f"The webhook endpoint is {endpoint.status}; activate it first.")
-    if not endpoint.subscribes(delivery.event_name):
-        raise Conflicting(f"The webhook endpoint is not subscribed to {delivery.event_name}.")
+    require_wanting(endpoint, delivery.event_name)
     parked = job is not None and job.due_at == FOREVER
-    if not DELIVERY.allows(delivery.status, "retry") and not parked:
-        raise Conflicting(f"The delivery is {delivery.status}; only failed or abandoned retry.")
+    if not DELIVERY.allows(delivery.status, trigger) and not parked:
+        sources = [str(row.source) for row in DELIVERY.transitions if row.trigger == trigger]
+        which = f"only {' or '.join(sources)} ones can be sent again"
+        raise Conflicting(f"The delivery is {delivery.status}; {which}.")
     if job is not None and job.lease_until > now:
         raise Conflicting("The delivery is being attempted at this moment.")
     # A parked delivery may still be pending: its attempts came to no outcome at all.
-    pending = delivery if delivery.status == "pending" else _stepped(delivery, "retry", now=now)
-    changed = attrs.evolve(pending, endpoint_revision=endpoint.revision, attempts=0, updated_at=now)
+    pending = delivery if delivery.status == "pending" else _stepped(delivery, trigger, now=now)
+    changed = attrs.evolve(
+        pending,
+        endpoint_revision=endpoint.revision,
+        attempts=0,
+        delivered_at=None,
+        updated_at=now,
+    )
     if job is not None:
         due = attrs.evolve(job, due_at=now, lease_until=0, claims=0, failures=0)
         return Decision(changed, holds=(endpoint,), replaces=(changed, due))
@@ -286,8 +339,7 @@ def decide_retry(
     return Decision(changed, holds=(endpoint,), replaces=(changed,), inserts=(fresh,))
 
 
-def _stepped(delivery: Delivery, trigger: str, *, now: Instant) -> Delivery:
+def _stepped(delivery: Delivery, trigger: str, *, now: Instant, **changes: Any) -> Delivery:
     row = DELIVERY.step(delivery.status, trigger)
-    return attrs.evolve(
-        delivery, status=_STATUSES[row.target], next_attempt_at=None, updated_at=now
-    )
+    changes = {"next_attempt_at": None, **changes}
+    return attrs.evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes)

@@ -7,10 +7,10 @@ from typing import Literal, TypeVar
 
 import attrs
 
-from payments_core.clock import Clock, Instant
+from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import (
     Conflicting,
@@ -23,6 +23,7 @@ from payments_core.events import BY_NAME
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
 from payments_core.jobs.record import Job
+from payments_core.ledger import Ledger
 from payments_core.storage.port import (
     Page,
     Position,
@@ -31,7 +32,7 @@ from payments_core.storage.port import (
     Transaction,
 )
 from payments_core.storage.records import Record
-from payments_core.webhooks.delivery import seal_secret
+from payments_core.webhooks.attempting import seal_secret
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
     ResolutionFailed,
@@ -55,6 +56,7 @@ from payments_core.webhooks.signing import new_secret
 DESCRIPTION_CHARACTERS = 512
 EVENT_NAMES = 100
 RESOLVE_S = 5.0
+OVERLAP_S = 7 * 24 * 3_600
 
 T = TypeVar("T")
 
@@ -156,19 +158,28 @@ class WebhookEndpoints:
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
     def rotate_secret(
-        self, authority: Authority, endpoint_id: str, *, idempotent: Idempotent | None = None
+        self,
+        authority: Authority,
+        endpoint_id: str,
+        *,
+        overlap_s: int = 0,
+        idempotent: Idempotent | None = None,
     ) -> tuple[Endpoint, str]:
         """A new signing secret, shown this once; the one before is invalid at once.
 
-        Raises NotFound, InvalidState for an archived endpoint.
+        With an overlap of up to seven days, deliveries carry a signature of each until it ends.
+        Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, Conflicting
+        where too many secrets overlap.
         """
+        if not 0 <= overlap_s <= OVERLAP_S:
+            raise ValidationFailed.at("overlapSeconds", f"must be from 0 to {OVERLAP_S}")
         secret = new_secret(self._entropy)
 
         def decide(tx: Transaction, draw: Draw) -> Decision[tuple[Endpoint, str]]:
             endpoint = _endpoint_for_update(tx, endpoint_id)
             sealed = seal_secret(self._key_ring, endpoint.id, secret)
             now = self._clock.now()
-            decision = decide_rotate(endpoint, sealed, now=now)
+            decision = decide_rotate(endpoint, sealed, now=now, overlap_ms=overlap_s * SECOND)
             return _with_secret(_told(decision, draw, endpoint, "rotate_secret", now), secret)
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)

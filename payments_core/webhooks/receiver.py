@@ -6,12 +6,13 @@ It needs nothing of the service: no storage, no configuration, no other module t
 
 from __future__ import annotations
 
-import hmac
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from binascii import b2a_base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from hmac import compare_digest
+from typing import Any, ClassVar, Literal, Protocol
 
-import attrs
 import msgspec
 
 from payments_core.clock import SECOND, SystemClock
@@ -20,14 +21,39 @@ from payments_core.webhooks import signing
 TOLERANCE_S = 300
 LIMIT_CHARACTERS = 4_096
 
-_TIMESTAMP = re.compile(r"0|[1-9][0-9]{0,11}")
+_now = SystemClock().now
+
+_TIME = "0|[1-9][0-9]{0,11}"
+_USUAL_CHARACTERS = len("t=1790000000,v1=") + 64
+_is_timestamp = re.compile(_TIME).fullmatch
 _CODE = re.compile(r"[0-9a-f]{64}")
+_STANDARD_CODE = re.compile(r"[A-Za-z0-9+/]{43}=")
 _SCHEME = re.compile(r"[a-z][a-z0-9]{0,15}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
+_OWN, _ID, _STANDARD_TIME, _STANDARD = range(4)
+_PLACES = {
+    signing.HEADER: _OWN,
+    signing.STANDARD_ID_HEADER: _ID,
+    signing.STANDARD_TIMESTAMP_HEADER: _STANDARD_TIME,
+    signing.STANDARD_HEADER: _STANDARD,
+}
+_PLACES |= {"http_" + name.replace("-", "_"): place for name, place in _PLACES.items()}
+_PLACES |= {name.upper(): place for name, place in _PLACES.items()}  # so a WSGI environ has them
+_LENGTHS = frozenset(map(len, _PLACES))
 
-@attrs.frozen
-class ReceivedEvent:
+
+class HasItems(Protocol):
+    """Headers by name: a dict, a WSGI environ, or the headers of Flask, Django or http.server."""
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Each name with its value; a name may come twice."""
+
+
+Headers = HasItems | Iterable[tuple[str | bytes, Any]]
+
+
+class ReceivedEvent(msgspec.Struct, frozen=True, rename="camel"):
     """A verified event. It is a prompt to read the resource: it may repeat, and come late."""
 
     id: str
@@ -37,6 +63,9 @@ class ReceivedEvent:
     payload: Mapping[str, Any]
 
 
+_decoded = msgspec.json.Decoder(ReceivedEvent).decode
+
+
 class WebhookRefused(Exception):
     """A delivery that proves nothing: answer 400 and do nothing. `code` names the refusal."""
 
@@ -44,13 +73,13 @@ class WebhookRefused(Exception):
 
 
 class SignatureMissing(WebhookRefused):
-    """There is no `x-service-signature` header."""
+    """There is no signature, or not all three headers of Standard Webhooks."""
 
     code = "signature_missing"
 
 
 class SignatureMalformed(WebhookRefused):
-    """The header is not `t=<unix>,v1=<hex>`."""
+    """A header is not of its form, is too long, or came twice."""
 
     code = "signature_malformed"
 
@@ -95,7 +124,7 @@ class BodyNotEvent(WebhookRefused):
 
 def verify(
     raw_body: bytes,
-    signature: str | Mapping[str, str] | None,
+    signature: str | bytes | Headers | None,
     secret: str | Sequence[str],
     *,
     tolerance_s: int = TOLERANCE_S,
@@ -104,78 +133,175 @@ def verify(
     """The event of an authentic delivery.
 
     `raw_body` is the body as it came, byte for byte. `signature` is the text of the
-    `x-service-signature` header, or all headers by name in any case, or a WSGI environ. Several
-    secrets may be given while one replaces another. `now` is Unix seconds, the machine's own
-    clock unless given. Raises one of the WebhookRefused errors, or SecretMalformed.
+    `x-service-signature` header; or all headers, by name in any case or as pairs; or a WSGI
+    environ. Several secrets may be given while one replaces another. `now` is Unix seconds, the
+    machine's own clock unless given.
+
+    Among all headers, `x-service-signature` or the three of Standard Webhooks is enough. Where
+    both are there, as on every delivery, both must be right: one that is wrong was changed on its
+    way. Take the id from the event, not from a header: `webhook-id` is proven by
+    `webhook-signature` alone.
+
+    Raises one of the WebhookRefused errors, or SecretMalformed.
     """
-    secrets = (secret,) if isinstance(secret, str) else tuple(secret)
-    if not secrets or not all(signing.is_secret(item) for item in secrets):
-        raise SecretMalformed("a signing secret is whsec_ and 32 bytes in base64")
-    timestamp, codes = _parsed(_header(signature))
+    keys = [_keys(secret)] if isinstance(secret, str) else [_keys(item) for item in secret]
+    if not keys:
+        raise SecretMalformed("there is no signing secret")
+    if isinstance(signature, str):
+        own: str | None = signature
+        standard = None
+    else:
+        own, id, standard_time, standard = _found(signature)
+    at = _now() / SECOND if now is None else now
+    if own is not None:
+        age = at - _own_time(own, raw_body, keys)
+        if not -tolerance_s <= age <= tolerance_s:
+            raise _untimely(age)
+    if standard is not None:
+        age = at - _standard_time(id, standard_time, standard, raw_body, keys)
+        if not -tolerance_s <= age <= tolerance_s:
+            raise _untimely(age)
+    elif own is None:
+        raise SignatureMissing(f"there is no {signing.HEADER} header")
+    try:
+        return _decoded(raw_body)
+    except msgspec.ValidationError as error:
+        raise BodyNotEvent(f"the body is not an event: {error}") from None
+    except RecursionError:
+        raise BodyNotEvent("the body is not an event: it is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise BodyNotJson("the body is not JSON") from None
+
+
+def _untimely(age_s: float) -> WebhookRefused:
+    if age_s > 0:
+        return TimestampTooOld(f"signed {int(age_s)} s ago")
+    return TimestampTooNew(f"signed {int(-age_s)} s in the future")
+
+
+def _own_time(header: str, body: bytes, keys: Sequence[signing.Keys]) -> int:
+    """When it was signed, by our own scheme."""
+    # First as it mostly comes: a time of 10 digits and one code. What differs is read with care.
+    timestamp = header[2:12]
+    usual = len(header) == _USUAL_CHARACTERS and header.isascii() and timestamp.isdigit()
+    if usual and timestamp[0] != "0":
+        signed = f"{timestamp}.".encode() + body
+        for key in keys:
+            if compare_digest(header, f"t={timestamp},v1={key.whole(signed).hexdigest()}"):
+                return int(timestamp)
+    timestamp, codes = _parsed(header)
+    signed = f"{timestamp}.".encode() + body
+    _require_one(codes, [key.whole(signed).hexdigest() for key in keys])
+    return int(timestamp)
+
+
+def _standard_time(
+    id: str | None, timestamp: str | None, header: str, body: bytes, keys: Sequence[signing.Keys]
+) -> int:
+    """When it was signed, by Standard Webhooks."""
+    if not id or not timestamp:
+        raise SignatureMissing(
+            f"{signing.STANDARD_HEADER} needs {signing.STANDARD_ID_HEADER} and "
+            f"{signing.STANDARD_TIMESTAMP_HEADER} beside it"
+        )
+    # A dot ends the id in what is signed: with one, a code would fit two ids and two times.
+    if "." in id or not id.isascii() or not _is_timestamp(timestamp):
+        raise SignatureMalformed("expected an id without a dot, and Unix seconds")
+    signed = f"{id}.{timestamp}.".encode() + body
+    if header.isascii():
+        for key in keys:
+            code = b2a_base64(key.decoded(signed).digest(), newline=False)
+            if compare_digest(header.encode(), b"v1," + code):
+                return int(timestamp)
+    codes = _parsed_standard(header)
+    expected = [b2a_base64(key.decoded(signed).digest(), newline=False) for key in keys]
+    _require_one(codes, [code.decode() for code in expected])
+    return int(timestamp)
+
+
+def _require_one(codes: Sequence[str], expected: Sequence[str]) -> None:
     right = False
-    for item in secrets:
-        expected = signing.signature(item, timestamp, raw_body)
-        for code in codes:  # all of them, so that the time taken says nothing
-            right |= hmac.compare_digest(expected, code)
+    for ours in expected:
+        for theirs in codes:  # all of them, so that the time taken says nothing
+            right |= compare_digest(ours, theirs)
     if not right:
         raise SignatureWrong("no signature fits the body and the secret")
-    age_s = (SystemClock().now() / SECOND if now is None else now) - int(timestamp)
-    if age_s > tolerance_s:
-        raise TimestampTooOld(f"signed {int(age_s)} s ago")
-    if age_s < -tolerance_s:
-        raise TimestampTooNew(f"signed {int(-age_s)} s in the future")
-    return _event(raw_body)
 
 
-def _header(signature: str | Mapping[str, str] | None) -> str:
-    if isinstance(signature, Mapping):
-        wanted = {signing.HEADER, "http_" + signing.HEADER.replace("-", "_")}
-        found = [value for name, value in signature.items() if name.lower() in wanted]
-        if len(found) > 1:
-            raise SignatureMalformed(f"there are {len(found)} {signing.HEADER} headers")
-        signature = found[0] if found else None
-    if not signature:
-        raise SignatureMissing(f"there is no {signing.HEADER} header")
-    return signature
+@lru_cache(maxsize=64)
+def _keys(secret: str) -> signing.Keys:
+    """Kept, because a receiver has a secret or two, and they are in its settings anyway."""
+    if not signing.is_secret(secret):
+        raise SecretMalformed("a signing secret is whsec_ and 32 bytes in base64")
+    return signing.Keys.of(secret)
+
+
+def _found(headers: bytes | Headers | None) -> Sequence[str | None]:
+    """The texts of the four headers, by their places."""
+    pairs: Any
+    try:
+        pairs = headers.items()  # type: ignore[union-attr]
+    except AttributeError:
+        if headers is None or isinstance(headers, bytes):
+            return (_text(headers), None, None, None)
+        pairs = headers
+    found: list[str | None] = [None, None, None, None]
+    place_of = _PLACES.get
+    for name, value in pairs:
+        place = place_of(name)
+        if place is None:
+            if len(name) not in _LENGTHS:
+                continue
+            place = place_of(str(_text(name)).lower())
+            if place is None:
+                continue
+        if found[place] is not None:
+            raise SignatureMalformed("a header of the signature came twice")
+        found[place] = value if type(value) is str else _text(value)
+    return found
+
+
+def _text(value: Any) -> str | None:
+    """A header's text; as bytes it is Latin-1, which is what HTTP says."""
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if value is not None and not isinstance(value, str):
+        raise SignatureMalformed("a header of the signature is no text")
+    return value
 
 
 def _parsed(header: str) -> tuple[str, list[str]]:
     """The timestamp's text and every v1 code; other schemes are left to other readers."""
-    if len(header) > LIMIT_CHARACTERS:
-        raise SignatureMalformed("the signature is too long")
+    _require_length(signing.HEADER, header)
     fields = [part.partition("=") for part in header.split(",")]
     if not all(_SCHEME.fullmatch(name) and equals and value for name, equals, value in fields):
         raise SignatureMalformed("expected t=<unix>,v1=<hex>")
     times = [value for name, _, value in fields if name == "t"]
     codes = [value for name, _, value in fields if name == "v1"]
-    if len(times) != 1 or not _TIMESTAMP.fullmatch(times[0]):
+    if len(times) != 1 or not _is_timestamp(times[0]):
         raise SignatureMalformed("expected one t=<unix>")
     if not codes or not all(_CODE.fullmatch(code) for code in codes):
         raise SignatureMalformed("expected v1=<64 lower-case hex digits>")
     return times[0], codes
 
 
-class _Envelope(msgspec.Struct, rename="camel"):
-    id: str
-    name: str
-    api_version: str
-    created_at: str
-    payload: dict[str, Any]
+def _parsed_standard(header: str) -> list[str]:
+    """Every v1 code; other schemes, as the asymmetric v1a, are left to other readers."""
+    _require_length(signing.STANDARD_HEADER, header)
+    fields = [part.partition(",") for part in header.split(" ")]
+    if not all(_SCHEME.fullmatch(name) and comma and value for name, comma, value in fields):
+        raise SignatureMalformed("expected v1,<base64>")
+    codes = [value for name, _, value in fields if name == "v1"]
+    if not codes or not all(_STANDARD_CODE.fullmatch(code) for code in codes):
+        raise SignatureMalformed("expected v1,<32 bytes in base64>")
+    return codes
 
 
-_envelopes = msgspec.json.Decoder(_Envelope)
-
-
-def _event(raw_body: bytes) -> ReceivedEvent:
-    try:
-        envelope = _envelopes.decode(raw_body)
-    except msgspec.ValidationError as error:
-        raise BodyNotEvent(f"the body is not an event: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise BodyNotJson("the body is not JSON") from None
-    return ReceivedEvent(
-        envelope.id, envelope.name, envelope.api_version, envelope.created_at, envelope.payload
-    )
+def _require_length(name: str, header: str) -> None:
+    if not header:
+        raise SignatureMissing(f"the {name} header is empty")
+    if len(header) > LIMIT_CHARACTERS:
+        raise SignatureMalformed("the signature is too long")
 
 
 # Applying an event once.
@@ -203,21 +329,29 @@ def process_once(
     transaction under way, and `effect` writes through it, without committing. Whatever `effect`
     raises undoes both and comes out. Answer 2xx only after this returns. Two deliveries of one
     event at once: the second waits for the first on the primary key. Raises ValueError for a
-    connection that would commit each statement by itself.
+    connection that would commit each statement by itself, or cannot tell what it inserted.
     """
     mark = {"qmark": "?", "format": "%s"}[paramstyle]
     statement = (
         f"INSERT INTO {_named(table)} (event_id) VALUES ({mark}) ON CONFLICT (event_id) DO NOTHING"
     )
     cursor = connection.cursor()
+    began = False
     try:
-        _begin(connection, cursor)
+        began = _begin(connection, cursor)
         cursor.execute(statement, (event_id,))
+        if cursor.rowcount not in (0, 1):  # a pipeline has not asked yet: no guess is safe
+            raise ValueError("the connection does not tell how many rows were inserted")
         new: bool = cursor.rowcount == 1
         if new:
             effect()
-        connection.commit()
+        if began:
+            cursor.execute("COMMIT")
+        else:
+            connection.commit()
     except BaseException:
+        if began and connection.in_transaction:
+            cursor.execute("ROLLBACK")
         connection.rollback()
         raise
     finally:
@@ -225,13 +359,21 @@ def process_once(
     return new
 
 
-def _begin(connection: Any, cursor: Any) -> None:
-    """Be inside a transaction: without one, a crash after the insert would lose the effect."""
+def _begin(connection: Any, cursor: Any) -> bool:
+    """Be inside a transaction: without one, a crash after the insert would lose the effect.
+
+    True where it was begun here, and is to be ended here: the `commit` of a sqlite3 connection
+    with `autocommit=True` does nothing.
+    """
     in_transaction = getattr(connection, "in_transaction", None)  # sqlite3 alone has it
     if in_transaction is False:
         cursor.execute("BEGIN IMMEDIATE")
-    elif in_transaction is None and getattr(connection, "autocommit", False) is True:
+        return True
+    if getattr(connection, "autocommit", False) is True:
+        if in_transaction:
+            raise ValueError("a transaction is under way; end it first")
         raise ValueError("the connection commits each statement; turn autocommit off")
+    return False
 
 
 def _named(table: str) -> str:

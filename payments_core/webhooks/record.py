@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64encode
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import attrs
@@ -19,13 +20,21 @@ _TIME_CHARACTERS = 8
 
 
 @attrs.frozen(kw_only=True)
+class OlderSecret:
+    """A secret that a rotation replaced, sealed as the endpoint's own; it signs until `until`."""
+
+    sealed: str = attrs.field(repr=False)
+    until: Instant
+
+
+@attrs.frozen(kw_only=True)
 class Endpoint(Record):
     """A partner's address for webhooks.
 
     `url_digest` stands for the normalised URL, which may be too long for an index. No events in
     `subscribed_events` means every one. `revision` rises when the endpoint stops wanting
     something, so that what was made before can be told from what was asked for since. The secret
-    is sealed to the id.
+    is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -44,6 +53,7 @@ class Endpoint(Record):
     subscribed_events: tuple[str, ...] = ()
     status: EndpointStatus = "active"
     sealed_secret: str = attrs.field(repr=False)
+    older_secrets: tuple[OlderSecret, ...] = ()
     revision: int = 1
     created_at: Instant
     updated_at: Instant
@@ -52,6 +62,10 @@ class Endpoint(Record):
     def active_url(self) -> str | None:
         """What no other active endpoint of the environment may have."""
         return self.url_digest if self.status == "active" else None
+
+    def signing(self, now: Instant) -> tuple[OlderSecret, ...]:
+        """The older secrets that still sign, newest first."""
+        return tuple(older for older in self.older_secrets if now < older.until)
 
     def subscribes(self, event_name: str) -> bool:
         """Whether it asked for events of that name."""
@@ -107,7 +121,7 @@ class Delivery(Record):
 
 @attrs.frozen(kw_only=True)
 class ConsoleAction(Record):
-    """What a partner asked of an endpoint or a delivery: `subject` is its id.
+    """What a partner asked of an endpoint, a delivery or an event: `subject` is its id.
 
     A trail for those who wonder; and where the answer to a COMMIT was lost, this row tells that
     the change was made, which could not be made twice.
@@ -120,7 +134,7 @@ class ConsoleAction(Record):
     )
 
     subject: str
-    action: Literal["update", "rotate_secret", "retry"]
+    action: Literal["update", "rotate_secret", "retry", "test", "resend", "recover"]
     created_at: Instant
 
 
@@ -129,6 +143,7 @@ def delivery_id(event_id: str, endpoint_id: str) -> str:
     return _derived("delivery", event_id, endpoint_id)
 
 
+@lru_cache(maxsize=4_096)
 def _derived(prefix: str, event_id: str, rest: str) -> str:
     """An id that is fixed beforehand: making it again after a crash repeats nothing.
 

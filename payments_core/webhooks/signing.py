@@ -1,20 +1,36 @@
-"""Signing secrets and the signature of a delivery (contract §8).
+"""Signing secrets and the two signatures of a delivery (contract §8).
 
-`x-service-signature: t=<unix>,v1=<hex>`: HMAC-SHA256, keyed with the UTF-8 bytes of the whole
-secret, `whsec_` included, over `<t>.<raw body>`.
+Ours is `x-service-signature: t=<unix>,v1=<hex>`: HMAC-SHA256, keyed with the UTF-8 bytes of the
+whole secret, `whsec_` included, over `<t>.<raw body>`.
+
+Standard Webhooks' is `webhook-signature: v1,<base64>`: HMAC-SHA256, keyed with the 32 bytes that
+the secret encodes, over `<webhook-id>.<webhook-timestamp>.<raw body>`. Its `webhook-id` names the
+message, the same however often and to whatever endpoint it is sent: it is the event's id.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
+import re
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import attrs
 
 from payments_core.entropy import Entropy
 
 SECRET_PREFIX = "whsec_"
 SECRET_BYTES = 32
 HEADER = "x-service-signature"
+TIMESTAMP_HEADER = "x-service-timestamp"
+STANDARD_ID_HEADER = "webhook-id"
+STANDARD_TIMESTAMP_HEADER = "webhook-timestamp"
+STANDARD_HEADER = "webhook-signature"
+
+# 32 bytes in standard base64: 43 characters and one of padding.
+_SECRET = re.compile(SECRET_PREFIX + "[A-Za-z0-9+/]{43}=")
 
 
 def new_secret(entropy: Entropy) -> str:
@@ -24,13 +40,33 @@ def new_secret(entropy: Entropy) -> str:
 
 def is_secret(text: str) -> bool:
     """Whether a text has the form of a signing secret."""
-    if not text.startswith(SECRET_PREFIX):
-        return False
-    try:
-        key = base64.b64decode(text[len(SECRET_PREFIX) :], validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return len(key) == SECRET_BYTES
+    return _SECRET.fullmatch(text) is not None
+
+
+def signed_headers(
+    secrets: Sequence[str], event_id: str, unix_s: int, body: bytes
+) -> dict[str, str]:
+    """What proves a delivery sent at `unix_s`, in both schemes.
+
+    Each of `secrets` signs, in the order given: the newest comes first.
+    """
+    timestamp = str(unix_s)
+    return {
+        TIMESTAMP_HEADER: timestamp,
+        HEADER: signature_header(secrets, unix_s, body),
+        STANDARD_ID_HEADER: event_id,
+        STANDARD_TIMESTAMP_HEADER: timestamp,
+        STANDARD_HEADER: " ".join(
+            f"v1,{standard_signature(secret, event_id, timestamp, body)}" for secret in secrets
+        ),
+    }
+
+
+def signature_header(secrets: str | Sequence[str], unix_s: int, body: bytes) -> str:
+    """The value of `x-service-signature`, signed with one secret or with several."""
+    each = (secrets,) if isinstance(secrets, str) else secrets
+    codes = (f",v1={signature(secret, str(unix_s), body)}" for secret in each)
+    return f"t={unix_s}{''.join(codes)}"
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
@@ -38,6 +74,47 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
     return hmac.digest(secret.encode(), timestamp.encode() + b"." + body, "sha256").hex()
 
 
-def signature_header(secret: str, unix_s: int, body: bytes) -> str:
-    """The value of `x-service-signature`."""
-    return f"t={unix_s},v1={signature(secret, str(unix_s), body)}"
+def standard_signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
+    """The base64 code of Standard Webhooks, for the texts of its own two headers."""
+    message = f"{message_id}.{timestamp}.".encode() + body
+    return base64.b64encode(hmac.digest(decoded(secret), message, "sha256")).decode()
+
+
+def decoded(secret: str) -> bytes:
+    """The 32 bytes that a secret encodes."""
+    return base64.b64decode(secret[len(SECRET_PREFIX) :])
+
+
+@attrs.frozen(repr=False)
+class Keys:
+    """A secret's two HMACs, for one who verifies many: by its whole text, by what it encodes.
+
+    Each takes a message, and gives a hash whose digest is the code.
+    """
+
+    whole: Callable[[bytes], Any]
+    decoded: Callable[[bytes], Any]
+
+    @classmethod
+    def of(cls, secret: str) -> Keys:
+        """The keys of a well-formed secret."""
+        return cls(_hmac(secret.encode()), _hmac(decoded(secret)))
+
+
+def _hmac(key: bytes) -> Callable[[bytes], Any]:
+    """HMAC-SHA256 (RFC 2104) with its key hashed already, which is half the work of a delivery.
+
+    The key is no longer than a block of 64 bytes.
+    """
+    block = key.ljust(64, b"\0")
+    new_inner = sha256(bytes(byte ^ 0x36 for byte in block)).copy
+    new_outer = sha256(bytes(byte ^ 0x5C for byte in block)).copy
+
+    def hashed(message: bytes) -> Any:
+        inner = new_inner()
+        inner.update(message)
+        outer = new_outer()
+        outer.update(inner.digest())
+        return outer
+
+    return hashed

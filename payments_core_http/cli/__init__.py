@@ -13,8 +13,14 @@ import click
 COMMANDS: Mapping[str, str] = {
     "demo": "See one Payment go from start to end over real HTTP.",
     "sandbox": "Run a service of your own here, with simulated chains and test funds.",
+    "listen": "Receive a sandbox's webhooks on this machine.",
+    "trigger": "Send an event to your webhook endpoints, though nothing has happened.",
+    "events": "List what has happened in a sandbox, newest first.",
+    "resend": "Deliver an event again.",
+    "verify-webhook": "Check the signature of a webhook, and say what is wrong with it.",
 }
-"""Each command and what it is for; the file of the same name beside this one defines `command`."""
+"""Each command and what it is for; the file of the same name beside this one defines `command`,
+with `_` where the name has `-`."""
 
 
 class Commands(click.Group):
@@ -29,7 +35,9 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         try:
-            command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+            command: click.Command = import_module(
+                f"{__name__}.{cmd_name.replace('-', '_')}"
+            ).command
         except ModuleNotFoundError as missing:
             if str(missing.name).startswith("payments_core"):
                 raise

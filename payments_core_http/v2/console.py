@@ -9,9 +9,11 @@ import attrs
 from payments_core.errors import NotFound
 from payments_core.events import CATALOGUE
 from payments_core.idempotency.record import Answer
+from payments_core.storage.port import Operator, Where
 from payments_core.webhooks.lifecycle import Changes
 from payments_core_http.calls import Call
 from payments_core_http.query import PageQuery
+from payments_core_http.v2 import queries
 from payments_core_http.v2 import webhook_views as views
 from payments_core_http.v2.bodies import console as bodies
 
@@ -73,12 +75,15 @@ def change(service: PaymentsService, call: Call[bodies.ChangeWebhook, None]) -> 
     )
 
 
-def rotate_secret(service: PaymentsService, call: Call[None, None]) -> Answer:
-    """A new signing secret; the one before is invalid at once."""
+def rotate_secret(service: PaymentsService, call: Call[bodies.RotateWebhookSecret, None]) -> Answer:
+    """A new signing secret; the one before is invalid at once, or after its overlap."""
     environment = call.authority.environment
     return call.once(
         lambda idempotent: service.webhooks.rotate_secret(
-            call.authority, call.path["webhookId"], idempotent=idempotent
+            call.authority,
+            call.path["webhookId"],
+            overlap_s=call.body.overlapSeconds,
+            idempotent=idempotent,
         ),
         lambda made: views.with_secret(made, environment),
     )
@@ -105,3 +110,68 @@ def retry(service: PaymentsService, call: Call[None, None]) -> Answer:
         ),
         views.retried,
     )
+
+
+def test(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """A test event on its way to the endpoint."""
+    return call.once(
+        lambda idempotent: service.webhook_events.test(
+            call.authority, call.path["webhookId"], idempotent=idempotent
+        ),
+        views.tested,
+    )
+
+
+def recover(service: PaymentsService, call: Call[bodies.RecoverWebhook, None]) -> Answer:
+    """What the endpoint has missed, put on its way."""
+    since = queries.moment(call.body.since)
+    assert since is not None
+    return call.once(
+        lambda idempotent: service.webhook_events.recover(
+            call.authority, call.path["webhookId"], since, idempotent=idempotent
+        ),
+        views.recovering,
+    )
+
+
+def events(service: PaymentsService, call: Call[None, queries.Events]) -> Answer:
+    """The environment's events, newest first."""
+    query = call.query
+    page = service.webhook_events.list(
+        call.authority,
+        account_id=query.accountId,
+        where=_where(query),
+        after=call.position(),
+        limit=query.limit,
+    )
+    return call.listed(page, views.event)
+
+
+def read_event(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """An event."""
+    record = service.webhook_events.get(call.authority, call.path["eventId"])
+    return call.answer(views.event(record))
+
+
+def resend(service: PaymentsService, call: Call[bodies.ResendEvent, None]) -> Answer:
+    """An event on its way again."""
+    event_id, endpoint_id = call.path["eventId"], call.body.webhookId
+    return call.once(
+        lambda idempotent: service.webhook_events.resend(
+            call.authority, event_id, endpoint_id=endpoint_id, idempotent=idempotent
+        ),
+        lambda records: views.resent(event_id, records),
+    )
+
+
+def _where(query: queries.Events) -> list[Where]:
+    after, before = (
+        None if text is None else queries.moment(text)
+        for text in (query.createdAfter, query.createdBefore)
+    )
+    given: tuple[tuple[str, Operator, str | int | None], ...] = (
+        ("name", "=", query.name),
+        ("created_at", ">", after),
+        ("created_at", "<", before),
+    )
+    return [Where(name, operator, value) for name, operator, value in given if value is not None]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 from msgspec import UNSET, Struct, UnsetType
 
 from payments_core.clock import iso
+from payments_core.events import Event
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core.webhooks.replaying import Recovery
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -69,6 +72,44 @@ class RetriedDelivery:
     status: str
 
 
+@attrs.frozen(kw_only=True, slots=False)
+class TestedEndpoint:
+    """The test that is on its way to an endpoint."""
+
+    webhookId: str
+    eventId: str
+    deliveryId: str
+    status: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EventView:
+    """An event, as its deliveries carry it."""
+
+    id: str
+    name: str
+    apiVersion: str
+    createdAt: str
+    payload: Mapping[str, Any]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ResentEvent:
+    """The deliveries of an event that were put on their way again."""
+
+    eventId: str
+    deliveries: tuple[RetriedDelivery, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RecoveringEndpoint:
+    """A recovery that is under way."""
+
+    webhookId: str
+    since: str
+    status: str
+
+
 def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
     """A webhook endpoint."""
     return EndpointView(
@@ -115,3 +156,36 @@ def delivery(record: Delivery) -> DeliveryView:
 def retried(record: Delivery) -> RetriedDelivery:
     """The answer of a retry."""
     return RetriedDelivery(webhookId=record.endpoint_id, deliveryId=record.id, status=record.status)
+
+
+def tested(record: Delivery) -> TestedEndpoint:
+    """The answer of a test."""
+    return TestedEndpoint(
+        webhookId=record.endpoint_id,
+        eventId=record.event_id,
+        deliveryId=record.id,
+        status=record.status,
+    )
+
+
+def event(record: Event) -> EventView:
+    """An event."""
+    return EventView(
+        id=record.id,
+        name=record.name,
+        apiVersion=record.api_version,
+        createdAt=iso(record.created_at),
+        payload=record.payload,
+    )
+
+
+def resent(event_id: str, records: Sequence[Delivery]) -> ResentEvent:
+    """The answer of a resend."""
+    return ResentEvent(eventId=event_id, deliveries=tuple(retried(item) for item in records))
+
+
+def recovering(recovery: Recovery) -> RecoveringEndpoint:
+    """The answer of a recovery."""
+    return RecoveringEndpoint(
+        webhookId=recovery.endpoint_id, since=iso(recovery.since), status="recovering"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
+from unittest import mock
 
 import attrs
 
@@ -233,38 +234,54 @@ class LeaseNotStored(Wrapped):
 
 
 class SlotsIgnored(Wrapped):
-    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
-        return super().claim(queue, now, lease_ms=lease_ms, limit=limit, slots=1_000)
+    def claim(self, queue: str, now: int, **options: Any) -> Any:
+        return super().claim(queue, now, **{**options, "slots": 1_000})
+
+
+class OwnSlotsIgnored(Wrapped):
+    def claim(self, queue: str, now: int, **options: Any) -> Any:
+        return super().claim(queue, now, **{**options, "of_lane": {}})
+
+
+class LanesEmptyInTurn(Wrapped):
+    """A lane gives all that it may before the next gives any."""
+
+    def claim(self, queue: str, now: int, **options: Any) -> Any:
+        def lane_by_lane(lists: Any, limit: int) -> Any:
+            return [item for one in lists for item in one][:limit]
+
+        with mock.patch("payments_core.storage.memory.in_turn", lane_by_lane):
+            return super().claim(queue, now, **options)
 
 
 class LimitIgnored(Wrapped):
-    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
-        return super().claim(queue, now, lease_ms=lease_ms, limit=limit + 2, slots=slots)
+    def claim(self, queue: str, now: int, **options: Any) -> Any:
+        return super().claim(queue, now, **{**options, "limit": options["limit"] + 2})
 
 
 class RingStarves(Wrapped):
     """Every claim begins with the first lane."""
 
-    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
+    def claim(self, queue: str, now: int, **options: Any) -> Any:
         self._rings.clear()
-        return super().claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots)
+        return super().claim(queue, now, **options)
 
 
 class LaneOutOfOrder(Wrapped):
-    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
-        claimed = super().claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots)
+    def claim(self, queue: str, now: int, **options: Any) -> Any:
+        claimed = super().claim(queue, now, **options)
         return sorted(claimed, key=lambda item: item.job.id)
 
 
 class FullLaneStopsTheRing(Wrapped):
-    def claim(self, queue: str, now: int, *, lease_ms: int, limit: int, slots: int) -> Any:
+    def claim(self, queue: str, now: int, **options: Any) -> Any:
         leased: dict[str, int] = {}
         for _, row in self._jobs(queue):
             live = int(row.columns["lease_until"] or 0) > now
             leased[str(row.columns["lane"])] = leased.get(str(row.columns["lane"]), 0) + live
-        if leased.get(min(leased, default=""), 0) >= slots:
+        if leased.get(min(leased, default=""), 0) >= options["slots"]:
             return []
-        return super().claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots)
+        return super().claim(queue, now, **options)
 
 
 class QueuesMix(Wrapped):

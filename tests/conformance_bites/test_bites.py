@@ -12,7 +12,13 @@ from payments_core.conformance.storage import Address, StorageConformance
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite import SqliteStorage
-from tests.conformance_bites import broken, broken_files, broken_lookups, broken_reads
+from tests.conformance_bites import (
+    broken,
+    broken_bulk,
+    broken_files,
+    broken_lookups,
+    broken_reads,
+)
 
 IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken.HoldDoesNothing: "hold_prevents_write_skew",
@@ -55,6 +61,13 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_reads.LeaseNotFenced: "an_expired_lease_comes_back_with_a_higher_counter",
     broken_reads.LeaseNotStored: "two_claimers_never_get_the_same_job",
     broken_reads.SlotsIgnored: "a_lane_gives_no_more_than_its_slots",
+    broken_reads.OwnSlotsIgnored: "a_lane_may_have_slots_of_its_own",
+    broken_reads.LanesEmptyInTurn: "each_lane_gives_one_before_any_gives_a_second",
+    broken_bulk.WritesManyForgetsOne: "many_are_written_like_one_by_one",
+    broken_bulk.WritesManyOverAnything: (
+        "one_stale_record_of_many_is_refused_and_nothing_is_written"
+    ),
+    broken_bulk.ReadsManyMissesSome: "many_are_read_like_one_by_one",
     broken_reads.LimitIgnored: "no_more_than_the_limit_are_claimed",
     broken_reads.RingStarves: "lanes_take_turns",
     broken_reads.LaneOutOfOrder: "a_lane_keeps_its_order",

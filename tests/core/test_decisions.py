@@ -11,10 +11,11 @@ import pytest
 
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import ATTEMPTS, Decision, Ledger, Scope, held
+from payments_core.decision import Decision, Scope, held
 from payments_core.errors import InvalidState, Unavailable
 from payments_core.events import CATALOGUE, Happening
 from payments_core.identifiers import Draw, Identifiers
+from payments_core.ledger import ATTEMPTS, Ledger
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import CommitUnknown, StorageUnavailable, VersionConflict
 from payments_core.vaults.record import VaultBalance

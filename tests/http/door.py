@@ -22,10 +22,11 @@ from payments_core.clock import Clock, FixedClock, SystemClock
 from payments_core.credentials.authorization import Authority, Requirement
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Claims
-from payments_core.decision import Decision, Ledger
+from payments_core.decision import Decision
 from payments_core.errors import InvalidState, NotFound
 from payments_core.idempotency.record import Answer, Idempotent
 from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
 from payments_core.service import PaymentsService
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Page, Position, Storage, StorageUnavailable, Transaction

@@ -11,19 +11,14 @@ import pytest
 
 from payments_core.clock import HOUR, MINUTE, SECOND, FixedClock, Instant, SystemClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision, LeaseLost, Ledger, Scope
+from payments_core.decision import Decision, LeaseLost, Scope
 from payments_core.entropy import system_entropy
 from payments_core.errors import NotFound
 from payments_core.identifiers import Draw, Identifiers
+from payments_core.jobs.parking import CLAIMS_BEFORE_PARKING, UNKNOWN_KIND_MS, Queue, described
 from payments_core.jobs.record import FOREVER, Job
-from payments_core.jobs.worker import (
-    CLAIMS_BEFORE_PARKING,
-    UNKNOWN_KIND_MS,
-    Handler,
-    Queue,
-    Worker,
-    described,
-)
+from payments_core.jobs.worker import Handler, Worker
+from payments_core.ledger import Ledger
 from payments_core.storage.memory import MemoryStorage, Weakness
 from payments_core.storage.port import Claimed, StorageUnavailable, Transaction
 

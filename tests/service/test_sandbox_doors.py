@@ -9,7 +9,6 @@ import pytest
 from payments_core.chains.port import AddressSpec, ChainUnavailable
 from payments_core.chains.simulated import SimulatedChain
 from payments_core.clock import DAY
-from payments_core.decision import Ledger
 from payments_core.errors import (
     CapabilityNotActive,
     IdempotencyConflict,
@@ -21,6 +20,7 @@ from payments_core.errors import (
 )
 from payments_core.events import BY_NAME, CATALOGUE
 from payments_core.identifiers import is_identifier
+from payments_core.ledger import Ledger
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.sends import NewSend
 from payments_core.sandbox.operations import Sandbox

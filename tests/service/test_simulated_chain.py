@@ -19,10 +19,10 @@ from payments_core.chains.simulated import SimulatedChain
 from payments_core.chains.simulated_addresses import is_contract
 from payments_core.clock import HOUR, FixedClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Ledger
 from payments_core.entropy import system_entropy
 from payments_core.errors import AmountOutOfRange
 from payments_core.identifiers import Identifiers
+from payments_core.ledger import Ledger
 from payments_core.money import MAX_ATOMIC
 from payments_core.sandbox.failures import Failures
 from payments_core.storage.memory import MemoryStorage

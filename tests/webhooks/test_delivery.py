@@ -12,11 +12,9 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.events import Event
 from payments_core.storage.memory import MemoryStorage, Weakness
 from payments_core.webhooks import verify
-from payments_core.webhooks.delivery import open_secret
-from payments_core.webhooks.destinations import RefusedPrefix
+from payments_core.webhooks.attempting import open_secret
 from payments_core.webhooks.lifecycle import Changes
 from payments_core.webhooks.record import Delivery
-from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Outcome
 from tests.webhooks.webhook_bench import HOOK, OK, PUBLIC, Bench, Wire
 
@@ -69,6 +67,7 @@ def test_the_request_is_the_one_of_the_interface() -> None:
     real_s = bench.clock.real() // 1000
     headers = dict(request.headers)
     assert headers.pop("x-service-signature").startswith(f"t={real_s},v1=")
+    assert headers.pop("webhook-signature").startswith("v1,")
     assert headers == {
         "Content-Type": "application/json",
         "User-Agent": "payments-core-webhooks/1",
@@ -78,6 +77,8 @@ def test_the_request_is_the_one_of_the_interface() -> None:
         "x-service-account-id": "acct_1",
         "x-service-external-user-id": "Zo%C3%AB%2F1%20%26%0D%0A",
         "x-service-timestamp": str(real_s),
+        "webhook-id": id,
+        "webhook-timestamp": str(real_s),
     }
     assert verify(request.body, request.headers, secret, now=real_s).id == id
 
@@ -115,28 +116,15 @@ def test_a_retry_keeps_delivery_event_and_body_and_signs_anew() -> None:
     (first, _), (second, _) = bench.wire.sent
     assert first.body == second.body
     changed = {name for name in first.headers if first.headers[name] != second.headers[name]}
-    assert changed == {"x-service-timestamp", "x-service-signature"}
+    assert changed == {
+        "x-service-timestamp",
+        "x-service-signature",
+        "webhook-timestamp",
+        "webhook-signature",
+    }
     verify(second.body, second.headers, secret, now=bench.clock.now() / 1000)
     assert bench.deliveries(endpoint)[0].status == "delivered"
     assert bench.jobs_of(endpoint) == ()
-
-
-def test_attempts_end_with_the_budget_on_the_schedule_of_the_interface() -> None:
-    bench = Bench(wire=Wire([Outcome(failure="no timely answer")]))
-    endpoint = bench.endpoint()
-    bench.happen()
-    start, at = bench.clock.now(), []
-    bench.run()
-    while bench.deliveries(endpoint)[0].status == "failed":
-        delivery = bench.deliveries(endpoint)[0]
-        assert delivery.next_attempt_at is not None
-        at.append((delivery.next_attempt_at - bench.clock.now()) // 1000)
-        bench.run_for(at[-1])
-    assert at == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
-    (delivery,) = bench.deliveries(endpoint)
-    assert (delivery.status, delivery.attempts, delivery.response_status) == ("abandoned", 10, None)
-    assert bench.clock.now() - start == sum(at) * 1000
-    assert bench.run_for(86_400) == 0
 
 
 def test_only_the_failing_endpoint_is_tried_again() -> None:
@@ -153,77 +141,7 @@ def test_only_the_failing_endpoint_is_tried_again() -> None:
     assert bench.deliveries(bad)[0].attempts == 4
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 400, 401, 404, 410])
-def test_other_statuses_are_abandoned_at_once(status: int) -> None:
-    bench = Bench(wire=Wire([Outcome(status)]))
-    endpoint = bench.endpoint()
-    bench.happen()
-    bench.run_for(7200)
-    assert [(d.status, d.attempts) for d in bench.deliveries(endpoint)] == [("abandoned", 1)]
-
-
-# Destinations, before every attempt.
-
-
-def test_a_name_that_leads_inside_later_is_abandoned_and_gets_nothing() -> None:
-    bench = Bench()
-    endpoint = bench.endpoint()
-    bench.names.table["partner.example"] = (PUBLIC, "10.0.0.7")
-    bench.happen()
-    bench.run()
-    assert bench.deliveries(endpoint)[0].status == "abandoned"
-    assert bench.wire.sent == []
-
-
-def test_a_name_that_does_not_resolve_is_a_network_failure() -> None:
-    bench = Bench()
-    endpoint = bench.endpoint()
-    bench.names.table["partner.example"] = None
-    bench.happen()
-    bench.run()
-    assert bench.deliveries(endpoint)[0].status == "failed"
-    del bench.names.table["partner.example"]
-    bench.run_for(30)
-    assert bench.deliveries(endpoint)[0].status == "delivered"
-
-
-def test_an_operators_own_prefixes_are_refused_too() -> None:
-    bench = Bench()
-    endpoint = bench.endpoint()
-    rule = RefusedPrefix.of("93.184.0.0/16", "ours")
-    bench.delivery._settings = WebhookSettings(refused_prefixes=(rule,))
-    bench.happen()
-    bench.run()
-    assert bench.deliveries(endpoint)[0].status == "abandoned"
-
-
-def test_the_url_rules_hold_before_every_attempt() -> None:
-    bench = Bench(settings=WebhookSettings(local_allowed=True))
-    endpoint = bench.endpoint("http://partner.example/")
-    bench.delivery._settings = WebhookSettings()
-    bench.happen()
-    bench.run()
-    assert bench.deliveries(endpoint)[0].status == "abandoned"
-    assert bench.wire.sent == []
-
-
 # What an endpoint gives up.
-
-
-@pytest.mark.parametrize("status", ["disabled", "archived"])
-def test_closing_an_endpoint_abandons_what_is_on_its_way(status) -> None:  # type: ignore[no-untyped-def]
-    bench = Bench(wire=Wire([Outcome(500)]))
-    endpoint = bench.endpoint()
-    bench.happen()
-    bench.run()
-    bench.happen()
-    bench.endpoints.update(bench.authority, endpoint.id, Changes(status=status))
-    assert {d.status for d in bench.deliveries(endpoint)} == {"abandoned"}
-    bench.run()
-    assert {d.status for d in bench.stored(endpoint)} == {"abandoned"}
-    assert len(bench.wire.sent) == 1
-    assert bench.jobs_of(endpoint) == ()
-    assert bench.run_for(86_400) == 0
 
 
 def test_what_was_abandoned_stays_so_when_the_endpoint_comes_back() -> None:
@@ -278,34 +196,6 @@ def test_more_endpoints_than_a_page_are_all_served() -> None:
     assert len(bench.wire.sent) == 101
 
 
-def test_a_2xx_that_comes_after_the_endpoint_was_disabled_counts() -> None:
-    class Slow(Wire):
-        def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
-            bench.endpoints.update(bench.authority, endpoint.id, Changes(status="disabled"))
-            bench.run()  # the job that abandons runs while the attempt is under way
-            return super().send(request, addresses, deadline)
-
-    bench = Bench(wire=Slow())
-    endpoint = bench.endpoint()
-    bench.happen()
-    bench.run()
-    assert bench.deliveries(endpoint)[0].status == "delivered"
-
-
-def test_a_failure_that_comes_after_the_endpoint_was_disabled_is_the_last() -> None:
-    class Slow(Wire):
-        def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
-            bench.endpoints.update(bench.authority, endpoint.id, Changes(status="disabled"))
-            return Outcome(500)
-
-    bench = Bench(wire=Slow())
-    endpoint = bench.endpoint()
-    bench.happen()
-    bench.run()
-    assert bench.stored(endpoint)[0].status == "abandoned"
-    assert bench.run_for(86_400) == 0
-
-
 # Crashes and strangers.
 
 
@@ -334,23 +224,6 @@ def test_a_crash_after_sending_sends_the_same_again() -> None:
     assert (delivery.status, delivery.attempts) == ("delivered", 1)
 
 
-def test_a_worker_that_comes_back_late_changes_nothing() -> None:
-    class Late(Wire):
-        def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
-            super().send(request, addresses, deadline)
-            if len(self.sent) == 1:
-                bench.clock.advance(120)
-                bench.run()  # another worker takes over and delivers
-                return Outcome(400)
-            return OK
-
-    bench = Bench(wire=Late())
-    endpoint = bench.endpoint()
-    bench.happen()
-    bench.run()
-    assert [(d.status, d.attempts) for d in bench.deliveries(endpoint)] == [("delivered", 1)]
-
-
 def test_a_job_without_its_event_or_delivery_ends() -> None:
     bench = Bench()
     endpoint = bench.endpoint()
@@ -376,7 +249,8 @@ def test_no_secret_is_logged_or_shown(caplog: pytest.LogCaptureFixture) -> None:
     bench.happen()
     bench.run()
     other_ring = KeyRing.parse(KeyRing.generate())
-    bench.delivery._key_ring = other_ring  # the secret no longer opens: the job fails
+    bench.attempts._key_ring = other_ring  # the secret no longer opens: the job fails
+    bench.attempts._opened.clear()
     bench.run_for(3600)
     assert "SealBroken" in caplog.text
     shown = caplog.text + repr(endpoint) + repr(bench.stored(endpoint))

@@ -88,6 +88,14 @@ def test_the_sandbox_lets_loopback_through_and_nothing_else_private() -> None:
         vet(["192.168.1.1"], local_allowed=True)
 
 
+def test_an_operators_prefix_holds_in_a_local_sandbox_too() -> None:
+    extra = (RefusedPrefix.of("127.0.0.53/32", "the resolver"),)
+    assert vet(["127.0.0.1"], local_allowed=True, extra=extra)
+    for address in ("127.0.0.53", "::ffff:127.0.0.53"):
+        with pytest.raises(DestinationForbidden, match="the resolver"):
+            vet([address], local_allowed=True, extra=extra)
+
+
 def test_operators_add_prefixes() -> None:
     extra = (RefusedPrefix.of("8.8.0.0/16", "ours"),)
     with pytest.raises(DestinationForbidden, match="ours"):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from payments_core.webhooks.delivery import WEBHOOKS
 from payments_core.webhooks.transports.port import Deadline, Outcome, Request
 from tests.webhooks.webhook_bench import OK, Bench
 
@@ -64,9 +63,3 @@ def test_an_endpoint_that_hangs_does_not_delay_another(hanging: int) -> None:
     assert {item.status for item in bench.deliveries(healthy)} == {"delivered"}
     for endpoint in stuck:
         assert {item.status for item in bench.deliveries(endpoint)} == {"failed"}
-
-
-def test_all_endpoints_together_leave_threads_for_the_other_queues() -> None:
-    """The service starts four threads unless told otherwise."""
-    assert WEBHOOKS.threads is not None
-    assert WEBHOOKS.threads < 4

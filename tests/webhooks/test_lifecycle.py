@@ -67,6 +67,9 @@ DELIVERY_GRID = {
     ("failed", "unsubscribe"): "abandoned",
     ("failed", "retry"): "pending",
     ("abandoned", "retry"): "pending",
+    ("failed", "resend"): "pending",
+    ("abandoned", "resend"): "pending",
+    ("delivered", "resend"): "pending",
 }
 
 

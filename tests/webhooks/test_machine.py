@@ -12,6 +12,7 @@ from payments_core.errors import Conflicting
 from payments_core.storage.memory import MemoryStorage, Weakness
 from payments_core.webhooks.lifecycle import OPEN, Changes
 from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core.webhooks.replaying import WebhookEvents
 from payments_core.webhooks.transports.port import Outcome
 from tests.webhooks.webhook_bench import Bench, Wire
 
@@ -29,7 +30,9 @@ class DeliveryMachine(RuleBasedStateMachine):
         weakness = None if self.weakness is None else Weakness(seed=seed, clock_ahead=0)
         self.wire = Wire()
         self.bench = Bench(MemoryStorage(weakness), wire=self.wire)
-        self.id = self.bench.endpoint().id
+        bench = self.bench
+        self.events = WebhookEvents(bench.ledger, bench.storage, bench.clock)
+        self.id = bench.endpoint().id
         self.ended: dict[str, tuple[str, int]] = {}
         self.told: dict[str, str] = {}
 
@@ -98,6 +101,32 @@ class DeliveryMachine(RuleBasedStateMachine):
             return
         assert may
         assert (retried.status, retried.attempts) == ("pending", 0)
+        self.ended.pop(delivery.id, None)
+        self.settle()
+        assert self.sends(delivery) > before
+
+    @rule(data=st.data(), answer=st.sampled_from(ANSWERS))
+    def resend(self, data: st.DataObject, answer: Outcome) -> None:
+        deliveries = self.bench.deliveries(self.endpoint)
+        if not deliveries:
+            return
+        delivery = data.draw(st.sampled_from(deliveries))
+        may = (
+            self.endpoint.status == "active"
+            and self.endpoint.subscribes(delivery.event_name)
+            and delivery.status != "pending"
+        )
+        self.wire.answers[:] = [answer]
+        before = self.sends(delivery)
+        try:
+            [resent] = self.events.resend(
+                self.bench.authority, delivery.event_id, endpoint_id=self.id
+            )
+        except Conflicting:
+            assert not may
+            return
+        assert may
+        assert (resent.id, resent.status, resent.attempts) == (delivery.id, "pending", 0)
         self.ended.pop(delivery.id, None)
         self.settle()
         assert self.sends(delivery) > before

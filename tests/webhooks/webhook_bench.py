@@ -9,17 +9,20 @@ import attrs
 from payments_core.clock import FixedClock
 from payments_core.credentials.authorization import TRUSTED, Authority
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision, Ledger, Scope
+from payments_core.decision import Decision, Scope
 from payments_core.entropy import system_entropy
 from payments_core.events import BY_NAME, Event, Happening
 from payments_core.identifiers import Draw, Identifiers
 from payments_core.jobs.record import Job
 from payments_core.jobs.worker import Worker
+from payments_core.ledger import Ledger
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.record import Environment
-from payments_core.webhooks.delivery import WEBHOOKS, WebhookDelivery
+from payments_core.webhooks.attempting import Attempts
+from payments_core.webhooks.delivery import FAN_OUTS, TASKS, WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.destinations import ResolutionFailed
+from payments_core.webhooks.dispatcher import Dispatcher
 from payments_core.webhooks.operations import WebhookEndpoints
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.settings import WebhookSettings
@@ -72,6 +75,7 @@ class Bench:
     key_ring: KeyRing = attrs.field(factory=lambda: KeyRing.parse(KeyRing.generate()))
     ledger: Ledger = attrs.field(init=False)
     endpoints: WebhookEndpoints = attrs.field(init=False)
+    attempts: Attempts = attrs.field(init=False)
     delivery: WebhookDelivery = attrs.field(init=False)
     worker: Worker = attrs.field(init=False)
     authority: Authority = attrs.field(init=False)
@@ -82,13 +86,23 @@ class Bench:
         self.endpoints = WebhookEndpoints(
             self.ledger, self.storage, self.clock, self.key_ring, self.names, self.settings
         )
+        self.attempts = Attempts(self.clock, self.key_ring, self.wire, self.names, self.settings)
         self.delivery = WebhookDelivery(
-            self.ledger, self.storage, self.clock, self.key_ring, self.wire, self.names,
-            "sandbox", self.settings,
-        )  # fmt: skip
-        self.worker = Worker(
-            self.storage, self.clock, "sandbox", self.delivery.handlers(), (WEBHOOKS,)
+            self.ledger, self.storage, self.clock, self.attempts, "sandbox"
         )
+        self.worker = Worker(
+            self.storage,
+            self.clock,
+            "sandbox",
+            self.delivery.handlers(),
+            (FAN_OUTS, WEBHOOKS, TASKS),
+        )  # fmt: skip
+        self.worker.accompany(
+            Dispatcher(
+                self.storage, self.ledger, self.clock, self.attempts, self.delivery,
+                self.worker.parking, "sandbox",
+            )
+        )  # fmt: skip
         self.authority = self.environment("env_a")
 
     def environment(self, id: str) -> Authority:

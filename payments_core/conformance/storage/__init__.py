@@ -20,6 +20,7 @@ Any other runner calls `setup_method`, a `test_...` method and `teardown_method`
 a check of what the adapter does not declare raises `unittest.SkipTest`.
 """
 
+from payments_core.conformance.storage.bulk import BulkChecks
 from payments_core.conformance.storage.crashes import CrashChecks, MigrationChecks
 from payments_core.conformance.storage.documents import DocumentChecks
 from payments_core.conformance.storage.jobs import JobChecks
@@ -42,6 +43,7 @@ class StorageConformance(
     PageChecks,
     LookupChecks,
     DocumentChecks,
+    BulkChecks,
     JobChecks,
     CrashChecks,
     MigrationChecks,

@@ -76,6 +76,21 @@ class JobChecks(Setting):
         assert ids(claim(storage, slots=2)) == ["j2"]
         assert ids(claim(storage, slots=4)) == ["j3", "j4"]
 
+    def test_a_lane_may_have_slots_of_its_own(self) -> None:
+        storage = self.start()
+        for lane in "abc":
+            self.insert(storage, *(job(f"{lane}{n}", lane=lane, ordinal=n) for n in range(4)))
+        of_lane = {"a": 3, "b": 0, "unknown": 5}
+        claimed = storage.claim(QUEUE, NOW, lease_ms=LEASE_MS, limit=12, slots=1, of_lane=of_lane)
+        assert sorted(ids(claimed)) == ["a0", "a1", "a2", "c0"]
+        assert ids(claim(storage, slots=1)) == ["b0"]
+
+    def test_each_lane_gives_one_before_any_gives_a_second(self) -> None:
+        storage = self.start()
+        for lane in "abc":
+            self.insert(storage, *(job(f"{lane}{n}", lane=lane, ordinal=n) for n in range(3)))
+        assert sorted(ids(claim(storage, limit=5, slots=3))[:3]) == ["a0", "b0", "c0"]
+
     def test_no_more_than_the_limit_are_claimed(self) -> None:
         storage = self.start()
         self.insert(storage, *(job(f"j{n}", lane=f"lane {n}") for n in range(5)))

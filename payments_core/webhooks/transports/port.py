@@ -60,6 +60,10 @@ class Transport(Protocol):
         however slowly the other side drips. Once a status has come, the answer stands even if
         the rest does not come; at most KEPT_BYTES of the body are read. Never raises for what
         the network or the other side does.
+
+        A connection may be kept for the next request with the same scheme, name and port, while
+        its address is among those of that attempt. If it turns out to be closed before anything
+        of a response has come, the request is sent once more: it may arrive twice.
         """
 
     def close(self) -> None:

@@ -1,79 +1,103 @@
-"""The default transport: the standard library, one connection per attempt, in the caller's thread.
+"""The default transport: the standard library, in the caller's thread, connections kept alive.
 
-Worker threads call it, so it needs none of its own. A socket's timeout counts from each call,
-and a server that drips a byte a second would never meet it: here every call gets what is left of
-the one deadline.
+Each thread has a connection of its own while it sends; between two requests they wait together
+(`idle.py`). A connection is used again for the same scheme, name, port and address only, and only
+if that address is among those vetted for this very attempt. TLS sessions are not resumed: that
+would leave out a certificate's verification, for what keep-alive saves already.
 """
 
 from __future__ import annotations
 
-import io
 import socket
 import ssl
 from collections.abc import Sequence
-from contextlib import closing
-from http.client import HTTPException, HTTPResponse
-from typing import Any
 
-from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome, Request
-
-HEAD_BYTES = 64 * 1024
-"""A response that has not got to its body by then never will."""
-
-INTERIM_RESPONSES = 8
+from payments_core.webhooks.transports.answers import Incoming, NoAnswer, left, read_answer
+from payments_core.webhooks.transports.idle import IDLE_S, IdleConnections, Key
+from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.requests import packed
 
 
 class ThreadsTransport:
-    """Sends each request over a connection of its own."""
+    """Sends each request over a connection that no one else uses meanwhile."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        """`tls` verifies certificates and names; the system's authorities unless given."""
+    def __init__(self, tls: ssl.SSLContext | None = None, *, idle_s: float = IDLE_S) -> None:
+        """`tls` verifies certificates and names; the system's authorities unless given.
+
+        `idle_s`: how long a connection waits for its next request before it is closed.
+        """
         self._tls = ssl.create_default_context() if tls is None else tls
         if not self._tls.check_hostname or self._tls.verify_mode != ssl.CERT_REQUIRED:
             raise ValueError("the TLS context must verify certificates and names")
+        self._idle: IdleConnections[socket.socket] = IdleConnections(idle_s)
 
     def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
-        packed = _packed(request)
+        data = packed(request)
+        target = request.target
+        keys = [Key(target.scheme, target.host, target.port, address) for address in addresses]
+        if deadline.remaining_s() > 0 and (waiting := self._idle.take(keys)) is not None:
+            outcome = self._exchange(*waiting, data, deadline)
+            # The other side may have closed it at that moment. Whether it read the request then
+            # cannot be known; deliveries are made at least once, and carry their id for that.
+            if outcome is not None:
+                return outcome
         try:
-            connection = self._connected(request, addresses, deadline)
+            key, connection = self._connected(keys, deadline)
         except (OSError, ValueError) as error:
             return Outcome(failure=_failure("connecting", error))
-        with closing(connection):
-            try:
-                _send_all(connection, packed, deadline)
-                return _answer(connection, deadline)
-            except (OSError, HTTPException, ValueError) as error:
-                return Outcome(failure=_failure("waiting for the response", error))
+        outcome = self._exchange(key, connection, data, deadline)
+        return outcome or Outcome(failure="the connection ended before the response")
 
     def close(self) -> None:
-        """Nothing stays open between two requests."""
+        """Close the connections that wait; those in use end with their request."""
+        self._idle.close()
 
-    def _connected(
-        self, request: Request, addresses: Sequence[str], deadline: Deadline
-    ) -> socket.socket:
-        target = request.target
-        connection = _tcp(addresses, target.port, deadline)
-        if target.scheme == "http":
-            return connection
+    def _exchange(
+        self, key: Key, connection: socket.socket, data: bytes, deadline: Deadline
+    ) -> Outcome | None:
+        """The outcome; None if the connection broke before any byte of a response."""
+        clean = False
+        incoming = Incoming(connection, deadline)
         try:
-            connection.settimeout(_left(deadline))  # bounds the handshake as a whole
-            return self._tls.wrap_socket(connection, server_hostname=target.host)
+            _send_all(connection, data, deadline)
+            outcome, clean = read_answer(incoming)
+        except TimeoutError as error:
+            return Outcome(failure=_failure("waiting for the response", error))
+        except (OSError, NoAnswer) as error:
+            if not incoming.begun:
+                return None
+            return Outcome(failure=_failure("waiting for the response", error))
+        finally:
+            if clean:
+                self._idle.put(key, connection)
+            else:
+                connection.close()
+        return outcome
+
+    def _connected(self, keys: Sequence[Key], deadline: Deadline) -> tuple[Key, socket.socket]:
+        key, connection = _tcp(keys, deadline)
+        if key.scheme == "http":
+            return key, connection
+        try:
+            connection.settimeout(left(deadline))  # bounds the handshake as a whole
+            return key, self._tls.wrap_socket(connection, server_hostname=key.host)
         except BaseException:
             connection.close()
             raise
 
 
-def _tcp(addresses: Sequence[str], port: int, deadline: Deadline) -> socket.socket:
+def _tcp(keys: Sequence[Key], deadline: Deadline) -> tuple[Key, socket.socket]:
     """A connection to the first address that accepts one; each has its share of the time."""
     last: OSError = OSError("there is no address")
-    for tried, address in enumerate(addresses):
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    for tried, key in enumerate(keys):
+        family = socket.AF_INET6 if ":" in key.address else socket.AF_INET
         connection = socket.socket(family, socket.SOCK_STREAM)
         try:
-            connection.settimeout(_left(deadline) / (len(addresses) - tried))
-            connection.connect((address, port))
+            socket.inet_pton(family, key.address)  # a name would be looked up again
+            connection.settimeout(left(deadline) / (len(keys) - tried))
+            connection.connect((key.address, key.port))
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connection
+            return key, connection
         except OSError as error:
             connection.close()
             last = error
@@ -83,100 +107,8 @@ def _tcp(addresses: Sequence[str], port: int, deadline: Deadline) -> socket.sock
 def _send_all(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
     view = memoryview(data)
     while view:
-        connection.settimeout(_left(deadline))
+        connection.settimeout(left(deadline))
         view = view[connection.send(view) :]
-
-
-def _packed(request: Request) -> bytes:
-    headers = {
-        "Host": request.target.authority,
-        **request.headers,
-        "Content-Length": str(len(request.body)),
-        "Connection": "close",
-    }
-    lines = [f"POST {request.target.path} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    if any("\r" in line or "\n" in line for line in lines):
-        raise ValueError("a header of the request has a line break")
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + request.body
-
-
-def _answer(connection: socket.socket, deadline: Deadline) -> Outcome:
-    stream = _Stream(connection, deadline, HEAD_BYTES)
-    response = _final_response(stream)
-    stream.allowance += HEAD_BYTES
-    return Outcome(
-        status=response.status,
-        body=_start_of_body(response),
-        retry_after=response.getheader("Retry-After"),
-    )
-
-
-def _final_response(stream: _Stream) -> HTTPResponse:
-    """The response after the interim ones; 103 may come before it, and any number of 100s."""
-    reader = _Reader(stream)
-    for _ in range(INTERIM_RESPONSES):
-        response = HTTPResponse(_Replayed(reader), method="POST")  # type: ignore[arg-type]
-        response.begin()
-        if response.status >= 200 or response.status == 101:
-            return response
-    raise HTTPException("only interim responses")
-
-
-def _start_of_body(response: HTTPResponse) -> bytes:
-    kept = b""
-    try:
-        while len(kept) < KEPT_BYTES and (more := response.read1(KEPT_BYTES - len(kept))):
-            kept += more
-    except (OSError, HTTPException, ValueError):
-        pass  # the status has come, and it is the answer
-    return kept[:KEPT_BYTES]
-
-
-class _Stream(io.RawIOBase):
-    """Reads from a socket under the one deadline, and no more than it is allowed."""
-
-    def __init__(self, connection: socket.socket, deadline: Deadline, allowance: int) -> None:
-        super().__init__()
-        self._connection = connection
-        self._deadline = deadline
-        self.allowance = allowance
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        self._connection.settimeout(_left(self._deadline))
-        view = memoryview(buffer)[: max(0, self.allowance)]
-        if not view:
-            raise HTTPException("the response is too large")
-        count = self._connection.recv_into(view)
-        self.allowance -= count
-        return count
-
-
-class _Reader(io.BufferedReader):
-    """Stays open when a response is done with it: an interim one closes it on its way out."""
-
-    def close(self) -> None:
-        """The connection is closed by its owner."""
-
-
-class _Replayed:
-    """What HTTPResponse takes for a socket: it reads on where the response before ended."""
-
-    def __init__(self, reader: io.BufferedReader) -> None:
-        self._reader = reader
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        return self._reader
-
-
-def _left(deadline: Deadline) -> float:
-    left = deadline.remaining_s()
-    if left <= 0:
-        raise TimeoutError("the deadline has passed")
-    return left
 
 
 def _failure(doing: str, error: Exception) -> str:
@@ -185,4 +117,6 @@ def _failure(doing: str, error: Exception) -> str:
         return f"no timely answer while {doing}"
     if isinstance(error, ssl.SSLCertVerificationError):
         return "the TLS certificate was refused"
+    if isinstance(error, NoAnswer):
+        return str(error)
     return f"{type(error).__name__} while {doing}"

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from payments_core.errors import FieldError
 from payments_core.events import BY_NAME
+from payments_core_http.v2.queries import Moment, moment
 
 EventNames = Annotated[
     tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...], Meta(max_length=100)
@@ -38,6 +39,13 @@ class CreateWebhook:
 
 
 @attrs.frozen(kw_only=True)
+class RotateWebhookSecret:
+    """How long the secret before goes on signing beside the new one: up to seven days."""
+
+    overlapSeconds: Annotated[int, Meta(ge=0, le=604_800)] = 0
+
+
+@attrs.frozen(kw_only=True)
 class ChangeWebhook:
     """What is absent stays."""
 
@@ -48,3 +56,23 @@ class ChangeWebhook:
     def faults(self) -> list[FieldError]:
         """Events that there are not."""
         return unknown_events(self.subscribedEvents)
+
+
+@attrs.frozen(kw_only=True)
+class ResendEvent:
+    """Where to; without `webhookId` to every active endpoint that is subscribed."""
+
+    webhookId: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RecoverWebhook:
+    """From when on; an ISO 8601 time with a zone, at most 30 days ago."""
+
+    since: Moment
+
+    def faults(self) -> list[FieldError]:
+        """A time that is none."""
+        if moment(self.since) is None:
+            return [FieldError("since", "must be an ISO 8601 time with a zone")]
+        return []

@@ -6,7 +6,7 @@ from payments_core import errors
 from payments_core.errors import NotFound
 from payments_core_http.query import PageQuery
 from payments_core_http.routing import Route
-from payments_core_http.v2 import console
+from payments_core_http.v2 import console, queries
 from payments_core_http.v2.bodies import console as bodies
 from payments_core_http.v2.routes.requirements import CONSOLE_KEY
 
@@ -34,8 +34,9 @@ CONSOLE = (
     ),
     Route(
         "POST", "/v2/console/webhooks/{webhookId}/rotate-secret", console.rotate_secret,
-        needs=CONSOLE_KEY, errors=(NotFound, errors.InvalidState),
-        summary="Replace the signing secret; the old one is invalid at once.",
+        needs=CONSOLE_KEY, body=bodies.RotateWebhookSecret,
+        errors=(NotFound, errors.InvalidState, errors.Conflicting),
+        summary="Replace the signing secret; the old one ends at once, or with an overlap.",
     ),
     Route(
         "GET", "/v2/console/webhooks/{webhookId}/deliveries", console.deliveries,
@@ -46,5 +47,29 @@ CONSOLE = (
         "POST", "/v2/console/webhooks/{webhookId}/deliveries/{deliveryId}/retry", console.retry,
         needs=CONSOLE_KEY, errors=(NotFound, errors.Conflicting),
         summary="Put a failed or abandoned delivery back.",
+    ),
+    Route(
+        "POST", "/v2/console/webhooks/{webhookId}/test", console.test, needs=CONSOLE_KEY,
+        success=201, errors=(NotFound, errors.Conflicting),
+        summary="Send a test event to the endpoint alone, whatever it subscribed to.",
+    ),
+    Route(
+        "POST", "/v2/console/webhooks/{webhookId}/recover", console.recover, needs=CONSOLE_KEY,
+        body=bodies.RecoverWebhook, success=202, errors=(NotFound, errors.Conflicting),
+        summary="Send every event since a time that the endpoint wants and did not get.",
+    ),
+    Route(
+        "GET", "/v2/console/events", console.events, needs=CONSOLE_KEY, query=queries.Events,
+        summary="List events, newest first.",
+    ),
+    Route(
+        "GET", "/v2/console/events/{eventId}", console.read_event, needs=CONSOLE_KEY,
+        errors=(NotFound,),
+        summary="Read an event.",
+    ),
+    Route(
+        "POST", "/v2/console/events/{eventId}/resend", console.resend, needs=CONSOLE_KEY,
+        body=bodies.ResendEvent, errors=(NotFound, errors.Conflicting),
+        summary="Deliver an event again, to one endpoint or to all that are subscribed.",
     ),
 )  # fmt: skip

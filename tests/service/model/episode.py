@@ -20,7 +20,7 @@ from payments_core.clock import SECOND, Instant
 from payments_core.deposits.record import Deposit
 from payments_core.events import Event
 from payments_core.funding.record import FundingOperation
-from payments_core.jobs.worker import described
+from payments_core.jobs.parking import described
 from payments_core.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt

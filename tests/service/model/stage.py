@@ -18,10 +18,10 @@ from payments_core.chains.simulated import SimulatedChain
 from payments_core.clock import SECOND, Clock, FixedClock, Instant
 from payments_core.credentials.authorization import Authority, Requirement
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Ledger
 from payments_core.errors import PaymentsError
 from payments_core.idempotency.record import AlreadyAnswered, Idempotent
 from payments_core.identifiers import Identifiers
+from payments_core.ledger import Ledger
 from payments_core.mandates.operations import NewMandate
 from payments_core.payments.record import Payment
 from payments_core.sandbox.clock import SandboxClock

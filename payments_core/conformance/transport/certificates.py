@@ -1,0 +1,151 @@
+"""Certificates for the servers of the suite, made by the `openssl` command.
+
+None of them is in the package: they would expire there, and their keys would be everybody's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import ssl
+import subprocess
+import tempfile
+import unittest
+from functools import cache
+from pathlib import Path
+
+import attrs
+
+NAME = "partner.example"
+OTHER_NAME = "other.example"
+FOLDER = "payments-certificates-"
+
+_CONFIGURATION = """
+[req]
+distinguished_name = subject
+x509_extensions = authority
+[subject]
+[authority]
+basicConstraints = critical,CA:TRUE
+keyUsage = critical,keyCertSign
+subjectKeyIdentifier = hash
+[ca]
+default_ca = here
+[here]
+database = index.txt
+new_certs_dir = .
+rand_serial = yes
+default_md = sha256
+policy = anything
+unique_subject = no
+[anything]
+commonName = supplied
+[server]
+basicConstraints = critical,CA:FALSE
+keyUsage = critical,digitalSignature
+extendedKeyUsage = serverAuth
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+subjectAltName = DNS:{name}
+"""
+
+
+@attrs.frozen
+class Certificates:
+    """An authority, and servers' certificates with their keys, each in one file."""
+
+    authority: Path
+    """What a transport is to trust."""
+
+    good: Path
+    """For NAME."""
+
+    expired: Path
+    """For NAME, and of the same authority, until yesterday."""
+
+    self_signed: Path
+    """For NAME, by nobody but itself."""
+
+
+@cache
+def certificates() -> Certificates:
+    """Made once for a process. Raises unittest.SkipTest where there is no `openssl`."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        raise unittest.SkipTest("no certificate can be made without the command `openssl`")
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "ca.cnf").write_text(_CONFIGURATION.format(name=NAME))
+    (folder / "index.txt").touch()
+    maker = _Maker(openssl, folder)
+    maker.authority("authority")
+    return Certificates(
+        authority=folder / "authority.crt",
+        good=maker.server("good", "20200101000000Z", "20991231000000Z"),
+        expired=maker.server("expired", "20200101000000Z", "20210101000000Z"),
+        self_signed=maker.self_signed("self-signed"),
+    )
+
+
+def server_context(certificate: Path) -> ssl.SSLContext:
+    """What a server needs to show a certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+@attrs.frozen
+class _Maker:
+    openssl: str
+    folder: Path
+
+    def authority(self, name: str) -> None:
+        self._key(name)
+        self._run(
+            "req", "-x509", "-new", "-key", f"{name}.key", "-subj", "/CN=Suite",
+            "-days", "3650", "-config", "ca.cnf", "-out", f"{name}.crt",
+        )  # fmt: skip
+
+    def server(self, name: str, begins: str, ends: str) -> Path:
+        self._key(name)
+        self._run(
+            "req", "-new", "-key", f"{name}.key", "-subj", f"/CN={NAME}",
+            "-config", "ca.cnf", "-out", f"{name}.csr",
+        )  # fmt: skip
+        self._run(
+            "ca", "-batch", "-notext", "-config", "ca.cnf", "-extensions", "server",
+            "-cert", "authority.crt", "-keyfile", "authority.key", "-in", f"{name}.csr",
+            "-startdate", begins, "-enddate", ends, "-out", f"{name}.crt",
+        )  # fmt: skip
+        return self._joined(name)
+
+    def self_signed(self, name: str) -> Path:
+        self._key(name)
+        self._run(
+            "req", "-x509", "-new", "-key", f"{name}.key", "-subj", f"/CN={NAME}",
+            "-addext", f"subjectAltName=DNS:{NAME}", "-days", "3650", "-out", f"{name}.crt",
+        )  # fmt: skip
+        return self._joined(name)
+
+    def _key(self, name: str) -> None:
+        curve = "ec_paramgen_curve:prime256v1"
+        self._run("genpkey", "-algorithm", "EC", "-pkeyopt", curve, "-out", f"{name}.key")
+
+    def _joined(self, name: str) -> Path:
+        both = self.folder / f"{name}.pem"
+        parts = (self.folder / f"{name}.{kind}" for kind in ("key", "crt"))
+        both.write_text("".join(part.read_text() for part in parts))
+        return both
+
+    def _run(self, *arguments: str) -> None:
+        done = subprocess.run(
+            [self.openssl, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "OPENSSL_CONF": str(self.folder / "ca.cnf")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"openssl {arguments[0]} failed: {done.stderr}")

@@ -1,0 +1,201 @@
+"""Connections that serve more than one request: whoever keeps none passes, slowly."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+
+from payments_core.conformance.transport.certificates import NAME, OTHER_NAME, certificates
+from payments_core.conformance.transport.servers import (
+    BESIDE,
+    HERE,
+    OK,
+    PATIENCE_S,
+    Serve,
+    header,
+    reset,
+    saying,
+)
+from payments_core.conformance.transport.setting import Setting, require_answer, require_failure
+from payments_core.webhooks.transports.port import KEPT_BYTES
+
+FORGED = b"HTTP/1.1 299 Forged\r\nContent-Length: 0\r\n\r\n"
+THREADS = 8
+EACH = 20
+
+
+class ReuseChecks(Setting):
+    """A connection is never used for whom it was not verified, nor an answer for another."""
+
+    def test_a_connection_for_one_name_is_not_used_for_another(self) -> None:
+        server = self.server(saying(OK, keep=True), certificate=certificates().good)
+        transport = self.trusting()
+        require_answer(self.post(transport, server, scheme="https", name=NAME))
+        require_failure(self.post(transport, server, scheme="https", name=OTHER_NAME))
+        assert [header(request, "Host") for request in server.requests] == [
+            f"{NAME}:{server.port}"
+        ], "a request went over a connection that was verified for another name"
+
+    def test_names_on_one_address_have_connections_of_their_own(self) -> None:
+        names: dict[socket.socket, set[str | None]] = {}
+
+        def serve(connection: socket.socket, request: bytes) -> bool:
+            names.setdefault(connection, set()).add(header(request, "Host"))
+            connection.sendall(OK)
+            return True
+
+        server, transport = self.server(serve), self.transport()
+        for name in (NAME, OTHER_NAME, NAME, OTHER_NAME):
+            require_answer(self.post(transport, server, name=name))
+        assert all(len(found) == 1 for found in names.values()), "two names share a connection"
+
+    def test_a_connection_to_an_address_no_longer_vetted_is_not_used(self) -> None:
+        first = self.server(saying(OK, keep=True), address=BESIDE)
+        second = self.server(saying(OK, keep=True), address=HERE, port=first.port)
+        transport = self.transport()
+        for vetted, there, other in ((BESIDE, first, second), (HERE, second, first)) * 2:
+            before = len(there.requests), len(other.requests)
+            require_answer(self.post(transport, there, addresses=(vetted,)))
+            after = len(there.requests), len(other.requests)
+            assert after == (before[0] + 1, before[1]), "a request went where it was not vetted"
+
+    def test_a_plain_connection_is_not_used_for_tls(self) -> None:
+        server, transport = self.server(saying(OK, keep=True)), self.trusting()
+        require_answer(self.post(transport, server))
+        require_failure(self.post(transport, server, scheme="https", timeout_s=0.5))
+        assert len(server.requests) == 1, "what should be encrypted went over a plain connection"
+
+    def test_a_connection_closed_between_two_requests_is_no_failure(self) -> None:
+        transport = self.transport()
+        closings: tuple[Serve, ...] = (saying(OK), _then_reset, _then_half_closed)
+        for serve in closings:
+            server = self.server(serve)
+            for _ in range(4):
+                require_answer(self.post(transport, server))
+            assert len(server.requests) == 4
+
+    def test_a_connection_that_breaks_at_the_next_request_is_no_failure(self) -> None:
+        """The other side closes it as the request arrives; with its id it may come twice."""
+        served: set[socket.socket] = set()
+
+        def serve(connection: socket.socket, request: bytes) -> bool:
+            if connection in served:
+                return False
+            served.add(connection)
+            connection.sendall(OK)
+            return True
+
+        server, transport = self.server(serve), self.transport()
+        for _ in range(4):
+            require_answer(self.post(transport, server))
+
+    def test_what_is_left_over_answers_no_other_request(self) -> None:
+        """A response that nobody asked for must not be taken for the next one's answer."""
+        transport = self.transport()
+        begin = b"HTTP/1.1 200 OK\r\n"
+        chunks = b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+        for left_over in (
+            OK + FORGED,
+            begin + b"Content-Length: 0\r\n\r\n" + FORGED,
+            begin + b"Content-Length: 2\r\nContent-Length: 0\r\n\r\nok" + FORGED,
+            begin + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + FORGED,
+            begin + chunks + FORGED,
+            b"HTTP/1.1 204 None\r\n\r\n" + FORGED,
+            b"HTTP/1.1 204 None\r\nContent-Length: 3\r\n\r\n" + FORGED,
+            b"HTTP/1.1 304 Same\r\nContent-Length: 0\r\n\r\n" + FORGED,
+        ):
+            server = self.server(saying(left_over, keep=True))
+            for _ in range(3):
+                outcome = self.post(transport, server)
+                assert outcome.status != 299, f"{left_over!r} answered the next request"
+
+    def test_what_was_not_read_to_its_end_answers_no_other_request(self) -> None:
+        """Its rest comes with the next request, if that goes over the same connection."""
+        transport = self.transport()
+        length = b"Content-Length: %d\r\n\r\n" % (KEPT_BYTES + len(FORGED))
+        chunk = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (KEPT_BYTES + len(FORGED))
+        for unfinished in (
+            b"HTTP/1.1 200 OK\r\n" + length + b"x" * KEPT_BYTES,
+            b"HTTP/1.1 200 OK\r\n" + chunk + b"x" * KEPT_BYTES,
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+            b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        ):
+            begun: set[socket.socket] = set()
+
+            def serve(
+                connection: socket.socket,
+                request: bytes,
+                begun: set[socket.socket] = begun,
+                unfinished: bytes = unfinished,
+            ) -> bool:
+                connection.sendall(FORGED if connection in begun else unfinished)
+                begun.add(connection)
+                return True
+
+            server = self.server(serve)
+            for _ in range(3):
+                require_answer(self.post(transport, server))
+
+    def test_what_comes_between_two_requests_answers_neither(self) -> None:
+        """Servers say 408 to a connection that they tire of, before they close it."""
+        answered, sent = threading.Event(), threading.Event()
+
+        def serve(connection: socket.socket, request: bytes) -> bool:
+            connection.sendall(OK)
+            assert answered.wait(PATIENCE_S)
+            with suppress(OSError):  # it may be closed by now, which is just as well
+                connection.sendall(FORGED)
+            sent.set()
+            return True
+
+        server, transport = self.server(serve), self.transport()
+        for _ in range(3):
+            require_answer(self.post(transport, server))
+            answered.set()
+            assert sent.wait(PATIENCE_S)
+            answered.clear()
+            sent.clear()
+
+    def test_each_of_many_threads_gets_its_own_answer(self) -> None:
+        def serve(connection: socket.socket, request: bytes) -> bool:
+            body = request.partition(b"\r\n\r\n")[2]
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+            connection.sendall(head + body)
+            return True
+
+        server, transport = self.server(serve), self.transport()
+        wrong: list[str] = []
+
+        def send(thread: int) -> None:
+            for turn in range(EACH):
+                body = f"{thread}/{turn}".encode()
+                outcome = self.post(transport, server, body=body, timeout_s=4)
+                if outcome.status != 200 or outcome.body != body:
+                    wrong.append(f"{body!r} was answered by {outcome}")
+                if wrong:
+                    return
+
+        threads = [threading.Thread(target=send, args=(thread,)) for thread in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong, wrong[:3]
+        assert len(server.requests) == THREADS * EACH
+
+
+def _then_reset(connection: socket.socket, request: bytes) -> bool:
+    connection.sendall(OK)
+    threading.Event().wait(0.05)  # else the answer may be lost with what comes after it
+    reset(connection)
+    return False
+
+
+def _then_half_closed(connection: socket.socket, request: bytes) -> bool:
+    """No more is said, but the connection is not closed until the other side does it."""
+    connection.sendall(OK)
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(65536):
+        pass
+    return False

@@ -1,0 +1,167 @@
+"""Servers of the suite: real sockets on loopback that do what they are told, good or bad."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+import unittest
+from collections.abc import Callable
+from contextlib import suppress
+
+import attrs
+
+Serve = Callable[[socket.socket, bytes], bool]
+"""What is done with a request that was read whole; whether another may come over the connection."""
+
+_ERRORS = (OSError, ValueError)
+"""What goes wrong for the servers is the business of the transport's side alone."""
+
+PATIENCE_S = 20.0
+HERE = "127.0.0.1"
+BESIDE = "127.0.0.2"
+"""Another address of this machine, where a system gives loopback more than one."""
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def saying(response: bytes, *, keep: bool = False) -> Serve:
+    """The same response to every request."""
+
+    def serve(connection: socket.socket, request: bytes) -> bool:
+        connection.sendall(response)
+        return keep
+
+    return serve
+
+
+def agreeing(connection: socket.socket, request: bytes) -> bool:
+    """OK, and then the end."""
+    connection.sendall(OK)
+    return False
+
+
+@attrs.define(eq=False)
+class Server:
+    """Accepts connections until it is closed, one thread for each.
+
+    With `raw` it does that to each connection as it is accepted, and reads nothing itself.
+    """
+
+    serve: Serve = agreeing
+    tls: ssl.SSLContext | None = None
+    raw: Callable[[socket.socket], None] | None = None
+    address: str = HERE
+    port: int = 0
+    connections: int = 0
+    requests: list[bytes] = attrs.field(factory=list)
+    closing: threading.Event = attrs.field(factory=threading.Event)
+    _open: set[socket.socket] = attrs.field(factory=set)
+    _listener: socket.socket = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        try:
+            self._listener = socket.create_server((self.address, self.port))
+        except OSError as error:
+            if self.address == BESIDE:
+                raise unittest.SkipTest(f"{BESIDE} is not an address of this system") from error
+            raise
+        self.port = int(self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Accept no more, and end what is open."""
+        self.closing.set()
+        with suppress(*_ERRORS):  # wakes `accept`
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in tuple(self._open):
+            with suppress(*_ERRORS):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        while not self.closing.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._open.add(connection)
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, accepted: socket.socket) -> None:
+        connection = accepted
+        with suppress(*_ERRORS):
+            connection.settimeout(PATIENCE_S)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.raw is not None:
+                self.raw(connection)
+            else:
+                if self.tls is not None:
+                    connection = self.tls.wrap_socket(connection, server_side=True)
+                while request := read_request(connection):
+                    self.requests.append(request)
+                    if not self.serve(connection, request):
+                        break
+        self._open.discard(accepted)
+        connection.close()
+
+
+def read_request(connection: socket.socket) -> bytes:
+    """A whole request; nothing where the connection ends before."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        more = connection.recv(65536)
+        if not more:
+            return b""
+        data += more
+    head, _, body = data.partition(b"\r\n\r\n")
+    (line,) = [row for row in head.split(b"\r\n") if row.lower().startswith(b"content-length:")]
+    while len(body) < int(line.split(b":")[1]):
+        more = connection.recv(65536)
+        if not more:
+            return b""
+        body += more
+    return head + b"\r\n\r\n" + body
+
+
+def header(request: bytes, name: str) -> str | None:
+    """The value of a header of a request."""
+    for line in request.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]:
+        found, _, value = line.partition(b": ")
+        if found.lower() == name.lower().encode():
+            return value.decode()
+    return None
+
+
+def dripping(at_once: bytes, response: bytes, pause_s: float = 0.02) -> Serve:
+    """Some of a response at once, and then a byte at a time."""
+
+    def serve(connection: socket.socket, request: bytes) -> bool:
+        connection.sendall(at_once)
+        never = threading.Event()
+        for at in range(len(response)):
+            connection.sendall(response[at : at + 1])
+            never.wait(pause_s)
+        return False
+
+    return serve
+
+
+def pouring(at_once: bytes, block: bytes) -> Serve:
+    """Some of a response, and then the same for ever."""
+
+    def serve(connection: socket.socket, request: bytes) -> bool:
+        connection.sendall(at_once)
+        while True:
+            connection.sendall(block)
+
+    return serve
+
+
+def reset(connection: socket.socket) -> None:
+    """End a connection with RST, whatever is still on its way."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()

@@ -1,0 +1,207 @@
+"""One attempt at a delivery: what is to be sent, the sending, and what came of it.
+
+The three are apart so that they can be done for one job or for many at once; the I/O in the
+middle happens outside any transaction.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Sequence
+from typing import Any, Literal
+from urllib.parse import quote
+
+import attrs
+
+from payments_core.clock import SECOND, Clock, Instant
+from payments_core.credentials.keyring import KeyRing
+from payments_core.decision import Decision
+from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
+from payments_core.jobs.record import FOREVER, Job
+from payments_core.storage.bulk import get_many
+from payments_core.storage.port import Claimed, Snapshot
+from payments_core.webhooks import signing
+from payments_core.webhooks.destinations import (
+    DestinationForbidden,
+    ResolutionFailed,
+    Resolver,
+    parse_url,
+    vet,
+)
+from payments_core.webhooks.lifecycle import (
+    OPEN,
+    Attempt,
+    decide_abandon,
+    decide_attempt,
+    unwanted,
+)
+from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Request, Transport
+
+SECRET_PURPOSE = "webhook signing secret"
+MOST_OPENED = 1_000
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class Sending:
+    """A delivery as its attempt finds it; `why` it is not wanted any more, if so."""
+
+    claimed: Claimed
+    delivery: Delivery
+    endpoint: Endpoint
+    why: Literal["close", "unsubscribe"] | None
+
+
+class Attempts:
+    """Attempts deliveries, over the ports."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        key_ring: KeyRing,
+        transport: Transport,
+        resolver: Resolver,
+        settings: WebhookSettings,
+    ) -> None:
+        self._clock = clock
+        self._key_ring = key_ring
+        self._transport = transport
+        self._resolver = resolver
+        self._settings = settings
+        self._opened: dict[tuple[str, int], Sequence[tuple[str, Instant]]] = {}
+
+    def look(self, snapshot: Snapshot, claimed: Sequence[Claimed]) -> list[Sending]:
+        """What claimed jobs are to send, but for those whose deliveries do not wait for them."""
+        deliveries = get_many(snapshot, Delivery, {item.job.subject for item in claimed})
+        endpoints = get_many(
+            snapshot, Endpoint, {delivery.endpoint_id for delivery in deliveries.values()}
+        )
+        found = []
+        for item in claimed:
+            delivery = deliveries.get(item.job.subject)
+            if delivery is None or not _is_for(item.job, delivery):
+                continue
+            endpoint = endpoints.get(delivery.endpoint_id)
+            if endpoint is not None:
+                found.append(Sending(item, delivery, endpoint, unwanted(delivery, endpoint)))
+        return found
+
+    def send(self, sending: Sending) -> Attempt:
+        """Send the delivery, if it is still wanted. What the network does raises nothing."""
+        if sending.why is not None:
+            return Attempt()
+        delivery, endpoint, settings = sending.delivery, sending.endpoint, self._settings
+        deadline = Deadline.after(settings.attempt_s)
+        try:
+            target = parse_url(endpoint.url, local_allowed=settings.local_allowed)
+            addresses = vet(
+                self._resolver.resolve(target.host, target.port, deadline.remaining_s()),
+                local_allowed=settings.local_allowed,
+                extra=settings.refused_prefixes,
+            )
+        except (DestinationForbidden, WebhookUrlNotAllowed, ValidationFailed) as error:
+            _log.warning("delivery %s may not be sent: %s", delivery.id, error)
+            return Attempt(forbidden=True)
+        except ResolutionFailed as error:
+            _log.info("delivery %s was not sent: %s", delivery.id, error)
+            return Attempt()
+        body = delivery.request_body.encode()
+        outcome = self._transport.send(
+            Request(target, self._headers(delivery, endpoint, body), body), addresses, deadline
+        )
+        if outcome.status is None:
+            _log.info("delivery %s has no answer: %s", delivery.id, outcome.failure)
+            return Attempt()
+        return Attempt(outcome.status, _text(outcome.body), outcome.retry_after)
+
+    def _secrets(self, endpoint: Endpoint) -> list[str]:
+        """The secrets that sign, newest first; opened once for each version of the endpoint."""
+        key = (endpoint.id, endpoint.version)
+        if key not in self._opened:
+            if len(self._opened) >= MOST_OPENED:
+                self._opened.clear()
+            self._opened[key] = opened_secrets(self._key_ring, endpoint)
+        now = self._clock.now()
+        return [secret for secret, until in self._opened[key] if now < until]
+
+    def _headers(self, delivery: Delivery, endpoint: Endpoint, body: bytes) -> dict[str, str]:
+        secrets = self._secrets(endpoint)
+        # Receivers compare with their own clocks, whatever a sandbox's clock says.
+        unix_s = self._clock.real() // SECOND
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "payments-core-webhooks/1",
+            "x-service-event": delivery.event_name,
+            "x-service-event-id": delivery.event_id,
+            "x-service-delivery": delivery.id,
+            **signing.signed_headers(secrets, delivery.event_id, unix_s, body),
+        }
+        if delivery.account_id is not None:
+            headers["x-service-account-id"] = delivery.account_id
+        if delivery.external_user_id is not None:
+            headers["x-service-external-user-id"] = quote(delivery.external_user_id, safe="")
+        return headers
+
+    def conclude(
+        self,
+        current: Delivery | None,
+        sending: Sending,
+        attempt: Attempt,
+        after: Endpoint | None,
+    ) -> Decision[Any]:
+        """What an attempt leads to, to be committed with the end of its job.
+
+        `current` is the delivery, locked. `after` is the endpoint as it is after the attempt, from
+        a snapshot: a plain `get` in the transaction may be older, and say that the endpoint is
+        closed which has come back since.
+        """
+        if current is None or not _is_for(sending.claimed.job, current):
+            return Decision(None)
+        now = self._clock.now()
+        if sending.why is not None:  # so nothing was sent
+            return decide_abandon(current, sending.why, now=now)
+        return decide_attempt(
+            current,
+            after or sending.endpoint,
+            attempt,
+            now=now,
+            real_now=self._clock.real(),
+            max_attempts=self._settings.max_attempts,
+        )
+
+
+def seal_secret(key_ring: KeyRing, endpoint_id: str, secret: str) -> str:
+    """A signing secret as it is stored, bound to its endpoint's id."""
+    sealed = key_ring.seal(SECRET_PURPOSE, endpoint_id, secret.encode())
+    return base64.b64encode(sealed).decode()
+
+
+def opened_secrets(key_ring: KeyRing, endpoint: Endpoint) -> list[tuple[str, Instant]]:
+    """The secrets of an endpoint, newest first, each with its end. Raises SealBroken."""
+    older = [
+        (_opened(key_ring, endpoint.id, item.sealed), item.until) for item in endpoint.older_secrets
+    ]
+    return [(open_secret(key_ring, endpoint), FOREVER), *older]
+
+
+def open_secret(key_ring: KeyRing, endpoint: Endpoint) -> str:
+    """An endpoint's newest signing secret. Raises SealBroken."""
+    return _opened(key_ring, endpoint.id, endpoint.sealed_secret)
+
+
+def _opened(key_ring: KeyRing, endpoint_id: str, sealed: str) -> str:
+    return key_ring.open(SECRET_PURPOSE, endpoint_id, base64.b64decode(sealed)).decode()
+
+
+def _is_for(job: Job, delivery: Delivery) -> bool:
+    """Whether the delivery still waits for this very job."""
+    return delivery.status in OPEN and delivery.job_id == job.id
+
+
+def _text(body: bytes) -> str:
+    """The start of a response as text that any storage keeps; a cut or odd character shows."""
+    return body[:KEPT_BYTES].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,0 +1,264 @@
+"""Reads a response of HTTP/1.1: what an Outcome keeps of it, and whether the connection is clean.
+
+Of our own and not `http.client`, which does not say whether anything was odd or is left over, and
+reads headers with the parser of e-mail (37 µs an answer, against 12 here, of some 60 that a
+delivery costs). It takes a sloppy head for its status, since the partner did answer; but it calls
+clean only what is plainly right to the byte. Whatever else is there, the connection ends with the
+answer, and nothing of it can be taken for the answer to the next request.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import attrs
+
+from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome
+
+HEAD_BYTES = 64 * 1024
+"""A response that has not got to its body by then, interim ones included, never will."""
+
+HEAD_LINES = 101
+INTERIM_RESPONSES = 8
+READ_BYTES = 8 * 1024
+CHUNK_LINE_BYTES = 256
+
+Framing = Literal["none", "length", "chunked", "end", "unclear"]
+"""Where a body ends: there is none, after `length` bytes, after its last chunk, where the
+connection ends, or it cannot be told."""
+
+
+class NoAnswer(Exception):
+    """No response came. The text is ours, and has nothing in it of what did come."""
+
+
+@attrs.frozen
+class Head:
+    """What a head says that matters here. `plain`: all of it was as it should be."""
+
+    status: int
+    framing: Framing
+    length: int
+    retry_after: str | None
+    plain: bool
+    persistent: bool
+
+
+class Incoming:
+    """What comes over a connection, under the one deadline."""
+
+    def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
+        self._connection = connection
+        self._deadline = deadline
+        self.buffer = bytearray()
+        self.begun = False
+
+    def more(self) -> bool:
+        """Wait for bytes; False where the connection ends. Raises OSError, TimeoutError too."""
+        # A socket's timeout counts from each call, and one that drips would never meet it.
+        self._connection.settimeout(left(self._deadline))
+        data = self._connection.recv(READ_BYTES)
+        if not data:
+            return False
+        self.begun = True
+        self.buffer += data
+        return True
+
+    def move(self, into: bytearray, limit: int) -> int:
+        """Move what has come, at most so many bytes of it; the number moved."""
+        moved = self.buffer[:limit]
+        del self.buffer[:limit]
+        into += moved
+        return len(moved)
+
+    def line(self) -> bytes:
+        """A short line without its CRLF. Raises NoAnswer for anything else."""
+        while (end := self.buffer.find(b"\n", 0, CHUNK_LINE_BYTES)) < 0:
+            if len(self.buffer) >= CHUNK_LINE_BYTES or not self.more():
+                raise NoAnswer("a chunk has no size")
+        line = bytes(self.buffer[: end + 1])
+        del self.buffer[: end + 1]
+        if not line.endswith(b"\r\n"):
+            raise NoAnswer("a chunk's line does not end in CRLF")
+        return line[:-2]
+
+
+def left(deadline: Deadline) -> float:
+    """The seconds left, more than 0. Raises TimeoutError when it has passed."""
+    seconds = deadline.remaining_s()
+    if seconds <= 0:
+        raise TimeoutError("the deadline has passed")
+    return seconds
+
+
+def read_answer(incoming: Incoming) -> tuple[Outcome, bool]:
+    """The answer, and whether the connection is clean: fit for another request.
+
+    Raises NoAnswer or OSError if no status comes. Once it has come it stands.
+    """
+    head = _final_head(incoming)
+    kept = bytearray()
+    try:
+        whole = _BODIES[head.framing](head, incoming, kept)
+    except (OSError, NoAnswer):
+        whole = False
+    clean = whole and head.plain and head.persistent and not incoming.buffer
+    return Outcome(head.status, bytes(kept), head.retry_after), clean
+
+
+def _final_head(incoming: Incoming) -> Head:
+    """The head after those of interim responses: 103 may come before it, and any number of 100s."""
+    allowance = HEAD_BYTES
+    for _ in range(INTERIM_RESPONSES):
+        raw = _raw_head(incoming, allowance)
+        allowance -= len(raw)
+        head = parse_head(raw)
+        if head.status >= 200 or head.status == 101:
+            return head
+    raise NoAnswer("only interim responses came")
+
+
+_BEGINNING = b"HTTP/1."
+_END = re.compile(rb"\r?\n\r?\n")
+
+
+def _raw_head(incoming: Incoming, allowance: int) -> bytes:
+    """A head with the empty line that ends it."""
+    buffer, searched = incoming.buffer, 0
+    while True:
+        begins = bytes(buffer[: len(_BEGINNING)])
+        if not _BEGINNING.startswith(begins):
+            raise NoAnswer("what came is no HTTP response")
+        end = _END.search(buffer, max(0, searched - 3))
+        if (end.end() if end else len(buffer)) > allowance:
+            raise NoAnswer("the head of the response is too large")
+        if end is not None:
+            raw = bytes(buffer[: end.end()])
+            del buffer[: end.end()]
+            return raw
+        searched = len(buffer)
+        if not incoming.more():
+            raise NoAnswer("the connection ended before the response")
+
+
+_STATUS_LINE = re.compile(rb"HTTP/1\.([0-9])([ \t]+)([1-9][0-9]{2})(?:[ \t].*)?", re.DOTALL)
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
+_READ = frozenset({b"content-length", b"transfer-encoding", b"connection", b"retry-after"})
+
+
+def parse_head(raw: bytes) -> Head:
+    """What a head says, given with the empty line that ends it. Raises NoAnswer."""
+    plain = raw.endswith(b"\r\n\r\n") and raw.count(b"\n") == raw.count(b"\r\n") == raw.count(b"\r")
+    if plain:
+        lines = raw[:-4].split(b"\r\n")
+    else:
+        lines = [line.removesuffix(b"\r") for line in raw.split(b"\n")[:-2]]
+    status_line = _STATUS_LINE.fullmatch(lines[0])
+    if status_line is None:
+        raise NoAnswer("the response has no status")
+    if len(lines) > HEAD_LINES:
+        raise NoAnswer("the response has too many headers")
+    minor, gap, status = status_line.groups()
+    found: dict[bytes, list[bytes]] = {}
+    clear = True
+    for line in lines[1:]:
+        header = _HEADER.fullmatch(line)
+        if header is None:  # a folded line, for instance, and nobody knows whose value it goes on
+            clear = False
+            continue
+        name = header[1].lower()
+        if name in _READ:
+            found.setdefault(name, []).append(header[2].rstrip(b" \t"))
+    framing, length, well_framed = _framing(int(status), found)
+    retry_after = found.get(b"retry-after")
+    return Head(
+        status=int(status),
+        framing=framing if clear or framing == "none" else "unclear",
+        length=length,
+        retry_after=None if retry_after is None else b", ".join(retry_after).decode("latin-1"),
+        plain=plain and clear and well_framed and gap == b" ",
+        persistent=minor == b"1" and not _closes(found),
+    )
+
+
+_LENGTH = re.compile(rb"[0-9]{1,15}")
+
+
+def _framing(status: int, found: Mapping[bytes, list[bytes]]) -> tuple[Framing, int, bool]:
+    """Where the body ends (RFC 9112, 6.3), its length, and whether that was said once and well."""
+    codings = found.get(b"transfer-encoding", [])
+    lengths = found.get(b"content-length", [])
+    known = len(set(lengths)) == 1 and _LENGTH.fullmatch(lengths[0]) is not None
+    if status < 200 or status in {204, 304}:
+        return "none", 0, status >= 200 and not codings and (not lengths or known)
+    if codings:
+        chunked = [coding.lower() for coding in codings] == [b"chunked"]
+        return "chunked" if chunked else "unclear", 0, chunked and not lengths
+    if lengths:
+        return ("length", int(lengths[0]), len(lengths) == 1) if known else ("unclear", 0, False)
+    return "end", 0, False
+
+
+def _closes(found: Mapping[bytes, list[bytes]]) -> bool:
+    options = b",".join(found.get(b"connection", ())).lower().split(b",")
+    return any(option.strip() != b"keep-alive" for option in options if option.strip())
+
+
+# Bodies: each reader adds to `kept` and says whether it has read the body to its very end.
+
+
+def _read_none(head: Head, incoming: Incoming, kept: bytearray) -> bool:
+    return True
+
+
+def _read_length(head: Head, incoming: Incoming, kept: bytearray) -> bool:
+    wanted = min(head.length, KEPT_BYTES)
+    incoming.move(kept, wanted)
+    while len(kept) < wanted and incoming.more():
+        incoming.move(kept, wanted - len(kept))
+    return len(kept) == head.length
+
+
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})([ \t]*;.*)?")
+
+
+def _read_chunked(head: Head, incoming: Incoming, kept: bytearray) -> bool:
+    plain = True
+    while (size := _CHUNK_SIZE.fullmatch(incoming.line())) is not None:
+        plain = plain and size[2] is None  # extensions: allowed, and seldom meant well
+        missing = int(size[1], 16)
+        if missing == 0:
+            return incoming.line() == b"" and plain  # not so where trailers come
+        while missing:
+            missing -= incoming.move(kept, min(missing, KEPT_BYTES - len(kept)))
+            if len(kept) == KEPT_BYTES:
+                return False
+            if missing and not incoming.more():
+                return False
+        if incoming.line() != b"":
+            break
+    return False
+
+
+def _read_to_end(head: Head, incoming: Incoming, kept: bytearray) -> bool:
+    incoming.move(kept, KEPT_BYTES)
+    while len(kept) < KEPT_BYTES and incoming.more():
+        incoming.move(kept, KEPT_BYTES - len(kept))
+    return False
+
+
+def _read_what_came(head: Head, incoming: Incoming, kept: bytearray) -> bool:
+    incoming.move(kept, KEPT_BYTES)
+    return False
+
+
+_BODIES: Mapping[Framing, Callable[[Head, Incoming, bytearray], bool]] = {
+    "none": _read_none,
+    "length": _read_length,
+    "chunked": _read_chunked,
+    "end": _read_to_end,
+    "unclear": _read_what_came,
+}

@@ -1,0 +1,253 @@
+"""A transport over libcurl, for the extra `curl`.
+
+A handle of libcurl's for each connection, and kept with it: it is made for one scheme, name, port
+and vetted address, and waits with that for its next request (`idle.py`). So libcurl never has to
+choose among connections. (Left to itself it takes one on which something has come meanwhile, and
+that for the answer.) What opens its sockets is a function of ours that opens them to that address
+alone. `perform` gives the interpreter's lock away until the answer is there.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from payments_core.webhooks.transports.answers import HEAD_BYTES, HEAD_LINES, INTERIM_RESPONSES
+from payments_core.webhooks.transports.idle import IDLE_S, IdleConnections, Key
+from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome, Request
+from payments_core.webhooks.transports.requests import header_lines
+
+
+class CurlTransport:
+    """Sends requests through libcurl. Raises ImportError where pycurl is not installed."""
+
+    def __init__(self, authorities: Path | None = None, *, idle_s: float = IDLE_S) -> None:
+        """`authorities`: a file of certificates to trust; the system's unless given.
+
+        `idle_s`: how long a connection waits for its next request before it is closed.
+        """
+        import pycurl
+
+        self._pycurl = pycurl
+        self._authorities = authorities
+        self._idle: IdleConnections[_Handle] = IdleConnections(idle_s)
+
+    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+        lines = header_lines(request)
+        target = request.target
+        keys = [Key(target.scheme, target.host, target.port, address) for address in addresses]
+        if deadline.remaining_s() <= 0:
+            return Outcome(failure="no timely answer while connecting")
+        if (waiting := self._idle.take(keys)) is not None:
+            # One that turns out to be closed libcurl replaces, and sends the request again if
+            # nothing had come. Deliveries are made at least once, and carry their id for that.
+            outcome, connected = self._post(*waiting, request, lines, deadline, shares=1)
+            if connected or deadline.remaining_s() <= 0:
+                return outcome
+        outcome = Outcome(failure="there is no address")
+        for tried, key in enumerate(keys):
+            family = socket.AF_INET6 if ":" in key.address else socket.AF_INET
+            try:
+                socket.inet_pton(family, key.address)  # a name would be looked up again
+            except OSError:
+                continue
+            handle = _Handle(self._pycurl, self._authorities, request, key)
+            shares = len(keys) - tried
+            outcome, connected = self._post(key, handle, request, lines, deadline, shares)
+            if connected or deadline.remaining_s() <= 0:
+                break
+        return outcome
+
+    def close(self) -> None:
+        """Close the connections that wait; those in use end with their request."""
+        self._idle.close()
+
+    def _post(
+        self,
+        key: Key,
+        handle: _Handle,
+        request: Request,
+        lines: Sequence[str],
+        deadline: Deadline,
+        shares: int,
+    ) -> tuple[Outcome, bool]:
+        """The outcome, and whether the address accepted a connection."""
+        open_still = False  # nor if something is raised
+        try:
+            outcome, connected = handle.post(request, lines, deadline, shares)
+            open_still = handle.intact and handle.fileno() >= 0
+        finally:
+            if open_still:
+                self._idle.put(key, handle)
+            else:
+                handle.close()
+        return outcome, connected
+
+
+@attrs.define
+class _Response:
+    """What has come so far. The callbacks return -1 to end the transfer."""
+
+    lines: int = 0
+    head_bytes: int = 0
+    heads: int = 0
+    status: int | None = None
+    retry_after: list[str] = attrs.field(factory=list)
+    complete: bool = False
+    excess: bool = False
+    body: bytearray = attrs.field(factory=bytearray)
+
+    def take_header(self, line: bytes) -> int | None:
+        if self.complete:  # trailers, which nobody reads, and which need not end
+            return -1
+        self.lines += 1
+        self.head_bytes += len(line)
+        if line.startswith(b"HTTP/"):
+            self.lines, self.status, self.heads = 1, None, self.heads + 1
+            self.retry_after.clear()
+            words = line.split(None, 2)
+            if len(words) > 1 and words[1].isdigit():
+                self.status = int(words[1])
+        elif line in {b"\r\n", b"\n"}:
+            self.complete = self.status is not None and (self.status >= 200 or self.status == 101)
+        elif line[:12].lower() == b"retry-after:":
+            self.retry_after.append(line[12:].strip().decode("latin-1"))
+        self.excess = (
+            self.head_bytes > HEAD_BYTES
+            or self.lines > HEAD_LINES + 1
+            or self.heads > INTERIM_RESPONSES
+        )
+        return -1 if self.excess else None
+
+    def take_body(self, data: bytes) -> int | None:
+        self.body += data[: KEPT_BYTES - len(self.body)]
+        return -1 if len(self.body) == KEPT_BYTES else None
+
+    def outcome(self) -> Outcome:
+        return Outcome(self.status, bytes(self.body), ", ".join(self.retry_after) or None)
+
+
+class _Handle:
+    """An easy handle with the one connection that it keeps, used by one thread at a time."""
+
+    def __init__(self, pycurl: Any, authorities: Path | None, request: Request, key: Key) -> None:
+        self._pycurl = pycurl
+        self._key = key
+        self.intact = True
+        self._opened: list[socket.socket] = []
+        self._curl = curl = pycurl.Curl()
+        address = f"[{key.address}]" if ":" in key.address else key.address
+        for option, value in (
+            (pycurl.URL, f"{key.scheme}://{request.target.authority}/"),
+            # Without a name and a port it holds for any, and so for every form that libcurl may
+            # make of the name: nothing is ever looked up.
+            (pycurl.CONNECT_TO, [f"::{address}:{key.port}"]),
+            (pycurl.OPENSOCKETFUNCTION, self._open),
+            (pycurl.MAXCONNECTS, 1),
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.POST, 1),
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+            (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),
+            (pycurl.FOLLOWLOCATION, 0),
+            (pycurl.PROXY, ""),
+            (pycurl.NOPROXY, "*"),
+            (pycurl.USERAGENT, ""),  # else pycurl adds its own
+            (pycurl.SSL_VERIFYPEER, 1),
+            (pycurl.SSL_VERIFYHOST, 2),
+            (pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2),
+            (pycurl.SSL_SESSIONID_CACHE, 0),
+            (pycurl.BUFFERSIZE, 4 * KEPT_BYTES),
+        ):
+            curl.setopt(option, value)
+        if key.scheme == "https":
+            self._trust(authorities)
+
+    def post(
+        self, request: Request, lines: Sequence[str], deadline: Deadline, shares: int
+    ) -> tuple[Outcome, bool]:
+        """The outcome, and whether the address accepted a connection."""
+        pycurl, curl = self._pycurl, self._curl
+        left_ms = int(deadline.remaining_s() * 1000)
+        if left_ms <= 0:  # 0 would be no limit at all
+            return Outcome(failure="no timely answer while connecting"), False
+        response = _Response()
+        curl.setopt(pycurl.REQUEST_TARGET, request.target.path)
+        # What libcurl would add of its own is named without a value, and so left out.
+        curl.setopt(pycurl.HTTPHEADER, [*lines, "Accept:", "Expect:"])
+        curl.setopt(pycurl.POSTFIELDS, request.body)
+        curl.setopt(pycurl.TIMEOUT_MS, left_ms)
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, left_ms // shares))
+        curl.setopt(pycurl.HEADERFUNCTION, response.take_header)
+        curl.setopt(pycurl.WRITEFUNCTION, response.take_body)
+        code = pycurl.E_OK
+        try:
+            curl.perform()
+        except pycurl.error as error:
+            self.intact, code = False, error.args[0]
+        finally:
+            while self._opened:
+                self._opened.pop().close()
+        if response.complete:
+            return response.outcome(), True
+        signs = (curl.getinfo(pycurl.CONNECT_TIME), curl.getinfo(pycurl.REQUEST_SIZE))
+        connected = any(signs) and code != pycurl.E_COULDNT_CONNECT
+        return Outcome(failure=self._failure(code, response)), connected
+
+    def fileno(self) -> int:
+        """The socket of the connection that is kept; -1 if there is none."""
+        return int(self._curl.getinfo(self._pycurl.ACTIVESOCKET))
+
+    def close(self) -> None:
+        """Close the connection that is kept."""
+        self._curl.close()
+
+    def _trust(self, authorities: Path | None) -> None:
+        system = ssl.get_default_verify_paths()
+        files = system.cafile if authorities is None else str(authorities)
+        folder = system.capath if authorities is None else None
+        for option, value in ((self._pycurl.CAINFO, files), (self._pycurl.CAPATH, folder)):
+            if value is None:
+                self._curl.unsetopt(option)
+            else:
+                self._curl.setopt(option, value)
+
+    def _open(self, purpose: int, address: Any) -> Any:
+        """A socket for libcurl to connect, if it is about to connect it where it should."""
+        family, kind, protocol, place = address
+        if not _same(family, place[0], self._key.address) or place[1] != self._key.port:
+            return self._pycurl.SOCKET_BAD
+        # pycurl gives libcurl a duplicate of it.
+        self._opened.append(socket.socket(family, kind, protocol))
+        return self._opened[-1]
+
+    def _failure(self, code: int, response: _Response) -> str:
+        """Why no answer came, in our words: libcurl's may have some of the other side's."""
+        pycurl = self._pycurl
+        if response.excess:
+            return "the head of the response is too large"
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            sent = self._curl.getinfo(pycurl.REQUEST_SIZE) > 0
+            return f"no timely answer while {'waiting for the response' if sent else 'connecting'}"
+        words = {
+            pycurl.E_PEER_FAILED_VERIFICATION: "the TLS certificate was refused",
+            pycurl.E_COULDNT_CONNECT: "the connection was refused",
+            pycurl.E_GOT_NOTHING: "the connection ended before the response",
+            pycurl.E_SSL_CONNECT_ERROR: "the TLS handshake failed",
+            pycurl.E_OK: "what came is no HTTP response",
+            pycurl.E_UNSUPPORTED_PROTOCOL: "what came is no HTTP response",
+        }
+        return words.get(code, f"libcurl's error {code}")
+
+
+def _same(family: int, opened: str | bytes, vetted: str) -> bool:
+    """Whether two addresses are one, however they are written."""
+    text = opened.decode() if isinstance(opened, bytes) else opened
+    try:
+        return socket.inet_pton(family, text) == socket.inet_pton(family, vetted)
+    except OSError:
+        return False

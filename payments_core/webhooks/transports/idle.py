@@ -1,0 +1,142 @@
+"""Connections that wait for their next request: bounded in number, and closed after some seconds.
+
+Each waits under a key that says all that was verified of it, and is only ever given out for that
+key. Servers close theirs after five seconds or more; ours go before, so that few requests are
+sent into a connection that is being closed.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Iterable
+from typing import Generic, Protocol, TypeVar
+
+import attrs
+
+IDLE_S = 4.0
+IDLE_PER_KEY = 16
+IDLE_IN_ALL = 256
+
+
+@attrs.frozen
+class Key:
+    """For whom a connection was made and verified, and by which process."""
+
+    scheme: str
+    host: str
+    port: int
+    address: str
+    process: int = attrs.field(factory=os.getpid)
+    """A child that is forked has its parent's connections, and may not speak on them."""
+
+
+class Connection(Protocol):
+    """A socket, or what has one."""
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+C = TypeVar("C", bound=Connection)
+
+
+class IdleConnections(Generic[C]):
+    """May be used from many threads at once. A thread sweeps it while there is something in it."""
+
+    def __init__(
+        self,
+        idle_s: float = IDLE_S,
+        per_key: int = IDLE_PER_KEY,
+        in_all: int = IDLE_IN_ALL,
+    ) -> None:
+        self._idle_s = idle_s
+        self._per_key = per_key
+        self._in_all = in_all
+        self._lock = threading.Lock()
+        self._since: dict[C, tuple[Key, float]] = {}  # the oldest first
+        self._by_key: dict[Key, list[C]] = {}  # the oldest first
+        self._closed = threading.Event()
+        self._sweeps: int | None = None  # the process that does; a forked child has no thread
+
+    def take(self, keys: Iterable[Key]) -> tuple[Key, C] | None:
+        """One that waits under the first of these keys that has any, and that has heard nothing.
+
+        The youngest: it is the least likely to be closed by the other side by now.
+        """
+        for key in keys:
+            while (connection := self._pop(key)) is not None:
+                if _is_silent(connection):
+                    return key, connection
+                connection.close()
+        return None
+
+    def put(self, key: Key, connection: C) -> None:
+        """Keep one, in the place of older ones if there are too many."""
+        with self._lock:
+            if self._closed.is_set():
+                connection.close()
+                return
+            self._since[connection] = (key, time.monotonic())
+            beside = self._by_key.setdefault(key, [])
+            beside.append(connection)
+            if len(beside) > self._per_key:
+                self._forget(beside[0]).close()
+            if len(self._since) > self._in_all:
+                self._forget(next(iter(self._since))).close()
+            if self._sweeps != key.process:
+                self._sweeps = key.process
+                threading.Thread(target=self._sweep, name="payments-idle", daemon=True).start()
+
+    def close(self) -> None:
+        """Close all, and keep none from now on."""
+        with self._lock:
+            self._closed.set()
+            for connection in tuple(self._since):
+                self._forget(connection).close()
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def _pop(self, key: Key) -> C | None:
+        since = time.monotonic() - self._idle_s
+        with self._lock:
+            waiting = self._by_key.get(key)
+            if not waiting or self._since[waiting[-1]][1] < since:
+                return None  # the sweep will have them
+            return self._forget(waiting[-1])
+
+    def _forget(self, connection: C) -> C:
+        key, _ = self._since.pop(connection)
+        beside = self._by_key[key]
+        beside.remove(connection)
+        if not beside:
+            del self._by_key[key]
+        return connection
+
+    def _sweep(self) -> None:
+        """Close what has waited too long, until nothing is left."""
+        while True:
+            self._closed.wait(self._idle_s / 4)
+            since = time.monotonic() - self._idle_s
+            with self._lock:
+                while self._since:
+                    connection, (_, at) = next(iter(self._since.items()))
+                    if at > since:
+                        break
+                    self._forget(connection).close()
+                if not self._since:
+                    self._sweeps = None
+                    return
+
+
+def _is_silent(connection: Connection) -> bool:
+    """Whether nothing has come: neither an end, nor what nobody asked for."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return not poll.poll(0)

@@ -1,0 +1,36 @@
+"""`payments events`: what has happened in a sandbox, newest first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import urlencode
+
+import click
+
+from payments_core_http.cli.running import RunningSandbox, sandbox_options
+
+
+@click.command()
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many."
+)
+@click.option("--name", help="Only events of that name, such as payment.succeeded.")
+@sandbox_options
+def command(limit: int, name: str | None, url: str, data: Path, as_json: bool) -> None:
+    """List what has happened in a sandbox, newest first.
+
+    Each line is an event: its time, name and id. `payments resend` takes the id; with --json each
+    line is the whole event, as its deliveries carry it.
+
+    \b
+    Example:
+      payments events --limit 5 --name payment.succeeded
+    """
+    query = {"limit": str(limit)} | ({} if name is None else {"name": name})
+    page = RunningSandbox.at(url, data).call("GET", f"/v2/console/events?{urlencode(query)}")
+    for event in page["data"]:
+        if as_json:
+            click.echo(json.dumps(event, ensure_ascii=False))
+        else:
+            click.echo(f"{event['createdAt']}  {event['name']:<28}  {event['id']}")

@@ -1,0 +1,175 @@
+"""The local side of `payments listen`: takes deliveries, verifies them, sends them on unchanged."""
+
+from __future__ import annotations
+
+import http.client
+import secrets
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+
+from payments_core.webhooks import WebhookRefused, verify
+
+LIMIT_BYTES = 1024 * 1024
+ANSWER_BYTES = 4096
+FORWARD_S = 8.0
+"""Less than the sandbox waits for an answer, so that a slow target is told as one."""
+
+OWN_HEADERS = frozenset({
+    "connection", "content-length", "expect", "host", "keep-alive", "te", "transfer-encoding",
+    "upgrade",
+})  # fmt: skip
+"""Those of one connection; all others go on as they came."""
+
+
+class TargetWrong(ValueError):
+    """An address that nothing can be forwarded to; the text says why."""
+
+
+@attrs.frozen
+class Answer:
+    """What came of a forward: a status, or why there is none."""
+
+    status: int | None = None
+    body: bytes = b""
+    retry_after: str | None = None
+    failure: str | None = None
+
+
+@attrs.frozen
+class Target:
+    """Where deliveries are sent on to."""
+
+    url: str
+    host: str
+    port: int | None
+    path: str
+    tls: bool
+
+    @classmethod
+    def of(cls, url: str) -> Target:
+        """The target of an http:// or https:// address. Raises TargetWrong."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise TargetWrong(f"{url!r} is no address: {error}") from error
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise TargetWrong(f"{url!r} is no http:// or https:// address")
+        if parts.username is not None or any(ord(c) <= 32 or ord(c) > 126 for c in url):
+            raise TargetWrong("the address may hold no credential, space or special character")
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return cls(url, parts.hostname, port, path, parts.scheme == "https")
+
+    def send(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """One POST with that body and those headers; redirects are not followed."""
+        kind = http.client.HTTPSConnection if self.tls else http.client.HTTPConnection
+        connection = kind(self.host, self.port, timeout=FORWARD_S)
+        try:
+            connection.putrequest("POST", self.path, skip_accept_encoding=True)
+            for name, value in headers.items():
+                if name.lower() not in OWN_HEADERS:
+                    connection.putheader(name, value)
+            connection.putheader("Content-Length", str(len(body)))
+            connection.endheaders(body)
+            response = connection.getresponse()
+            return Answer(
+                response.status, response.read(ANSWER_BYTES), response.getheader("Retry-After")
+            )
+        except TimeoutError:
+            return Answer(failure=f"no answer within {FORWARD_S:.0f} s")
+        except (OSError, http.client.HTTPException) as error:
+            return Answer(failure=f"{type(error).__name__}: {error}")
+        finally:
+            connection.close()
+
+
+@attrs.frozen
+class Received:
+    """A delivery, and what came of it: refused, or verified and perhaps sent on."""
+
+    name: str
+    event_id: str
+    delivery_id: str
+    answer: Answer | None = None
+    refused: str | None = None
+
+
+Tell = Callable[[Received], None]
+
+
+class Listener(ThreadingHTTPServer):
+    """Listens on a port and under a path of its own, on this machine alone."""
+
+    daemon_threads = True
+
+    def __init__(self, target: Target | None, tell: Tell) -> None:
+        super().__init__(("127.0.0.1", 0), Deliveries)
+        self.target = target
+        self.tell = tell
+        self.secret = ""
+        self.path = f"/{secrets.token_hex(12)}"
+        self.url = f"http://127.0.0.1:{self.server_port}{self.path}"
+
+    def serve(self) -> None:
+        """Serve until a signal ends it."""
+        self.serve_forever(poll_interval=0.1)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A sender that ends in the middle breaks its connection: nothing to report."""
+
+
+class Deliveries(BaseHTTPRequestHandler):
+    """Answers the sandbox what the target answers; 502 where it did not."""
+
+    server: Listener
+    protocol_version = "HTTP/1.1"
+    timeout = 10
+
+    def do_POST(self) -> None:
+        """Take one delivery."""
+        length = self.headers.get("Content-Length", "")
+        if self.path != self.server.path:
+            self._answer(404)
+        elif not length.isdecimal() or int(length) > LIMIT_BYTES:
+            self._answer(400)
+        else:
+            body = self.rfile.read(int(length))
+            if len(body) == int(length):  # else the sender was cut off
+                self._take(body)
+
+    def _take(self, body: bytes) -> None:
+        headers = dict(self.headers.items())
+        delivery_id = headers.get("x-service-delivery", "")
+        try:
+            event = verify(body, headers, self.server.secret)
+        except WebhookRefused as refusal:
+            self.server.tell(Received("", "", delivery_id, refused=refusal.code))
+            self._answer(400)
+            return
+        target = self.server.target
+        answer = Answer(204) if target is None else target.send(body, headers)
+        told = None if target is None else answer
+        self.server.tell(Received(event.name, event.id, delivery_id, answer=told))
+        if answer.status is None:
+            self._answer(502, (answer.failure or "").encode())
+        else:
+            self._answer(answer.status, answer.body, answer.retry_after)
+
+    def _answer(self, status: int, body: bytes = b"", retry_after: str | None = None) -> None:
+        self.close_connection = True
+        if status in (204, 304):
+            body = b""
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        if retry_after is not None:
+            self.send_header("Retry-After", retry_after)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """What is told is told once, by `tell`."""

@@ -1,0 +1,173 @@
+"""`payments listen`: a sandbox's webhooks, verified, printed, and forwarded to your own code."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from payments_core.clock import SystemClock, iso
+from payments_core_http.cli.forwarding import Listener, Received, Target, TargetWrong, Tell
+from payments_core_http.cli.running import RunningSandbox, sandbox_options
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _target(ctx: click.Context, param: click.Parameter, value: str | None) -> Target | None:
+    """The address to forward to; a wrong one is a wrong call."""
+    try:
+        return None if value is None else Target.of(value)
+    except TargetWrong as wrong:
+        raise click.BadParameter(str(wrong), ctx, param) from wrong
+
+
+@click.command()
+@click.option(
+    "--forward-to", metavar="URL", callback=_target, help="Where to send each delivery on to."
+)
+@click.option("--events", help="Only these events, with commas between; else every event.")
+@click.option(
+    "--name", default="default", show_default=True, help="Tells listeners on one sandbox apart."
+)
+@sandbox_options
+def command(
+    forward_to: Target | None, events: str | None, name: str, url: str, data: Path, as_json: bool
+) -> None:
+    """Receive a sandbox's webhooks on this machine.
+
+    It registers an endpoint of its own, prints its signing secret, verifies each delivery and
+    prints a line for it. With --forward-to it sends the body and the headers on, unchanged, and
+    answers the sandbox what your code answers: so your code verifies with the printed secret,
+    and what it refuses is tried again. Ctrl-C ends it and archives the endpoint.
+
+    \b
+    Example:
+      payments listen --forward-to http://localhost:4242/webhook --events payment.succeeded
+    """
+    if not NAME.fullmatch(name):
+        raise click.BadParameter("takes up to 40 letters, digits, - and _", param_hint="--name")
+    subscribed = [item.strip() for item in (events or "").split(",") if item.strip()]
+    if events is not None and not subscribed:
+        raise click.BadParameter("names no event", param_hint="--events")
+    sandbox = RunningSandbox.at(url, data)
+    for number in ENDINGS:
+        signal.signal(number, _end)
+    try:
+        with _alone(data, name), Listener(forward_to, _teller(as_json)) as listener:
+            _listen(sandbox, listener, f"payments listen: {name}", subscribed, as_json)
+    except KeyboardInterrupt:
+        return
+
+
+def _listen(
+    sandbox: RunningSandbox, listener: Listener, description: str, events: list[str], as_json: bool
+) -> None:
+    """Register, serve until a signal comes, and archive."""
+    _archive_left_over(sandbox, description)
+    body = {"url": listener.url, "description": description, "subscribedEvents": events}
+    path = f"/v2/console/apps/{sandbox.app_id}/environments/{sandbox.environment_id}/webhooks"
+    try:
+        made = sandbox.call("POST", path, body)
+        listener.secret = made["signingSecret"]
+        _announce(sandbox, listener, made, as_json)
+        listener.serve()
+    except KeyboardInterrupt:
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_IGN)  # it ends already
+        try:
+            _archive_left_over(sandbox, description)
+        except click.ClickException as error:
+            click.echo(
+                f"The endpoint is not archived; the next `payments listen` does it. "
+                f"{error.message}",
+                err=True,
+            )
+
+
+def _archive_left_over(sandbox: RunningSandbox, description: str) -> None:
+    """Archive what a listener of that name left behind that was killed."""
+    for endpoint in list(sandbox.pages("/v2/console/webhooks", "webhookEndpoints")):
+        if endpoint["description"] == description and endpoint["status"] != "archived":
+            _archive(sandbox, endpoint["id"])
+
+
+def _archive(sandbox: RunningSandbox, endpoint_id: str) -> None:
+    sandbox.call("PATCH", f"/v2/console/webhooks/{endpoint_id}", {"status": "archived"})
+
+
+def _announce(sandbox: RunningSandbox, listener: Listener, made: Any, as_json: bool) -> None:
+    endpoint, target = made["webhookEndpoint"], listener.target
+    if as_json:
+        facts = {
+            "webhookId": endpoint["id"],
+            "url": listener.url,
+            "signingSecret": made["signingSecret"],
+            "subscribedEvents": endpoint["subscribedEvents"],
+            "forwardTo": None if target is None else target.url,
+        }
+        click.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    to = "" if target is None else f" -> {target.url}"
+    wanted = ", ".join(endpoint["subscribedEvents"]) or "every event"
+    click.echo(f"Webhooks of {sandbox.url}{to}")
+    click.echo(f"Events          {wanted}")
+    click.echo(f"Signing secret  {made['signingSecret']}")
+    click.echo("Ctrl-C ends it.")
+
+
+def _teller(as_json: bool) -> Tell:
+    """Prints a line for each delivery, whole: click writes and flushes it in one go."""
+
+    def tell(received: Received) -> None:
+        answer = received.answer
+        if as_json:
+            facts = {
+                "at": iso(SystemClock().now()),
+                "name": received.name or None,
+                "eventId": received.event_id or None,
+                "deliveryId": received.delivery_id or None,
+                "refused": received.refused,
+                "forwardStatus": None if answer is None else answer.status,
+                "forwardFailure": None if answer is None else answer.failure,
+            }
+            click.echo(json.dumps(facts, ensure_ascii=False))
+            return
+        at = time.strftime("%H:%M:%S")
+        if received.refused is not None:
+            click.echo(f"{at}  refused: {received.refused}")
+            return
+        outcome = "" if answer is None else f"  -> {answer.status or answer.failure}"
+        click.echo(f"{at}  {received.name:<28}  {received.event_id}{outcome}")
+
+    return tell
+
+
+@contextmanager
+def _alone(data: Path, name: str) -> Iterator[None]:
+    """Be the only listener of that name. The lock goes with the process, however it ends."""
+    lock = os.open(data / f"listen-{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise click.ClickException(
+                f"Another `payments listen` is running under the name {name}. Give this one a "
+                "name of its own with --name."
+            ) from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def _end(*_: object) -> NoReturn:
+    raise KeyboardInterrupt

@@ -1,0 +1,40 @@
+"""`payments trigger`: an event of the catalogue, though nothing has happened."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from payments_core_http.cli.running import RunningSandbox, sandbox_options
+
+
+@click.command()
+@click.argument("event")
+@click.argument("facts", nargs=-1, metavar="[KEY=VALUE]...")
+@sandbox_options
+def command(event: str, facts: tuple[str, ...], url: str, data: Path, as_json: bool) -> None:
+    """Send an event to your webhook endpoints, though nothing has happened.
+
+    EVENT is a name of the catalogue, such as payment.succeeded. With accountId=acct_... or
+    paymentId=payment_... it tells of that one, and else of the newest. No resource changes.
+
+    \b
+    Example:
+      payments trigger payment.succeeded
+      payments trigger account.updated accountId=acct_...
+    """
+    body = {"name": event}
+    for fact in facts:
+        name, equals, value = fact.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{fact!r} is not KEY=VALUE", param_hint="KEY=VALUE")
+        if name in body:
+            raise click.BadParameter(f"{name} is given twice", param_hint="KEY=VALUE")
+        body[name] = value
+    made = RunningSandbox.at(url, data).call("POST", "/v2/sandbox/events", body)
+    if as_json:
+        click.echo(json.dumps(made, ensure_ascii=False))
+    else:
+        click.echo(f"{made['name']}  {made['eventId']}")

@@ -1,0 +1,81 @@
+"""A service with its worker for test_webhook_kills, which kills it again and again.
+
+Usage: python -m tests.webhooks.kill_victim FOLDER EVENTS; it makes accounts until there are so
+many, each with its event, while the worker's threads deliver; SIGTERM ends it politely.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+from payments_core.accounts.operations import NewAccount
+from payments_core.clock import SECOND
+from payments_core.credentials.authorization import TRUSTED, Authority
+from payments_core.credentials.keyring import KeyRing
+from payments_core.kinds import KINDS
+from payments_core.sandbox.clock import SandboxClock
+from payments_core.service import PaymentsService, Settings
+from payments_core.storage.sqlite import SqliteStorage
+from payments_core.webhooks.settings import WebhookSettings
+
+LEASES_END_MS = 61 * SECOND
+
+
+def service_over(folder: Path) -> PaymentsService:
+    """The service on the folder's file, with its own transport and resolver."""
+    storage = SqliteStorage(folder / "data.db", KINDS)
+    storage.migrate()
+    return PaymentsService(
+        storage,
+        KeyRing.parse((folder / "keys").read_text()),
+        settings=Settings(webhooks=WebhookSettings(local_allowed=True)),
+    )
+
+
+def authority(service: PaymentsService, environment_id: str) -> Authority:
+    """The service's own right to do anything in the environment."""
+    environment = service.tenants.environment(environment_id)
+    return Authority(
+        requirement=TRUSTED, environment=environment, api_version=environment.api_version
+    )
+
+
+def main() -> None:
+    """Live until it is killed, or ended."""
+    folder, wanted = Path(sys.argv[1]), int(sys.argv[2])
+    over = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: over.set())
+    service = service_over(folder)
+    # What the life before had leased when it was killed is due again a minute later.
+    clock = service.clock
+    assert isinstance(clock, SandboxClock)
+    clock.refresh()
+    clock.advance_to(clock.now() + LEASES_END_MS)
+    worker = service.worker("sandbox")
+    worker.start()
+    print(json.dumps({"ready": True}), flush=True)
+    mine = authority(service, (folder / "environment").read_text())
+    for number in range(accounts(folder), wanted):
+        new = NewAccount(external_user_id=f"user {number}", subject_type="individual")
+        service.accounts.create(mine, new)
+    over.wait()
+    worker.stop()
+    worker.run_until_idle()
+    service.close()
+
+
+def accounts(folder: Path) -> int:
+    """How many there are."""
+    with closing(sqlite3.connect(folder / "data.db")) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM accounts").fetchone()
+    return int(count)
+
+
+if __name__ == "__main__":
+    main()

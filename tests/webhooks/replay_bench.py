@@ -1,0 +1,58 @@
+"""What the tests of events that are sent again stand on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from payments_core.webhooks.lifecycle import RECOVER, Changes
+from payments_core.webhooks.record import Endpoint
+from payments_core.webhooks.recovering import WebhookRecovery
+from payments_core.webhooks.replaying import WebhookEvents
+from payments_core.webhooks.transports.port import Outcome
+from tests.webhooks.webhook_bench import Bench, Wire
+
+
+@attrs.define
+class ReplayBench(Bench):
+    """The bench, with events and recoveries."""
+
+    events: WebhookEvents = attrs.field(init=False)
+    recovery: WebhookRecovery = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.events = WebhookEvents(self.ledger, self.storage, self.clock)
+        self.recovery = WebhookRecovery(self.storage, self.ledger, self.clock)
+        self.worker._handlers[RECOVER] = self.recovery.recover
+
+    @property
+    def sent(self) -> list[Any]:
+        assert isinstance(self.wire, Wire)
+        return [request for request, _ in self.wire.sent]
+
+    def answer(self, outcome: Outcome) -> None:
+        assert isinstance(self.wire, Wire)
+        self.wire.answers[:] = [outcome]
+
+    def test(self, endpoint: Endpoint) -> Any:
+        return self.events.test(self.authority, endpoint.id)
+
+    def resend(self, event_id: str, endpoint: Endpoint | None = None) -> Any:
+        named = None if endpoint is None else endpoint.id
+        return self.events.resend(self.authority, event_id, endpoint_id=named)
+
+    def recover(self, endpoint: Endpoint, since: int) -> None:
+        self.events.recover(self.authority, endpoint.id, since)
+        self.settle()
+
+    def update(self, endpoint: Endpoint, **changes: Any) -> None:
+        self.endpoints.update(self.authority, endpoint.id, Changes(**changes))
+
+    def settle(self) -> None:
+        """Run what is due until an empty pass is no accident of a short claim; a clock that was
+        ahead in a claim may have left leases, which end within a minute."""
+        for _ in range(4):
+            self.run()
+        self.run_for(0)

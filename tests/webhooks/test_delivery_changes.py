@@ -1,0 +1,186 @@
+"""What changes while an attempt is under way: the endpoint, or who has the job."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.clock import SECOND
+from payments_core.jobs.worker import Worker
+from payments_core.storage.port import Claimed
+from payments_core.webhooks.delivery import WEBHOOKS
+from payments_core.webhooks.lifecycle import DELIVER, Changes
+from payments_core.webhooks.transports.port import Outcome
+from tests.webhooks.delivery_case import CLOSINGS, NO_ANSWER, Case
+from tests.webhooks.webhook_bench import OK
+
+ANSWERS = {
+    "200": OK,
+    "503": Outcome(503, retry_after="1"),
+    "no answer": NO_ANSWER,
+    "400": Outcome(400),
+}
+LEASE_S = WEBHOOKS.lease_ms // SECOND
+
+
+# The endpoint.
+
+
+@pytest.mark.parametrize("abandoned_meanwhile", [False, True], ids=["later", "meanwhile"])
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("change", CLOSINGS)
+@pytest.mark.parametrize("state", ["pending", "failed"])
+def test_an_endpoint_that_gives_it_up_during_the_attempt(
+    state: str, change: str, answer: str, abandoned_meanwhile: bool
+) -> None:
+    """A 2xx counts, since it was delivered; whatever else comes is the last."""
+    case = Case(state)
+    before = case.delivery.attempts
+
+    def meanwhile() -> None:
+        case.change(CLOSINGS[change])
+        assert case.seen.status == "abandoned"
+        if abandoned_meanwhile:
+            case.bench.run()  # the job that abandons what was on its way
+
+    case.attempt(ANSWERS[answer], meanwhile)
+    assert case.delivery.status == ("delivered" if answer == "200" else "abandoned")
+    assert case.delivery.attempts == before + 1
+    assert case.delivery.response_status == ANSWERS[answer].status
+    assert case.seen.status == case.delivery.status
+    case.assert_over()
+    assert len(case.wire.sent) == 1
+
+
+@pytest.mark.parametrize("answer", ["200", "400"])
+def test_an_endpoint_that_gives_up_and_comes_back_during_the_attempt(answer: str) -> None:
+    case = Case()
+
+    def meanwhile() -> None:
+        case.change(Changes(status="disabled"))
+        case.change(Changes(status="active"))
+
+    case.attempt(ANSWERS[answer], meanwhile)
+    assert case.delivery.status == ("delivered" if answer == "200" else "abandoned")
+    case.assert_over()
+
+
+@pytest.mark.parametrize("state", ["pending", "failed"])
+def test_a_subscription_that_keeps_the_event_keeps_the_delivery(state: str) -> None:
+    case = Case(state)
+    narrowed = Changes(subscribed_events=("account.created", "account.updated"))
+    case.attempt(Outcome(503), lambda: case.change(narrowed))
+    failed = case.delivery
+    assert failed.status == "failed"
+    case.change(Changes(subscribed_events=("account.created",)))
+    case.attempt(OK)
+    assert case.delivery.status == "delivered"
+
+
+@pytest.mark.parametrize("state", ["failed", "abandoned", "delivered"])
+def test_what_has_ended_stays_as_it_is_when_the_endpoint_closes(state: str) -> None:
+    case = Case(state)
+    before = case.delivery
+    case.change(Changes(status="disabled"))
+    case.bench.run()
+    case.change(Changes(status="active"))
+    case.bench.run_for(86_400)
+    assert case.delivery.status == ("delivered" if state == "delivered" else "abandoned")
+    if state != "failed":
+        assert case.delivery == before
+    assert case.wire.sent == []
+
+
+def test_what_happens_after_an_endpoint_came_back_is_delivered() -> None:
+    case = Case("failed")
+    case.change(Changes(status="disabled"))
+    missed = case.bench.happen()
+    case.bench.run()
+    case.change(Changes(status="active"))
+    case.bench.happen()
+    case.attempt(OK)
+    statuses = {delivery.event_id: delivery.status for delivery in case.bench.stored(case.endpoint)}
+    assert statuses[case.event_id] == "abandoned"
+    assert missed not in statuses
+    assert sorted(statuses.values()) == ["abandoned", "delivered"]
+
+
+# The job: its lease ran out during the attempt, and another worker has it now.
+
+
+@pytest.mark.parametrize("late", ANSWERS)
+@pytest.mark.parametrize("other", ANSWERS)
+def test_the_outcome_of_a_late_worker_is_dropped_once_another_has_finished(
+    other: str, late: str
+) -> None:
+    case = Case()
+
+    def meanwhile() -> None:
+        case.bench.clock.advance(LEASE_S)
+        case.wire.answers[:] = [ANSWERS[other]]
+        case.bench.run()
+        case.wire.answers[:] = [OK]
+
+    case.attempt(ANSWERS[late], meanwhile)
+    want = {"200": "delivered", "400": "abandoned"}.get(other, "failed")
+    assert (case.delivery.status, case.delivery.attempts) == (want, 1)
+    assert case.delivery.response_status == ANSWERS[other].status
+    assert len(case.wire.sent) == 2
+    ids = {request.headers["x-service-delivery"] for request, _ in case.wire.sent}
+    assert ids == {case.id}
+    if want == "failed":  # and its next attempt still comes
+        case.attempt(OK)
+        assert (case.delivery.status, case.delivery.attempts) == ("delivered", 2)
+    case.assert_over()
+
+
+@pytest.mark.parametrize("late", ANSWERS)
+def test_the_outcome_of_a_late_worker_is_dropped_while_another_is_at_it(late: str) -> None:
+    case = Case()
+    taken: list[Claimed] = []
+    bench = case.bench
+    other = Worker(bench.storage, bench.clock, "sandbox", {DELIVER: taken.append}, (WEBHOOKS,))
+
+    def meanwhile() -> None:
+        bench.clock.advance(LEASE_S)
+        other.run_due()
+
+    before = case.delivery
+    case.attempt(ANSWERS[late], meanwhile)
+    assert case.delivery == before
+    [claimed] = taken
+    [job] = bench.jobs_of(case.endpoint)
+    assert (job.claims, job.version) == (claimed.job.claims, claimed.job.version)
+    assert job.lease_until == bench.clock.now() + WEBHOOKS.lease_ms
+    case.wire.answers[:] = [OK]
+    bench.delivery.handlers()[DELIVER](claimed)
+    assert (case.delivery.status, case.delivery.attempts) == ("delivered", 1)
+    case.assert_over()
+
+
+@pytest.mark.parametrize("late", ["200", "503", "400"])
+def test_the_outcome_of_a_late_worker_is_dropped_after_a_retry_call(late: str) -> None:
+    """The delivery was abandoned meanwhile, and put back: that is a job of its own."""
+    case = Case()
+
+    def meanwhile() -> None:
+        case.bench.clock.advance(LEASE_S)
+        case.wire.answers[:] = [Outcome(400)]
+        case.bench.run()
+        case.retry()
+        case.wire.answers[:] = [Outcome(503)]
+
+    case.attempt(ANSWERS[late], meanwhile)
+    # `attempt` runs what is due after the late one: the retry's own attempt, answered 503.
+    assert (case.delivery.status, case.delivery.attempts) == ("failed", 1)
+    assert case.delivery.response_status == 503
+    case.attempt(OK)
+    assert (case.delivery.status, case.delivery.attempts) == ("delivered", 2)
+    case.assert_over()
+
+
+def test_an_answer_that_comes_just_before_the_lease_ends_counts() -> None:
+    case = Case()
+    case.attempt(OK, lambda: case.bench.clock.advance(LEASE_S - 0.001))
+    assert (case.delivery.status, case.delivery.attempts) == ("delivered", 1)
+    assert len(case.wire.sent) == 1
+    case.assert_over()

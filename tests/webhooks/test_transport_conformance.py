@@ -1,0 +1,29 @@
+"""The transport suite on every adapter that ships with the library."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from payments_core.conformance.transport import TransportConformance
+from payments_core.webhooks.transports.curl import CurlTransport
+from payments_core.webhooks.transports.port import Transport
+from payments_core.webhooks.transports.threads import ThreadsTransport
+
+
+class TestThreads(TransportConformance):
+    def open(self, authority: Path | None) -> Transport:
+        return ThreadsTransport(
+            ssl.create_default_context(cafile=None if authority is None else str(authority))
+        )
+
+
+class TestCurl(TransportConformance):
+    @pytest.fixture(autouse=True)
+    def _installed(self) -> None:
+        pytest.importorskip("pycurl")
+
+    def open(self, authority: Path | None) -> Transport:
+        return CurlTransport(authority)
