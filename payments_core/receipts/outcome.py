@@ -103,6 +103,7 @@ def decide(
     base = Decision(None, again_at=again_at).joined(
         _stored((*before, evidence), (*counted.receipts, noted)), counted.stopped
     )
+    ended = None
     if attempt is not None and attempt.is_live:
         if look.asked is not None and not _paid(weighed):
             return base.joined(
@@ -115,10 +116,10 @@ def decide(
             done = payments.end_attempt(
                 change.payment, attempt.operation.id, now=now, reason="confirmed"
             )
-            change = change.then(done)
+            change, ended = change.then(done), attempt.option.id
     if change == Change(payment):
         return base
-    return base.joined(carry_on(tx, draw, partition, change, now=now))
+    return base.joined(carry_on(tx, draw, partition, change, now=now, ended=ended))
 
 
 def _attempt(tx: Transaction, evidence: Evidence) -> _Attempt | None:

@@ -354,3 +354,23 @@ def test_what_was_final_before_a_scan_had_passed_it_is_watched_until_one_has(
     assert receipt_statuses(world, payment) == ["reorged"]
     assert (back.status, back.received, back.settled) == ("action_required", 0, 0)
     assert not any((back.books.escrow, back.books.recipient))
+
+
+def test_what_comes_short_after_a_reorg_and_after_the_end_expires_with_its_option_paid(
+    world: World,
+) -> None:
+    settled_world(world)
+    payment = world.payment("25.00", expires_in_s=300)
+    world.advance(285)
+    world.pay(payment, "10.00")
+    world.advance(13)
+    option = world.option(payment)
+    world.authorize(option)
+    world.reorg(20)  # the vault pays what was missing beside a receipt that is gone now
+    world.advance(60)
+    short = world.paid(payment.payment.id)
+    assert (short.status, short.received) == ("action_required", atomic("15"))
+    assert short.labels == ("underpaid", "reorged")
+    assert world.operation_now(option).status == "confirmed"
+    assert world.option_now(option).status == "succeeded"
+    assert world.held() == (atomic("85"), 0, atomic("85"))
