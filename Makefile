@@ -92,9 +92,13 @@ soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOB
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: $(READY) ## Measure the pipeline, and SQLite's group commit; some minutes
+bench: $(READY) ## Measure the pipeline, SQLite's group commit and webhooks; some minutes
 	@$(PY) -m benchmarks.pipeline $(ARGS)
 	@$(PY) -m benchmarks.sqlite_group_commit
+	@$(PY) -m benchmarks.webhooks
+	@$(PY) -m benchmarks.webhook_claims
+	@$(PY) -m benchmarks.webhook_transports
+	@$(PY) -m benchmarks.webhook_verify
 
 # --- Set it up ---------------------------------------------------------------------------------
 

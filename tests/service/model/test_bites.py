@@ -121,8 +121,7 @@ def what_was_sent_can_be_withdrawn(patch: pytest.MonkeyPatch) -> None:
     def withdraw(outgoing: Any) -> Any:
         return attrs.evolve(outgoing, status="withdrawn")
 
-    for module in (outbox, outcome):
-        patch.setattr(module, "withdraw", withdraw)
+    patch.setattr(outcome, "withdraw", withdraw)
     patch.setattr("payments_core.payments.ending.withdraw", withdraw)
 
 
