@@ -168,6 +168,7 @@ class Ledger:
         draw = self.draw()
         by_id = {item.job.id: item for item in claimed}
         decided: Sequence[Decision[Any]] = ()
+        doubtful: Sequence[Decision[Any]] = ()
 
         def work(tx: Transaction) -> None:
             nonlocal decided
@@ -185,9 +186,11 @@ class Ledger:
         for _ in range(ATTEMPTS):
             try:
                 self._storage.transact(scope.partition, work)
-                self._wake(decided)
+                self._wake((*decided, *doubtful))
                 return
-            except (Conflict, CommitUnknown):
+            except CommitUnknown:
+                doubtful = (*doubtful, *decided)
+            except Conflict:
                 continue
             except StorageUnavailable as error:
                 raise Unavailable() from error

@@ -126,6 +126,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/limiters/*.py": {"threading"},
     "payments_core/storage/*.py": {"threading", "time", "random"},
     "payments_core/webhooks/dispatcher.py": {"threading", "time"},
+    "payments_core/webhooks/senders.py": {"threading", "time"},
     "payments_core/webhooks/transports/*.py": {"threading", "time"},
     "payments_core/conformance/**": {"threading", "time", "random"},
     "payments_core/simulation/**": {"threading", "random"},

@@ -52,7 +52,7 @@ class LockTimeout(StorageUnavailable):
 class CommitUnknown(StorageError):
     """The answer to COMMIT was lost: the transaction may or may not have happened.
 
-    `payments_core.ledger.Ledger.commit` resolves it by looking up a row that the transaction inserts.
+    `payments_core.ledger` resolves it by looking up a row that the transaction inserts.
     """
 
 

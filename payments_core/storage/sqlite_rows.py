@@ -28,7 +28,7 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.records import Collection as Kept
-from payments_core.storage.records import Index, Lookup, R, Record, Value
+from payments_core.storage.records import Index, Lookup, R, Record, Value, can_be_held
 from payments_core.storage.sqlite_bulk import (
     by_collection,
     deleting,
@@ -190,7 +190,10 @@ class Rows:
         self, kind: type[R], ids: Collection[str], *, for_update: bool = False
     ) -> Mapping[str, R]:
         sql = many_statements_of(kind.collection).select
-        at = {"partition": self._partition, "rows": json.dumps(list(ids))}
+        at = {
+            "partition": self._partition,
+            "rows": json.dumps([id for id in ids if can_be_held(id)]),
+        }
         rows = self._guarded(lambda: self._connection.execute(sql, at).fetchall())
         return {id: documents.decode(kind, body) for id, body in rows}
 

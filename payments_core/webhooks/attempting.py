@@ -90,11 +90,16 @@ class Attempts:
                 found.append(Sending(item, delivery, endpoint, unwanted(delivery, endpoint)))
         return found
 
-    def send(self, sending: Sending) -> Attempt:
-        """Send the delivery, if it is still wanted. What the network does raises nothing."""
+    def send(self, sending: Sending) -> Attempt | None:
+        """Send the delivery, if it is still wanted. What the network does raises nothing.
+
+        None where the lease has ended meanwhile: somebody else may have it.
+        """
         if sending.why is not None:
             return Attempt()
         delivery, endpoint, settings = sending.delivery, sending.endpoint, self._settings
+        if sending.claimed.job.lease_until <= self._clock.now():
+            return None
         deadline = Deadline.after(settings.attempt_s)
         try:
             target = parse_url(endpoint.url, local_allowed=settings.local_allowed)
@@ -121,12 +126,14 @@ class Attempts:
     def _secrets(self, endpoint: Endpoint) -> list[str]:
         """The secrets that sign, newest first; opened once for each version of the endpoint."""
         key = (endpoint.id, endpoint.version)
-        if key not in self._opened:
+        opened = self._opened.get(key)
+        if opened is None:
+            opened = opened_secrets(self._key_ring, endpoint)
             if len(self._opened) >= MOST_OPENED:
                 self._opened.clear()
-            self._opened[key] = opened_secrets(self._key_ring, endpoint)
+            self._opened[key] = opened
         now = self._clock.now()
-        return [secret for secret, until in self._opened[key] if now < until]
+        return [secret for secret, until in opened if now < until]
 
     def _headers(self, delivery: Delivery, endpoint: Endpoint, body: bytes) -> dict[str, str]:
         secrets = self._secrets(endpoint)

@@ -110,6 +110,7 @@ class WebhookDelivery:
 
     def _spread(self, pairs: Sequence[Pair], tx: Transaction, draw: Draw) -> Decision[None]:
         now = self._clock.now()
+        pairs = sorted(pairs, key=lambda pair: delivery_id(pair[0].id, pair[1].id))
         ids = [delivery_id(event.id, endpoint.id) for event, endpoint in pairs]
         known = lock_many(tx, Delivery, ids)
         bodies = {event.id: envelope(event) for event, _ in pairs}
@@ -142,6 +143,8 @@ class WebhookDelivery:
             return
         sending = found[0]
         attempt = self._attempts.send(sending)
+        if attempt is None:  # the clock has been moved: it is due again when its lease ends
+            return
         after = self._storage.read(
             claimed.partition, lambda snapshot: snapshot.get(Endpoint, sending.endpoint.id)
         )
@@ -184,7 +187,7 @@ class WebhookDelivery:
             now = self._clock.now()
             attempted = job is not None and job.lease_until > now
             if delivery is None or delivery.version != seen.version or attempted:
-                return Decision(attempted)
+                return Decision(attempted or (delivery is not None and delivery.status in OPEN))
             abandoned = decide_abandon(delivery, "close" if closed else "unsubscribe", now=now)
             over = Decision(False, deletes=() if job is None else (job,))
             return over.joined(abandoned)

@@ -3,7 +3,8 @@
 The conductor claims a batch of due deliveries, reads what they send, hands them to the senders,
 and commits together what came of those that ended; no sender touches the storage. So a commit
 serves many deliveries, and an endpoint that hangs holds a sender and nobody else. How many an
-endpoint may have under way, `Lanes` says.
+endpoint may have under way, `Lanes` says. What goes wrong for one environment, or with one
+record, stays there.
 """
 
 from __future__ import annotations
@@ -12,11 +13,8 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from queue import SimpleQueue
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-
-import attrs
 
 from payments_core.clock import SECOND, Clock
 from payments_core.decision import Decision, Scope
@@ -26,35 +24,22 @@ from payments_core.jobs.parking import Parking, Queue, described
 from payments_core.jobs.record import FOREVER
 from payments_core.ledger import Ledger
 from payments_core.storage.bulk import get_many, lock_many
-from payments_core.storage.port import (
-    NO_LANES,
-    Claimed,
-    Storage,
-    StorageError,
-    Transaction,
-)
+from payments_core.storage.port import NO_LANES, Claimed, Storage, StorageError, Transaction
 from payments_core.webhooks.attempting import Attempts, Sending
 from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.lanes import SLOW_S, Lanes
 from payments_core.webhooks.lifecycle import Attempt
 from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core.webhooks.senders import PATIENCE_S, Ended, Senders
 
 SENDERS = 64
-AHEAD = 128
+AHEAD = 64
 """So many more are claimed than can be sent at once, so that no sender waits for the storage."""
 
 BATCH = 128
+FAN_OUT_BATCH = 32
 
 _log = logging.getLogger(__name__)
-
-
-@attrs.frozen
-class _Ended:
-    """An attempt that was made, or the fault of ours that kept it from being made."""
-
-    sending: Sending
-    attempt: Attempt | Exception
-    took_s: float
 
 
 class Dispatcher:
@@ -81,20 +66,25 @@ class Dispatcher:
         self._delivery = delivery
         self._parking = parking
         self._mode = mode
-        self._senders = senders
+        self._count = senders
         self._poll_s = poll_s
         self._refresh = refresh
         self._threads: list[threading.Thread] = []
-        self._to_send: SimpleQueue[Sending | None] = SimpleQueue()
-        self._began: dict[str, tuple[Sending, float]] = {}
-        # The conductor's own.
-        self._lanes = Lanes(senders)
+        self._reset()
+
+    def _reset(self) -> None:
+        # The conductor's own. `_claims` has the newest claim of each job that is here: a lease
+        # that ends meanwhile may be claimed again by this very process.
+        self._senders = Senders(self._attempts, self._count, self._told, name="payments-webhook")
+        self._lanes = Lanes(self._count)
+        self._claims: dict[str, Claimed] = {}
         self._waiting: list[Sending] = []
         self._under_way = 0
-        self._unsettled: list[_Ended] = []
+        self._unsettled: list[Ended] = []
+        self._settle_at = 0.0
         # What the threads share; all of it under the condition's lock.
         self._changed = threading.Condition()
-        self._ended: list[_Ended] = []
+        self._ended: list[Ended] = []
         self._nudges = 0
         self._pauses = 0
         self._quiet = True
@@ -103,16 +93,15 @@ class Dispatcher:
     # From other threads.
 
     def start(self) -> None:
-        """Start the threads."""
-        self._stopping = False
-        self._threads = [threading.Thread(target=self._conduct, name="payments-webhooks")]
-        self._threads += [
-            threading.Thread(target=self._send, name=f"payments-webhook-sender-{n}")
-            for n in range(self._senders)
-        ]
-        for thread in self._threads:
-            thread.daemon = True
-            thread.start()
+        """Start the threads. Raises RuntimeError where some of an earlier start still run."""
+        if self._threads:
+            raise RuntimeError("the dispatcher has been started")
+        pauses = self._pauses
+        self._reset()
+        self._pauses, self._quiet = pauses, False
+        conductor = threading.Thread(target=self._conduct, name="payments-webhooks", daemon=True)
+        self._threads = [conductor, *self._senders.start()]
+        conductor.start()
 
     def stop(self, timeout_s: float) -> bool:
         """Begin nothing more, commit what ends in time, end the threads. False if some did not."""
@@ -145,62 +134,86 @@ class Dispatcher:
             self._nudges += 1
             self._changed.notify_all()
 
+    def _told(self, ended: Ended) -> None:
+        with self._changed:
+            self._ended.append(ended)
+            self._changed.notify_all()
+
     # The conductor.
 
     def _conduct(self) -> None:
-        while True:
+        while not self._is_over():
             with self._changed:
                 ended, self._ended = self._ended, []
                 nudges, halted = self._nudges, bool(self._pauses or self._stopping)
-            self._note(ended)
+                if not halted:
+                    self._quiet = False
             try:
+                self._note(ended)
                 self._settle()
                 if halted:
                     self._let_go()
-                began = 0 if halted else self._fan_out() + self._begin()
+                    began = 0
+                else:
+                    began = self._fan_out() + self._begin()
+                wait_s = 0.0 if began or ended else self._wait_s(halted)
             except Exception as error:  # storage is out of reach: the thread must outlive that
                 _log.error("webhooks could not be dispatched: %s", described(error))
-                time.sleep(self._poll_s)
-                continue
+                wait_s = self._poll_s
+            if self._senders.rouse():
+                wait_s = min(wait_s, PATIENCE_S)
             with self._changed:
-                self._quiet = halted and not (self._under_way or self._ended)
+                self._quiet = halted and not (self._under_way or self._ended or self._unsettled)
                 if self._quiet:
                     self._changed.notify_all()
-                    if self._stopping:
-                        break
-            if not began and not ended:
-                self._sleep(nudges, halted)
-        for _ in range(self._senders):
-            self._to_send.put(None)
+                if wait_s:
+                    self._changed.wait_for(lambda: self._is_time(nudges, halted), wait_s)  # noqa: B023
+        self._senders.end()
+
+    def _is_over(self) -> bool:
+        return self._stopping and self._quiet
+
+    def _is_time(self, nudges: int, halted: bool) -> bool:
+        turned = bool(self._pauses or self._stopping) != halted
+        return bool(self._ended) or turned or self._nudges != nudges or self._is_over()
+
+    def _wait_s(self, halted: bool) -> float:
+        """How long nothing will fall due."""
+        if halted:
+            return self._poll_s
+        due = [self._storage.next_due(it.full_name(self._mode)) for it in (WEBHOOKS, FAN_OUTS)]
+        ahead_ms = min(FOREVER if at is None else at for at in due) - self._clock.now()
+        # What is due and was not claimed waits for its lane: an end will tell.
+        return min(self._poll_s, ahead_ms / SECOND) if ahead_ms > 0 else self._poll_s
+
+    # What comes.
 
     def _fan_out(self) -> int:
         """Make the deliveries of the events that have happened."""
         self._refresh()
-        claimed = self._claimed(FAN_OUTS, BATCH, BATCH, NO_LANES)
+        claimed = self._claimed(FAN_OUTS, FAN_OUT_BATCH, FAN_OUT_BATCH, NO_LANES)
         for partition, items in claimed.items():
-            try:
-                self._delivery.fan_out_all(partition, items)
-            except (StorageError, Unavailable):
-                raise
-            except Exception as error:
-                for item in items:
-                    self._parking.failed(FAN_OUTS, item, error)
+            self._each(FAN_OUTS, items, lambda some, of=partition: self._made(of, some))  # type: ignore[misc]
         return len(claimed)
+
+    def _made(self, partition: str, items: Sequence[Claimed]) -> None:
+        self._delivery.fan_out_all(partition, items)
 
     def _begin(self) -> int:
         """Claim what is due and may be sent now, and hand it to the senders."""
-        overdue = time.monotonic() - SLOW_S
-        for sending, began in tuple(self._began.values()):
-            if began < overdue:
-                self._lanes.lags(sending.claimed.job.lane)
-        self._hand_out([])
-        free = min(BATCH, self._senders + AHEAD - self._under_way)
-        if free < min(BATCH, self._under_way) // 4:  # a claim costs the same for few and for many
+        for lane in self._senders.lagging(SLOW_S):
+            self._lanes.lags(lane)
+            self._wait(self._senders.take_back(lane))
+        waiting, self._waiting = self._waiting, []
+        self._hand_out(waiting)
+        free = min(BATCH, self._count + AHEAD - self._under_way - len(self._waiting))
+        if free < max(1, min(BATCH, self._under_way) // 4):  # few cost as much as many
             return 0
-        slots = self._lanes.slots_of_new(len(self._waiting))
-        claimed = self._claimed(WEBHOOKS, free, slots, self._lanes)
-        for partition, items in claimed.items():
-            self._hand_out(self._looked_at(partition, items))
+        claimed = self._claimed(WEBHOOKS, free, self._lanes.slots_of_new, self._lanes)
+        for items in claimed.values():
+            fresh = [item for item in items if item.job.id not in self._claims]
+            self._claims.update((item.job.id, item) for item in items)
+            self._each(WEBHOOKS, fresh, self._look_at)
         return len(claimed)
 
     def _claimed(
@@ -221,38 +234,75 @@ class Dispatcher:
                 by_partition[item.partition].append(item)
         return by_partition
 
-    def _looked_at(self, partition: str, items: Sequence[Claimed]) -> list[Sending]:
-        """What the claimed jobs are to send; those that have nothing to send are ended."""
+    def _each(
+        self, queue: Queue, items: Sequence[Claimed], run: Callable[[Sequence[Claimed]], None]
+    ) -> None:
+        """Run jobs of a partition together; if that fails, each by itself, for the others' sake."""
+        try:
+            if items:
+                run(items)
+        except Exception as error:
+            if isinstance(error, StorageError | Unavailable):
+                _log.warning("webhooks of a partition wait: %s", described(error))
+                for item in items:
+                    self._claims.pop(item.job.id, None)
+                    self._parking.put_back(item)
+            elif len(items) > 1:
+                for item in items:
+                    self._each(queue, [item], run)
+            else:
+                self._claims.pop(items[0].job.id, None)
+                self._parking.failed(queue, items[0], error)
+
+    def _look_at(self, items: Sequence[Claimed]) -> None:
+        """Hand out what the claimed jobs are to send; those that send nothing are ended."""
+        partition = items[0].partition
         found = self._storage.read(partition, lambda snapshot: self._attempts.look(snapshot, items))
         meant = {sending.claimed.job.id for sending in found}
         over = [item for item in items if item.job.id not in meant]
         if over:
+            nothing: Decision[None] = Decision(None)
             self._ledger.finish_all(
-                Scope.of(over[0]),
-                over,
-                lambda tx, draw, ours: {item.job.id: Decision(None) for item in ours},
+                Scope.of(over[0]), over, lambda tx, draw, ours: {it.job.id: nothing for it in ours}
             )
-        return found
+        for item in over:
+            self._claims.pop(item.job.id, None)
+        self._hand_out(found)
 
-    def _hand_out(self, sendings: Sequence[Sending]) -> None:
+    def _hand_out(self, sendings: Iterable[Sending]) -> None:
         """Give the senders what may begin; the rest waits for others of its kind to end."""
-        waiting, self._waiting = [*self._waiting, *sendings], []
-        for sending in waiting:
-            job = sending.claimed.job
-            if not self._lanes.may_begin(job.lane):
+        for sending in sendings:
+            lane = sending.claimed.job.lane
+            if self._lanes.may_begin(lane):
+                self._lanes.began(lane)
+                self._under_way += 1
+                self._senders.hand(sending)
+            elif len(self._waiting) < self._lanes.most_waiting:
                 self._waiting.append(sending)
-                continue
-            self._lanes.began(job.lane)
-            self._under_way += 1
-            self._to_send.put(sending)
+            else:
+                self._give_back(sending)
+        self._lanes.waiting = len(self._waiting)
+
+    def _wait(self, sendings: Sequence[Sending]) -> None:
+        """What was handed out and has not begun waits after all."""
+        for sending in sendings:
+            self._lanes.ended(sending.claimed.job.lane, None)
+        self._under_way -= len(sendings)
+        self._waiting += sendings
 
     def _let_go(self) -> None:
-        """What has not begun is given up: it is due again when its lease ends."""
+        """Give back what has not begun."""
+        self._wait(self._senders.take_back())
         for sending in self._waiting:
-            self._parking.put_back(sending.claimed)
-        self._waiting = []
+            self._give_back(sending)
+        self._waiting, self._lanes.waiting = [], 0
 
-    def _note(self, ended: Sequence[_Ended]) -> None:
+    def _give_back(self, sending: Sending) -> None:
+        self._parking.put_back(self._claims.pop(sending.claimed.job.id, sending.claimed))
+
+    # What ends.
+
+    def _note(self, ended: Sequence[Ended]) -> None:
         """The senders of these are free again."""
         for item in ended:
             self._lanes.ended(item.sending.claimed.job.lane, item.took_s)
@@ -260,52 +310,51 @@ class Dispatcher:
         self._unsettled += ended
 
     def _settle(self) -> None:
-        """Commit what came of attempts, partition by partition.
-
-        Raises where the storage is out of reach; what is not committed is kept for the next time.
-        """
-        by_partition: dict[str, list[_Ended]] = defaultdict(list)
+        """Commit what came of attempts; where the storage is out of reach, a little later."""
+        if not self._unsettled or time.monotonic() < self._settle_at:
+            return
+        by_partition: dict[str, list[Ended]] = defaultdict(list)
         for item in self._unsettled:
             by_partition[item.sending.claimed.partition].append(item)
-        try:
-            for partition in tuple(by_partition):
-                self._settle_partition(partition, by_partition[partition])
-                del by_partition[partition]
-        finally:
-            self._unsettled = [item for items in by_partition.values() for item in items]
+        self._unsettled = []
+        for items in by_partition.values():
+            self._settle_all(items)
 
-    def _settle_partition(self, partition: str, items: Sequence[_Ended]) -> None:
-        made = []
+    def _settle_all(self, items: Sequence[Ended]) -> None:
+        try:
+            self._commit(items)
+        except Exception as error:
+            if isinstance(error, StorageError | Unavailable):
+                _log.warning("deliveries wait to be committed: %s", described(error))
+                self._unsettled += items
+                self._settle_at = time.monotonic() + self._poll_s
+                return
+            if len(items) > 1:
+                for item in items:
+                    self._settle_all([item])
+                return
+            self._fail(items[0], error)
+        for item in items:
+            self._claims.pop(item.sending.claimed.job.id, None)
+
+    def _fail(self, item: Ended, error: Exception) -> None:
+        claimed = self._claims.get(item.sending.claimed.job.id, item.sending.claimed)
+        self._parking.failed(WEBHOOKS, claimed, error)
+
+    def _commit(self, items: Sequence[Ended]) -> None:
+        made: dict[str, tuple[Sending, Attempt]] = {}
         for item in items:
             if isinstance(item.attempt, Exception):
-                self._parking.failed(WEBHOOKS, item.sending.claimed, item.attempt)
-            else:
-                made.append((item.sending, item.attempt))
+                self._fail(item, item.attempt)
+            elif item.attempt is not None:  # else its lease ends, and it is due again
+                made[item.sending.claimed.job.id] = (item.sending, item.attempt)
         if not made:
             return
+        claimed = [self._claims.get(id, sending.claimed) for id, (sending, _) in made.items()]
+        ids = {sending.endpoint.id for sending, _ in made.values()}
         after = self._storage.read(
-            partition,
-            lambda snapshot: get_many(
-                snapshot, Endpoint, {sending.endpoint.id for sending, _ in made}
-            ),
+            claimed[0].partition, lambda snapshot: get_many(snapshot, Endpoint, ids)
         )
-        try:
-            self._commit(made, after)
-        except (StorageError, Unavailable):
-            raise
-        except Exception as error:  # a fault of one; the others must not suffer for it
-            _log.warning("deliveries are committed one by one: %s", described(error))
-            for one in made:
-                try:
-                    self._commit([one], after)
-                except Exception as its_own:
-                    self._parking.failed(WEBHOOKS, one[0].claimed, its_own)
-
-    def _commit(
-        self, made: Sequence[tuple[Sending, Attempt]], after: Mapping[str, Endpoint]
-    ) -> None:
-        by_job = {sending.claimed.job.id: (sending, attempt) for sending, attempt in made}
-        claimed = [sending.claimed for sending, _ in made]
 
         def decide(
             tx: Transaction, draw: Draw, ours: Sequence[Claimed]
@@ -313,7 +362,7 @@ class Dispatcher:
             current = lock_many(tx, Delivery, [item.job.subject for item in ours])
             decisions = {}
             for item in ours:
-                sending, attempt = by_job[item.job.id]
+                sending, attempt = made[item.job.id]
                 decisions[item.job.id] = self._attempts.conclude(
                     current.get(item.job.subject),
                     sending,
@@ -323,36 +372,3 @@ class Dispatcher:
             return decisions
 
         self._ledger.finish_all(Scope.of(claimed[0]), claimed, decide)
-
-    def _sleep(self, nudges: int, halted: bool) -> None:
-        """Wait until something ends or falls due, or for a nudge later than `nudges`."""
-        wait_s = self._poll_s
-        if not halted:
-            due = [self._storage.next_due(it.full_name(self._mode)) for it in (WEBHOOKS, FAN_OUTS)]
-            ahead_ms = min(at or FOREVER for at in due) - self._clock.now()
-            # What is due and was not claimed waits for its lane: an end will tell.
-            wait_s = min(wait_s, ahead_ms / SECOND) if ahead_ms > 0 else wait_s
-
-        def is_time() -> bool:
-            moved = self._stopping or bool(self._pauses) != halted or self._nudges != nudges
-            return bool(self._ended) or moved
-
-        with self._changed:
-            self._changed.wait_for(is_time, wait_s)
-
-    # A sender.
-
-    def _send(self) -> None:
-        while (sending := self._to_send.get()) is not None:
-            attempt: Attempt | Exception
-            job_id, began = sending.claimed.job.id, time.monotonic()
-            self._began[job_id] = (sending, began)
-            try:
-                attempt = self._attempts.send(sending)
-            except Exception as error:  # a fault of ours, which the endpoint must not pay for
-                attempt = error
-            del self._began[job_id]
-            ended = _Ended(sending, attempt, time.monotonic() - began)
-            with self._changed:
-                self._ended.append(ended)
-                self._changed.notify_all()

@@ -2,8 +2,9 @@
 
 An endpoint that hangs holds what it has until its attempts time out, so it must not have much.
 One that was quick may have more each time; one that was slow has half of it, down to one. Those
-that are not known to be quick share half of what a process can send at once, and those known to
-be slow a quarter: the others always have the rest. Pure, but for what it remembers.
+that are not known yet share a quarter of what a process can send at once, those known to be slow
+a quarter, and both together never have more than three: the others always have the rest. Pure,
+but for what it remembers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import attrs
 SLOW_S = 2.0
 """An attempt that takes longer makes its endpoint a slow one."""
 
-MOST_SLOTS = 32
+MOST_SLOTS = 8
 MOST_REMEMBERED = 10_000
 
 Pace = Literal["new", "quick", "slow"]
@@ -34,16 +35,18 @@ class Lanes(Mapping[str, int]):
 
     def __init__(self, at_once: int) -> None:
         """`at_once` is how many attempts the process can have under way."""
-        self._at_once = at_once
+        self._quarter = max(1, at_once // 4)
         self._lanes: dict[str, _Lane] = {}
         self._busy: dict[str, _Lane] = {}
+        self.waiting = 0
+        """How many claimed deliveries wait until they may begin; more are not claimed then."""
 
     def __getitem__(self, lane: str) -> int:
         known = self._lanes[lane]
-        if known.pace == "slow" and self._are_full("slow"):
-            return 0
         if known.pace == "new":
             raise KeyError(lane)
+        if known.pace == "slow" and (self.waiting or not self.may_begin(lane)):
+            return 0
         return known.slots
 
     def __iter__(self) -> Iterator[str]:
@@ -52,14 +55,26 @@ class Lanes(Mapping[str, int]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def slots_of_new(self, waiting: int) -> int:
-        """The slots of a lane that is not known, while so many of those wait to begin."""
-        return 1 if waiting < self._at_once // 4 else 0
+    @property
+    def slots_of_new(self) -> int:
+        """The slots of a lane that is not known."""
+        return 0 if self.waiting else 1
+
+    @property
+    def most_waiting(self) -> int:
+        """So many may wait; they begin before their leases end."""
+        return self._quarter
 
     def may_begin(self, lane: str) -> bool:
         """Whether an attempt of the lane may begin, others being under way."""
         pace = self._lanes[lane].pace if lane in self._lanes else "new"
-        return pace == "quick" or not self._are_full(pace)
+        if pace == "quick":
+            return True
+        under_way = {"new": 0, "slow": 0, "quick": 0}
+        for busy in self._busy.values():
+            under_way[busy.pace] += busy.under_way
+        both = under_way["new"] + under_way["slow"]
+        return under_way[pace] < self._quarter and both < 3 * self._quarter
 
     def began(self, lane: str) -> None:
         """An attempt is to be made."""
@@ -68,12 +83,14 @@ class Lanes(Mapping[str, int]):
         known.under_way += 1
         self._forget()
 
-    def ended(self, lane: str, took_s: float) -> None:
-        """The attempt ended."""
+    def ended(self, lane: str, took_s: float | None) -> None:
+        """The attempt ended; None says that nothing was sent."""
         known = self._lanes[lane]
         known.under_way -= 1
         if not known.under_way:
             del self._busy[lane]
+        if took_s is None:
+            return
         if took_s <= SLOW_S:
             known.pace, known.slots = "quick", min(MOST_SLOTS, known.slots + 1)
         else:
@@ -82,16 +99,6 @@ class Lanes(Mapping[str, int]):
     def lags(self, lane: str) -> None:
         """An attempt has been under way for longer than it should already."""
         self._lanes[lane].pace = "slow"
-
-    def _are_full(self, pace: Pace) -> bool:
-        """Whether lanes of that pace have under way all that they may."""
-        slow = new = 0
-        for lane in self._busy.values():
-            slow += lane.under_way if lane.pace == "slow" else 0
-            new += lane.under_way if lane.pace == "new" else 0
-        if pace == "slow" and slow >= max(1, self._at_once // 4):
-            return True
-        return slow + new >= max(1, self._at_once // 2)
 
     def _forget(self) -> None:
         if len(self._lanes) > MOST_REMEMBERED:

@@ -35,22 +35,37 @@ def test_an_unknown_endpoint_has_what_the_unknown_have() -> None:
     assert "a" not in lanes
     lanes.began("a")
     assert "a" not in lanes  # it has not shown what it is
-    assert (lanes.slots_of_new(0), lanes.slots_of_new(16)) == (1, 0)
+    assert lanes.slots_of_new == 1
+    lanes.waiting = 1
+    assert lanes.slots_of_new == 0
 
 
-@pytest.mark.parametrize("at_once", [2, 4, 8, 64])
-def test_new_and_slow_endpoints_leave_half_of_everything_to_the_quick(at_once: int) -> None:
+@pytest.mark.parametrize("at_once", [4, 8, 64])
+def test_new_endpoints_share_a_quarter_of_everything(at_once: int) -> None:
     lanes = Lanes(at_once)
     made(lanes, "quick", QUICK)
     began = 0
     while lanes.may_begin(f"new {began}"):
         lanes.began(f"new {began}")
         began += 1
-    assert began == at_once // 2
+    assert began == at_once // 4
     assert lanes.may_begin("quick")
     lanes.ended("new 0", QUICK)
     assert lanes.may_begin("another")
     assert lanes.may_begin("new 0")
+
+
+def test_however_many_turn_out_to_hang_the_quick_have_a_quarter() -> None:
+    lanes = Lanes(8)
+    made(lanes, "quick", QUICK)
+    began = 0
+    for _ in range(20):  # each time, the newest turn out to hang
+        while lanes.may_begin(f"new {began}"):
+            lanes.began(f"new {began}")
+            lanes.lags(f"new {began}")
+            began += 1
+    assert began == 6
+    assert lanes.may_begin("quick")
 
 
 def test_slow_endpoints_share_a_quarter_and_then_have_no_slots() -> None:
@@ -63,6 +78,25 @@ def test_slow_endpoints_share_a_quarter_and_then_have_no_slots() -> None:
     assert (lanes["c"], lanes.may_begin("c")) == (0, False)
     assert (lanes["quick"], lanes.may_begin("quick")) == (2, True)
     assert lanes.may_begin("new")
+
+
+def test_slow_endpoints_have_no_slots_while_any_waits() -> None:
+    lanes = Lanes(64)
+    made(lanes, "slow", SLOW)
+    made(lanes, "quick", QUICK)
+    lanes.waiting = 1
+    assert (lanes["slow"], lanes["quick"]) == (0, 2)
+
+
+def test_what_was_not_sent_says_nothing_of_the_endpoint() -> None:
+    lanes = Lanes(64)
+    made(lanes, "a", SLOW)
+    lanes.began("a")
+    lanes.ended("a", None)
+    assert lanes["a"] == 1
+    lanes.began("a")
+    lanes.ended("a", QUICK)
+    assert lanes["a"] == 2
 
 
 def test_one_that_hangs_is_slow_before_its_attempt_ends() -> None:

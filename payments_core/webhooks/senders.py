@@ -1,0 +1,133 @@
+"""The threads that send: they take from a backlog, and tell what came of it.
+
+As few as keep up are awake: many at once pass the interpreter to and fro, and a few serve quick
+endpoints faster. Where a delivery waits, more are woken, up to all of them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import attrs
+
+from payments_core.webhooks.attempting import Attempts, Sending
+from payments_core.webhooks.lifecycle import Attempt
+
+FEW = 2
+"""So many are woken at once."""
+
+PATIENCE_S = 0.005
+"""A delivery that waits for longer has another few woken."""
+
+
+@attrs.frozen
+class Ended:
+    """An attempt that was made, or the fault of ours that kept it from being made.
+
+    Without either the delivery was not sent, since its lease had ended.
+    """
+
+    sending: Sending
+    attempt: Attempt | Exception | None
+    took_s: float | None
+
+
+class Senders:
+    """A pool of threads. Its methods are for one thread, the conductor, but for `under_way`."""
+
+    def __init__(
+        self, attempts: Attempts, count: int, told: Callable[[Ended], None], *, name: str
+    ) -> None:
+        """`told` hears of each end, in the thread of its sender."""
+        self._attempts = attempts
+        self._count = count
+        self._told = told
+        self._name = name
+        self._backlog: deque[tuple[Sending, float]] = deque()
+        self._under_way: dict[str, tuple[Sending, float]] = {}
+        self._calls = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._awake = 0
+        self._over = False
+
+    def start(self) -> list[threading.Thread]:
+        """Start the threads. Once only: a pool that was ended stays ended."""
+        threads = [
+            threading.Thread(target=self._serve, name=f"{self._name}-{n}", daemon=True)
+            for n in range(self._count)
+        ]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def end(self) -> None:
+        """Let the threads end when they are done."""
+        self._over = True
+        self._calls.release(self._count)
+
+    def hand(self, sending: Sending) -> None:
+        """Give a delivery to be sent; `rouse` afterwards."""
+        self._backlog.append((sending, time.monotonic()))
+
+    def rouse(self) -> bool:
+        """Wake some where those that are awake do not keep up; True where it should be asked
+        again soon."""
+        oldest = next(iter(self._backlog.copy()), None)  # a sender may take it meanwhile
+        if oldest is None:
+            return False
+        with self._lock:
+            more = min(FEW, self._count - self._awake)
+            if self._awake and time.monotonic() - oldest[1] < PATIENCE_S:
+                return True
+            self._awake += more
+        if more:
+            self._calls.release(more)
+        return more > 0
+
+    def take_back(self, lane: str | None = None) -> list[Sending]:
+        """What has not begun, of a lane or of all."""
+        back: list[tuple[Sending, float]] = []
+        rest: list[tuple[Sending, float]] = []
+        while True:
+            try:
+                item = self._backlog.popleft()
+            except IndexError:
+                break
+            (back if lane in (None, item[0].claimed.job.lane) else rest).append(item)
+        self._backlog.extendleft(reversed(rest))
+        return [sending for sending, _ in back]
+
+    def lagging(self, longer_than_s: float) -> set[str]:
+        """The lanes with an attempt that has been under way for longer."""
+        since = time.monotonic() - longer_than_s
+        under_way = tuple(self._under_way.values())
+        return {sending.claimed.job.lane for sending, began in under_way if began < since}
+
+    def _serve(self) -> None:
+        while True:
+            self._calls.acquire()
+            while True:
+                try:
+                    sending, _ = self._backlog.popleft()
+                except IndexError:
+                    break
+                self._told(self._sent(sending))
+            with self._lock:
+                self._awake -= 1
+            if self._over:
+                return
+
+    def _sent(self, sending: Sending) -> Ended:
+        job_id, began = sending.claimed.job.id, time.monotonic()
+        self._under_way[job_id] = (sending, began)
+        try:
+            attempt = self._attempts.send(sending)
+        except Exception as error:  # a fault of ours, which the endpoint must not pay for
+            return Ended(sending, error, None)
+        finally:
+            self._under_way.pop(job_id, None)
+        took_s = time.monotonic() - began
+        return Ended(sending, attempt, None if attempt is None or sending.why else took_s)
