@@ -93,20 +93,22 @@ class Server:
 
     def _answer(self, accepted: socket.socket) -> None:
         connection = accepted
-        with suppress(*_ERRORS):
-            connection.settimeout(PATIENCE_S)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self.raw is not None:
-                self.raw(connection)
-            else:
+        try:
+            with suppress(*_ERRORS):
+                connection.settimeout(PATIENCE_S)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self.raw is not None:
+                    self.raw(connection)
+                    return
                 if self.tls is not None:
                     connection = self.tls.wrap_socket(connection, server_side=True)
                 while request := read_request(connection):
                     self.requests.append(request)
                     if not self.serve(connection, request):
                         break
-        self._open.discard(accepted)
-        connection.close()
+        finally:
+            self._open.discard(accepted)
+            connection.close()
 
 
 def read_request(connection: socket.socket) -> bytes:
