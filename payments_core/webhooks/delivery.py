@@ -7,7 +7,6 @@ repeat nothing, and a second attempt repeats the same delivery id, event id and 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -40,8 +39,6 @@ from payments_core.webhooks.lifecycle import (
 from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 
 PAGE = 50
-
-_log = logging.getLogger(__name__)
 
 WEBHOOKS = Queue(QUEUE, lease_ms=1 * MINUTE, stops=False, threads=0)
 """The deliveries. The lease outlasts an attempt by far; a parked delivery stops none."""
