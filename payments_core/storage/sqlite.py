@@ -1,6 +1,6 @@
 """Storage in one SQLite file, for one machine: many threads, and several processes.
 
-WAL with `synchronous=FULL`. One writer at a time; readers never wait for it.
+WAL with `synchronous=FULL`, but for leases. One writer at a time; readers never wait for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,13 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.records import R, Record, Value
-from payments_core.storage.sqlite_claims import Lease, lanes_with_work, lease_jobs, next_due
+from payments_core.storage.sqlite_claims import (
+    Lease,
+    came_to,
+    lanes_with_work,
+    lease_jobs,
+    next_due,
+)
 from payments_core.storage.sqlite_gate import Gate
 from payments_core.storage.sqlite_groups import GROUP_LIMIT, Groups
 from payments_core.storage.sqlite_rows import Rows, WritingRows, locate, storage_error
@@ -62,6 +68,7 @@ class SqliteStorage:
         self._write_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._writing_thread: int | None = None
+        self._waits_for_disk = True
         self._idle_readers: list[sqlite3.Connection] = []
         self._rings: dict[str, str] = {}
         self._process = os.getpid()
@@ -111,9 +118,10 @@ class SqliteStorage:
                 lanes = lanes_with_work(connection, lease, self._rings.get(queue, ""))
             if not lanes:
                 return []
-            claimed = self._write(partial(lease_jobs, lease=lease, lanes=lanes))
+            # A power cut ends whoever holds the lease: it need not outlast one.
+            claimed = self._write(partial(lease_jobs, lease=lease, lanes=lanes), durable=False)
             if claimed:
-                self._rings[queue] = claimed[-1].job.lane
+                self._rings[queue] = came_to(lease, claimed, lanes)
                 return claimed
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
@@ -138,23 +146,28 @@ class SqliteStorage:
 
     # Under the port.
 
-    def _write(self, run: Callable[[sqlite3.Connection], T]) -> T:
+    def _write(self, run: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
         """Run in a transaction, perhaps together with others, and commit."""
         if self._writing_thread == threading.get_ident():
             raise RuntimeError("a work may not start another transaction")
-        return self._groups.run(run)
+        return self._groups.run(run, durable=durable)
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """A transaction that is alone with the file; what is not committed in it is undone."""
         with self._write_lock:
             self._require_open()
             if self._writer is None:
                 self._writer = self._connect()
+                self._waits_for_disk = True
             with self._gate.held():
                 self._writing_thread = threading.get_ident()
                 try:
                     with _translated():
+                        if durable != self._waits_for_disk:
+                            self._waits_for_disk = durable
+                            sync = "FULL" if durable else "NORMAL"
+                            self._writer.execute(f"PRAGMA synchronous = {sync}")
                         self._writer.execute("BEGIN IMMEDIATE")
                         yield self._writer
                 finally:

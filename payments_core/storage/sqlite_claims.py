@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 
 import attrs
 
@@ -19,15 +20,15 @@ from payments_core.jobs.record import Job
 from payments_core.storage import documents
 from payments_core.storage.matching import in_turn
 from payments_core.storage.port import Claimed
-from payments_core.storage.sqlite_schema import BUCKET, READY
+from payments_core.storage.sqlite_schema import BUCKET, FREE, LEASED, bucket_of
 
-_BUCKETS = f"FROM jobs INDEXED BY jobs__claim_buckets WHERE queue = :queue AND {BUCKET}"
+_FREE = f"FROM jobs INDEXED BY jobs__claim_free WHERE queue = :queue AND {FREE}"
 
-_NEXT_BUCKET = f"SELECT {BUCKET} {_BUCKETS} > :bucket ORDER BY {BUCKET} LIMIT 1"
+_NEXT_BUCKET = f"SELECT {BUCKET} {_FREE} AND {BUCKET} > :bucket ORDER BY {BUCKET} LIMIT 1"
 
 # SQLite has no skip scan without statistics, and `min` does not see an expression's index:
 # each step asks the index for the next lane.
-_NEXT_LANE = f"SELECT lane {_BUCKETS} = :bucket AND lane > {{}} ORDER BY lane LIMIT 1"
+_NEXT_LANE = f"SELECT lane {_FREE} AND {BUCKET} = :bucket AND lane > {{}} ORDER BY lane LIMIT 1"
 _LANES_OF_BUCKET = f"""
     WITH RECURSIVE lanes (lane) AS (
         SELECT * FROM ({_NEXT_LANE.format(":after")})
@@ -36,6 +37,13 @@ _LANES_OF_BUCKET = f"""
         LIMIT :lanes
     )
     SELECT lane FROM lanes WHERE lane IS NOT NULL
+"""
+
+_LEASED = f"FROM jobs INDEXED BY jobs__claim_leased WHERE queue = :queue AND {LEASED}"
+
+_LANES_OF_ENDED_LEASES = f"""
+    SELECT DISTINCT lane {_LEASED} AND lane > :after AND lease_until <= :now AND due_at <= :now
+    ORDER BY lane LIMIT :lanes
 """
 
 _DUE = """
@@ -47,17 +55,12 @@ _DUE_OF_LANE = (
     f"SELECT * FROM (SELECT {{place}}, rowid {_DUE.format(':lane{place}', ':room{place}')})"
 )
 
-# The lanes are a JSON array of [lane, slots].
-_ROOMS = f"""
-    WITH rooms (lane, room) AS MATERIALIZED (
-        SELECT value ->> 0, (value ->> 1) - (
-            SELECT count(*) FROM jobs INDEXED BY jobs__claim_live
-            WHERE queue = :queue AND jobs.lane = value ->> 0
-                AND lease_until > 0 AND lease_until > :now
-        )
-        FROM json_each(:lanes)
-    )
-    SELECT lane, room, (SELECT rowid {_DUE.format("rooms.lane", "1")}) FROM rooms WHERE room > 0
+_LOOK = f"""
+    SELECT
+        value,
+        (SELECT count(*) {_LEASED} AND lane = value AND lease_until > :now),
+        (SELECT rowid {_DUE.format("value", "1")})
+    FROM json_each(:lanes)
 """
 
 _LEASE = """
@@ -69,14 +72,20 @@ _LEASE = """
     RETURNING rowid, partition, body
 """
 
-LANES_AT_ONCE = 64
+MOST_LANES = 96
+SPARE_LANES = 32
+"""So many more lanes than jobs are looked at, since some will have no room."""
 
 _NEXT_DUE = f"""
-    SELECT {READY} FROM jobs INDEXED BY jobs__claim_ready
-    WHERE queue = :queue {{}} ORDER BY {READY} LIMIT 1
+    SELECT min(at) FROM (
+        SELECT * FROM (
+            SELECT due_at AS at FROM jobs INDEXED BY jobs__claim_due
+            WHERE queue = :queue AND {FREE} AND due_at > :after ORDER BY due_at LIMIT 1
+        )
+        UNION ALL
+        SELECT min(max(due_at, lease_until)) {_LEASED} AND max(due_at, lease_until) > :after
+    )
 """
-_FIRST_DUE = _NEXT_DUE.format("")
-_DUE_AFTER = _NEXT_DUE.format(f"AND {READY} > :after")
 
 
 @attrs.frozen
@@ -90,6 +99,11 @@ class Lease:
     slots: int
     of_lane: Mapping[str, int]
 
+    @property
+    def lanes_at_once(self) -> int:
+        """How many lanes are looked at together."""
+        return min(self.limit + SPARE_LANES, MOST_LANES)
+
 
 @attrs.frozen
 class _Lane:
@@ -102,71 +116,85 @@ class _Lane:
 
 def next_due(connection: sqlite3.Connection, queue: str, after: Instant | None) -> Instant | None:
     """The earliest instant at which a job of the queue can be claimed, later than `after`."""
-    sql = _FIRST_DUE if after is None else _DUE_AFTER
-    row = connection.execute(sql, {"queue": queue, "after": after}).fetchone()
-    return row[0] if row else None
+    at = {"queue": queue, "after": -(2**63) if after is None else after}
+    row: tuple[Instant | None] = connection.execute(_NEXT_DUE, at).fetchone()
+    return row[0]
 
 
-def lanes_with_work(connection: sqlite3.Connection, lease: Lease, last: str) -> list[str]:
-    """The lanes that have due jobs and room, in ring order after `last`; `limit` are enough."""
-    found: list[str] = []
+def lanes_with_work(connection: sqlite3.Connection, lease: Lease, last: str) -> Sequence[str]:
+    """Some dozens of lanes in ring order after `last`, of which the first has due jobs and room.
+
+    Whether the others have, only the writer asks, whose pages stay in its memory.
+    """
     for lanes in _ring(connection, lease, last):
-        found += [lane.name for lane in _looked_at(connection, lease, lanes)]
-        if len(found) >= lease.limit:
-            break
-    return found[: lease.limit]
+        for ready in _looked_at(connection, lease, lanes):
+            return lanes[lanes.index(ready.name) :]
+    return ()
+
+
+def came_to(lease: Lease, claimed: Sequence[Claimed], lanes: Sequence[str]) -> str:
+    """The lane after which the next claim goes on round the ring."""
+    if (
+        len(lanes) < lease.lanes_at_once
+    ):  # they may be all there are, and the turn goes on among them
+        return claimed[-1].job.lane
+    return list(dict.fromkeys(item.job.lane for item in claimed))[-1]
 
 
 def _ring(connection: sqlite3.Connection, lease: Lease, last: str) -> Iterator[list[str]]:
     """The lanes with jobs in the due buckets: those after `last`, then the others."""
-    first = _lanes_after(connection, lease, "")
-    if len(first) < LANES_AT_ONCE:  # they are all there is
-        yield sorted(first, key=lambda lane: (lane <= last, lane))
-        return
-    after = last
-    while lanes := _lanes_after(connection, lease, after):
+    lanes = _lanes_after(connection, lease, last)
+    while len(lanes) == lease.lanes_at_once:
         yield lanes
-        after = lanes[-1]
-    after, lanes = "", first
-    while lanes:
-        yield [lane for lane in lanes if lane <= last]
-        after = lanes[-1]
-        if after > last:
-            break
-        lanes = _lanes_after(connection, lease, after)
+        lanes = _lanes_after(connection, lease, lanes[-1])
+    after = ""
+    while after < last:
+        begin = _lanes_after(connection, lease, after)
+        yield lanes + [lane for lane in begin if lane <= last]
+        lanes, after = [], begin[-1] if len(begin) == lease.lanes_at_once else last
+    if lanes:
+        yield lanes
 
 
 def _lanes_after(connection: sqlite3.Connection, lease: Lease, after: str) -> list[str]:
-    """The next lanes with jobs in the due buckets, some dozens at a time."""
-    lanes: set[str] = set()
+    """The next lanes with jobs in the due buckets or with leases that ended, by dozens."""
     at: dict[str, str | int] = {
         "queue": lease.queue,
         "bucket": -(2**63),
         "after": after,
-        "lanes": LANES_AT_ONCE,
+        "lanes": lease.lanes_at_once,
+        "now": lease.now,
     }
+    lanes = {lane for (lane,) in connection.execute(_LANES_OF_ENDED_LEASES, at)}
     while row := connection.execute(_NEXT_BUCKET, at).fetchone():
         (at["bucket"],) = row
-        if row[0] > lease.now >> 20:
+        if row[0] > bucket_of(lease.now):
             break
         lanes.update(lane for (lane,) in connection.execute(_LANES_OF_BUCKET, at))
-    # Beyond the first LANES_AT_ONCE a bucket may have kept lanes back.
-    return sorted(lanes)[:LANES_AT_ONCE]
+    # Beyond the first so many each of these may have kept lanes back.
+    return sorted(lanes)[: lease.lanes_at_once]
 
 
-def _looked_at(connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]) -> list[_Lane]:
+def _looked_at(
+    connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]
+) -> Iterator[_Lane]:
     """Those of the lanes that have due jobs and room for them."""
-    slots = [(lane, lease.of_lane.get(lane, lease.slots)) for lane in lanes]
-    at = {"queue": lease.queue, "now": lease.now, "lanes": json.dumps(slots)}
-    rows = connection.execute(_ROOMS, at).fetchall()
-    return [_Lane(*row) for row in rows if row[2] is not None]
+    at = {"queue": lease.queue, "now": lease.now, "lanes": json.dumps(lanes)}
+    cursor = connection.execute(_LOOK, at)
+    try:
+        for lane, taken, first in cursor:
+            room = lease.of_lane.get(lane, lease.slots) - taken
+            if room > 0 and first is not None:
+                yield _Lane(lane, room, first)
+    finally:
+        cursor.close()  # an unfinished one would keep its snapshot open
 
 
 def lease_jobs(connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]) -> list[Claimed]:
     """Lease jobs of those lanes in turn, inside the transaction that the caller began."""
-    ready = _looked_at(connection, lease, lanes)
-    if len(ready) >= lease.limit:
-        rows = [lane.first for lane in ready[: lease.limit]]
+    ready = list(islice(_looked_at(connection, lease, lanes), lease.limit))
+    if len(ready) == lease.limit:
+        rows = [lane.first for lane in ready]
     else:
         rows = _several_each(connection, lease, ready)
     until = lease.now + lease.lease_ms
@@ -192,6 +220,6 @@ def _several_each(
     return in_turn(rows, lease.limit)
 
 
-@lru_cache(maxsize=LANES_AT_ONCE)
+@lru_cache(maxsize=2 * MOST_LANES)
 def _due_of_lanes(count: int) -> str:
     return " UNION ALL ".join(_DUE_OF_LANE.format(place=place) for place in range(count))

@@ -28,8 +28,9 @@ GROUP_LIMIT = 64
 class _Waiting(Generic[T]):
     """A work, and what became of it."""
 
-    def __init__(self, run: Run[T]) -> None:
+    def __init__(self, run: Run[T], durable: bool) -> None:
         self.run = run
+        self.durable = durable
         self.turn = threading.Lock()
         self.turn.acquire()  # released once: with the answer, or to lead
         self.leads = False
@@ -65,11 +66,12 @@ class Groups:
 
     def __init__(
         self,
-        writing: Callable[[], AbstractContextManager[sqlite3.Connection]],
+        writing: Callable[[bool], AbstractContextManager[sqlite3.Connection]],
         commit: Callable[[sqlite3.Connection], None],
         *,
         limit: int = GROUP_LIMIT,
     ) -> None:
+        """`writing` begins a transaction, told whether its commit waits for the disk."""
         self._writing = writing
         self._commit = commit
         self._limit = limit
@@ -77,12 +79,13 @@ class Groups:
         self._queue: deque[_Waiting[Any]] = deque()
         self._led = False
 
-    def run(self, run: Run[T]) -> T:
+    def run(self, run: Run[T], *, durable: bool = True) -> T:
         """Run and commit, perhaps with others; return or raise as the work did.
 
+        What is not `durable` may be undone by a power cut, though not by the end of a process.
         Raises StorageUnavailable or CommitUnknown where the commit of the group failed.
         """
-        mine = _Waiting(run)
+        mine = _Waiting(run, durable)
         try:
             with self._mutex:
                 self._queue.append(mine)
@@ -146,7 +149,7 @@ class Groups:
         A full disk or an interrupt makes SQLite undo everything, and not one savepoint.
         """
         try:
-            with self._writing() as connection:
+            with self._writing(any(waiting.durable for waiting in group)) as connection:
                 for waiting in group:
                     connection.execute("SAVEPOINT work")
                     waiting.try_on(connection)
@@ -167,7 +170,7 @@ class Groups:
 
     def _commit_alone(self, waiting: _Waiting[Any]) -> None:
         try:
-            with self._writing() as connection:
+            with self._writing(waiting.durable) as connection:
                 waiting.try_on(connection)
                 if waiting.error is None:
                     waiting.committing = True

@@ -1,7 +1,7 @@
 """The threads that send: they take from a backlog, and tell what came of it.
 
-As few as keep up are awake: many at once pass the interpreter to and fro, and a few serve quick
-endpoints faster. Where a delivery waits, more are woken, up to all of them.
+As few as keep up are awake: many at once pass the interpreter to and fro, and one serves quick
+endpoints faster. Where a delivery waits, or all that are awake are held up, one more is woken.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ import attrs
 from payments_core.webhooks.attempting import Attempts, Sending
 from payments_core.webhooks.lifecycle import Attempt
 
-FEW = 2
-"""So many are woken at once."""
-
 PATIENCE_S = 0.005
-"""A delivery that waits for longer has another few woken."""
+"""A delivery that waits for longer has one more woken; a sender that is at one for longer may be
+held up for good."""
 
 
 @attrs.frozen
@@ -78,14 +76,16 @@ class Senders:
         oldest = next(iter(self._backlog.copy()), None)  # a sender may take it meanwhile
         if oldest is None:
             return False
+        since = time.monotonic() - PATIENCE_S
+        held = sum(began < since for _, began in tuple(self._under_way.values()))
         with self._lock:
-            more = min(FEW, self._count - self._awake)
-            if self._awake and time.monotonic() - oldest[1] < PATIENCE_S:
+            if self._awake > held and oldest[1] > since:
                 return True
-            self._awake += more
-        if more:
-            self._calls.release(more)
-        return more > 0
+            if self._awake == self._count:
+                return False
+            self._awake += 1
+        self._calls.release()
+        return True
 
     def take_back(self, lane: str | None = None) -> list[Sending]:
         """What has not begun, of a lane or of all."""

@@ -27,7 +27,7 @@ class CommitForgotten(SqliteStorage):
 
 class EveryStatementCommits(SqliteStorage):
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
         with self._write_lock:
             if self._writer is None:
                 self._writer = self._connect()

@@ -16,6 +16,7 @@ import pytest
 from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
 from payments_core.conformance.storage.setting import HERE, fetch, locked, together
+from payments_core.jobs.record import Job
 from payments_core.storage import sqlite_groups
 from payments_core.storage.port import (
     CommitUnknown,
@@ -415,9 +416,9 @@ def test_a_thread_stopped_as_it_is_called_to_lead_leaves_another_to(
             self.taken()
             raise Stopped
 
-    def waiting(run: Any) -> Any:
+    def waiting(run: Any, durable: bool) -> Any:
         monkeypatch.setattr(sqlite_groups, "_Waiting", sound)
-        mine: Any = sound(run)
+        mine: Any = sound(run, durable)
         mine.turn = Turn(mine.turn)
         return mine
 
@@ -488,3 +489,29 @@ def test_who_waits_too_long_at_the_gate_gives_up_and_may_come_again(tmp_path: Pa
         pass
     holder.close()
     late.close()
+
+
+def test_only_a_group_of_claims_alone_leaves_the_disk_behind(storage: SqliteStorage) -> None:
+    modes: list[int] = []
+    commit = storage._commit
+
+    def seen(connection: sqlite3.Connection) -> None:
+        modes.append(connection.execute("PRAGMA synchronous").fetchone()[0])
+        commit(connection)
+
+    storage._commit = seen  # type: ignore[method-assign]
+
+    def claim() -> object:
+        return storage.claim("q", 10, lease_ms=5, limit=1, slots=1)
+
+    def due(id: str) -> Callable[[], Any]:
+        job = Job(id=id, queue="q", lane=id, kind="k", due_at=1, subject="s")
+        return lambda: storage.transact(HERE, lambda tx: tx.insert(job))
+
+    due("a")()
+    claim()
+    due("b")()
+    in_one_group(storage, claim, insert(storage, "beside"))
+    full, normal = 2, 1
+    assert modes[:3] == [full, normal, full]
+    assert modes[3:] == [full, full]

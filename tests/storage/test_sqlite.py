@@ -202,10 +202,10 @@ def test_a_claim_that_finds_its_jobs_taken_looks_again(
     write = storage._write
     others = iter([True])
 
-    def after_another(run: Any) -> object:
+    def after_another(run: Any, **how: bool) -> object:
         for _ in others:
             assert len(claim(storage)) == 1
-        return write(run)
+        return write(run, **how)
 
     monkeypatch.setattr(storage, "_write", after_another)
     assert claim(storage) == []
@@ -328,9 +328,9 @@ def test_a_migration_that_another_has_just_made_is_not_made_again(
     storage, other = SqliteStorage(path, KINDS), SqliteStorage(path, KINDS)
     write = storage._write
 
-    def after_another(run: Any) -> object:
+    def after_another(run: Any, **how: bool) -> object:
         other.migrate()
-        return write(run)
+        return write(run, **how)
 
     monkeypatch.setattr(storage, "_write", after_another)
     storage.migrate()

@@ -8,11 +8,18 @@ would leave out a certificate's verification, for what keep-alive saves already.
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 from collections.abc import Sequence
 
-from payments_core.webhooks.transports.answers import Incoming, NoAnswer, left, read_answer
+from payments_core.webhooks.transports.answers import (
+    Incoming,
+    NoAnswer,
+    left,
+    read_answer,
+    when_ready,
+)
 from payments_core.webhooks.transports.idle import IDLE_S, IdleConnections, Key
 from payments_core.webhooks.transports.port import Deadline, Outcome, Request
 from payments_core.webhooks.transports.requests import packed
@@ -76,11 +83,12 @@ class ThreadsTransport:
 
     def _connected(self, keys: Sequence[Key], deadline: Deadline) -> tuple[Key, socket.socket]:
         key, connection = _tcp(keys, deadline)
-        if key.scheme == "http":
-            return key, connection
         try:
-            connection.settimeout(left(deadline))  # bounds the handshake as a whole
-            return key, self._tls.wrap_socket(connection, server_hostname=key.host)
+            if key.scheme == "https":
+                connection.settimeout(left(deadline))  # bounds the handshake as a whole
+                connection = self._tls.wrap_socket(connection, server_hostname=key.host)
+            connection.setblocking(False)
+            return key, connection
         except BaseException:
             connection.close()
             raise
@@ -107,8 +115,8 @@ def _tcp(keys: Sequence[Key], deadline: Deadline) -> tuple[Key, socket.socket]:
 def _send_all(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
     view = memoryview(data)
     while view:
-        connection.settimeout(left(deadline))
-        view = view[connection.send(view) :]
+        sent = when_ready(connection, select.POLLOUT, deadline, lambda: connection.send(view))  # noqa: B023
+        view = view[sent:]
 
 
 def _failure(doing: str, error: Exception) -> str:
