@@ -12,7 +12,7 @@ from payments_core.clock import MINUTE, SECOND, Clock, Instant
 from payments_core.decision import LeaseLost
 from payments_core.errors import PaymentsError
 from payments_core.jobs.record import FOREVER, Job
-from payments_core.storage.port import Claimed, Storage, StorageError, Transaction
+from payments_core.storage.port import Claimed, Storage, Transaction
 
 CLAIMS_BEFORE_PARKING = 20
 FIRST_BACK_OFF_MS = 1 * SECOND
@@ -110,7 +110,7 @@ class Parking:
 
         try:
             self._storage.transact(claimed.partition, work)
-        except StorageError as error:
+        except Exception as error:  # whatever it is, those who run jobs must go on
             _log.warning("job %s waits for its lease to end: %s", changed.id, described(error))
 
 

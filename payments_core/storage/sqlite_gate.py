@@ -27,7 +27,20 @@ class Gate:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Alone at the gate, of all processes. Raises StorageUnavailable after the timeout."""
+        """Alone at the gate, of all processes.
+
+        Raises StorageUnavailable after the timeout, and where the machine has no room for it.
+        """
+        try:
+            file = self._passed()
+        except (OSError, RuntimeError) as error:  # no more files, or no more threads
+            raise StorageUnavailable(f"the gate of the file cannot be passed: {error}") from error
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+    def _passed(self) -> int:
         if self._file is None:
             self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         file = self._file
@@ -35,10 +48,7 @@ class Gate:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._queue_up(file)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
+        return file
 
     def close(self) -> None:
         """Give the file back."""

@@ -29,6 +29,7 @@ BUCKET = f"due_at >> {BUCKET_BITS}"
 """When a job is due, in steps of 17 minutes: a claim finds the due lanes by these, and so passes
 over neither the rows of a long queue one by one, nor the many lanes whose jobs come later."""
 
+CLAIM_PREFIX = "jobs__claim_"
 _CLAIM_INDEXES = {
     "jobs__claim_order": "(queue, lane, due_at, ordinal, id)",
     "jobs__claim_free": f"(queue, {BUCKET}, lane) WHERE {FREE}",
@@ -104,7 +105,9 @@ def _bring_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
         _fill(database.conn, kind)
     wanted = indexes_of(collection)
     for index in table.indexes:
-        if not index.name.startswith(f"{collection.name}__") or index.name in _CLAIM_INDEXES:
+        if not index.name.startswith(f"{collection.name}__"):
+            continue
+        if index.name.startswith(CLAIM_PREFIX):  # the release before may name them in its claims
             continue
         if wanted.get(index.name) == (bool(index.unique), tuple(index.columns)):
             del wanted[index.name]

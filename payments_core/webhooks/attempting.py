@@ -24,6 +24,7 @@ from payments_core.storage.port import Claimed, Snapshot
 from payments_core.webhooks import signing
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
+    NoRoomToResolve,
     ResolutionFailed,
     Resolver,
     parse_url,
@@ -111,6 +112,8 @@ class Attempts:
         except (DestinationForbidden, WebhookUrlNotAllowed, ValidationFailed) as error:
             _log.warning("delivery %s may not be sent: %s", delivery.id, error)
             return Attempt(forbidden=True)
+        except NoRoomToResolve:  # a fault of ours, which costs the delivery no attempt
+            raise
         except ResolutionFailed as error:
             _log.info("delivery %s was not sent: %s", delivery.id, error)
             return Attempt()

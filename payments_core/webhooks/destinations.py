@@ -116,6 +116,10 @@ class ResolutionFailed(Exception):
     """A name could not be resolved: for an attempt, a network failure like any other."""
 
 
+class NoRoomToResolve(ResolutionFailed):
+    """Too many other names are being looked up: no fault of this one."""
+
+
 class DestinationForbidden(Exception):
     """A name leads, among others perhaps, to an address that webhooks may not go to."""
 

@@ -100,7 +100,8 @@ class Dispatcher:
         self._reset()
         self._pauses, self._quiet = pauses, False
         conductor = threading.Thread(target=self._conduct, name="payments-webhooks", daemon=True)
-        self._threads = [conductor, *self._senders.start()]
+        self._threads = [conductor]
+        self._senders.start()
         conductor.start()
 
     def stop(self, timeout_s: float) -> bool:
@@ -109,9 +110,10 @@ class Dispatcher:
             self._stopping = True
             self._changed.notify_all()
         deadline = time.monotonic() + timeout_s
-        for thread in self._threads:
+        for thread in (*self._threads, *self._senders.threads):
             thread.join(max(0.0, deadline - time.monotonic()))
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        threads = (*self._threads, *self._senders.threads)
+        self._threads = [thread for thread in threads if thread.is_alive()]
         return not self._threads
 
     def wake(self) -> None:
@@ -204,9 +206,9 @@ class Dispatcher:
         for lane in self._senders.lagging(SLOW_S):
             self._lanes.lags(lane)
             self._wait(self._senders.take_back(lane))
-        waiting, self._waiting = self._waiting, []
-        self._hand_out(waiting)
-        free = min(BATCH, self._count + AHEAD - self._under_way - len(self._waiting))
+        self._look_again()
+        room = self._count + self._senders.held_up + AHEAD
+        free = min(BATCH, room - self._under_way - len(self._waiting))
         if free < max(1, min(BATCH, self._under_way) // 4):  # few cost as much as many
             return 0
         claimed = self._claimed(WEBHOOKS, free, self._lanes.slots_of_new, self._lanes)
@@ -269,6 +271,20 @@ class Dispatcher:
             self._claims.pop(item.job.id, None)
         self._hand_out(found)
 
+    def _look_again(self) -> None:
+        """Hand out what waited and may begin, as it is by now."""
+        waiting, self._waiting = self._waiting, []
+        by_partition: dict[str, list[Claimed]] = defaultdict(list)
+        for sending in waiting:
+            if self._lanes.may_begin(sending.claimed.job.lane):
+                claimed = self._claims.get(sending.claimed.job.id, sending.claimed)
+                by_partition[claimed.partition].append(claimed)
+            else:
+                self._waiting.append(sending)
+        self._lanes.waiting = len(self._waiting)
+        for items in by_partition.values():
+            self._each(WEBHOOKS, items, self._look_at)
+
     def _hand_out(self, sendings: Iterable[Sending]) -> None:
         """Give the senders what may begin; the rest waits for others of its kind to end."""
         for sending in sendings:
@@ -303,11 +319,12 @@ class Dispatcher:
     # What ends.
 
     def _note(self, ended: Sequence[Ended]) -> None:
-        """The senders of these are free again."""
+        """The senders of these are free again; what grew stale is looked at again."""
         for item in ended:
             self._lanes.ended(item.sending.claimed.job.lane, item.took_s)
         self._under_way -= len(ended)
-        self._unsettled += ended
+        self._unsettled += [item for item in ended if not item.stale]
+        self._waiting += [item.sending for item in ended if item.stale]
 
     def _settle(self) -> None:
         """Commit what came of attempts; where the storage is out of reach, a little later."""

@@ -3,8 +3,9 @@
 An endpoint that hangs holds what it has until its attempts time out, so it must not have much.
 One that was quick may have more each time; one that was slow has half of it, down to one. Those
 that are not known yet share a quarter of what a process can send at once, those known to be slow
-a quarter, and both together never have more than three: the others always have the rest. Pure,
-but for what it remembers.
+a quarter, and both together never have more than three: the others always have the rest. Of the
+quick ones each may have one under way, and more only while three quarters are not taken: several
+that begin to hang together leave room. Pure, but for what it remembers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ SLOW_S = 2.0
 """An attempt that takes longer makes its endpoint a slow one."""
 
 MOST_SLOTS = 8
+MOST_SPARE = 192
+"""For so many attempts that lag others may begin; each holds a thread that waits."""
+
 MOST_REMEMBERED = 10_000
 
 Pace = Literal["new", "quick", "slow"]
@@ -28,14 +32,17 @@ class _Lane:
     pace: Pace = "new"
     slots: int = 1
     under_way: int = 0
+    lagging: bool = False
 
 
 class Lanes(Mapping[str, int]):
     """The endpoints' lanes as one process knows them; as a mapping, the slots of those it knows."""
 
-    def __init__(self, at_once: int) -> None:
-        """`at_once` is how many attempts the process can have under way."""
+    def __init__(self, at_once: int, spare: int = MOST_SPARE) -> None:
+        """`at_once` is how many attempts the process can have under way, and `spare` how many of
+        those that lag have others beside them."""
         self._quarter = max(1, at_once // 4)
+        self._spare = spare
         self._lanes: dict[str, _Lane] = {}
         self._busy: dict[str, _Lane] = {}
         self.waiting = 0
@@ -67,12 +74,21 @@ class Lanes(Mapping[str, int]):
 
     def may_begin(self, lane: str) -> bool:
         """Whether an attempt of the lane may begin, others being under way."""
-        pace = self._lanes[lane].pace if lane in self._lanes else "new"
-        if pace == "quick":
-            return True
+        known = self._lanes.get(lane)
+        pace = known.pace if known else "new"
+        if known and known.lagging:
+            return False
         under_way = {"new": 0, "slow": 0, "quick": 0}
+        lagging = 0
         for busy in self._busy.values():
-            under_way[busy.pace] += busy.under_way
+            if busy.lagging:
+                lagging += busy.under_way
+            else:
+                under_way[busy.pace] += busy.under_way
+        # Those that lag have spare senders in their place, but not without end.
+        under_way["slow"] += max(0, lagging - self._spare)
+        if known and pace == "quick":
+            return not known.under_way or under_way["quick"] < 3 * self._quarter
         both = under_way["new"] + under_way["slow"]
         return under_way[pace] < self._quarter and both < 3 * self._quarter
 
@@ -87,6 +103,7 @@ class Lanes(Mapping[str, int]):
         """The attempt ended; None says that nothing was sent."""
         known = self._lanes[lane]
         known.under_way -= 1
+        known.lagging = False
         if not known.under_way:
             del self._busy[lane]
         if took_s is None:
@@ -99,6 +116,7 @@ class Lanes(Mapping[str, int]):
     def lags(self, lane: str) -> None:
         """An attempt has been under way for longer than it should already."""
         self._lanes[lane].pace = "slow"
+        self._lanes[lane].lagging = True
 
     def _forget(self) -> None:
         if len(self._lanes) > MOST_REMEMBERED:

@@ -329,16 +329,16 @@ def process_once(
     transaction under way, and `effect` writes through it, without committing. Whatever `effect`
     raises undoes both and comes out. Answer 2xx only after this returns. Two deliveries of one
     event at once: the second waits for the first on the primary key. Raises ValueError for a
-    connection that would commit each statement by itself, or cannot tell what it inserted.
+    connection that would commit each statement by itself, or cannot tell what it inserted; and
+    for one of SQLite's that is in a transaction, which is left as it is. Threads share none.
     """
     mark = {"qmark": "?", "format": "%s"}[paramstyle]
     statement = (
         f"INSERT INTO {_named(table)} (event_id) VALUES ({mark}) ON CONFLICT (event_id) DO NOTHING"
     )
     cursor = connection.cursor()
-    began = False
+    began = _begin(connection, cursor)
     try:
-        began = _begin(connection, cursor)
         cursor.execute(statement, (event_id,))
         if cursor.rowcount not in (0, 1):  # a pipeline has not asked yet: no guess is safe
             raise ValueError("the connection does not tell how many rows were inserted")
@@ -369,9 +369,10 @@ def _begin(connection: Any, cursor: Any) -> bool:
     if in_transaction is False:
         cursor.execute("BEGIN IMMEDIATE")
         return True
-    if getattr(connection, "autocommit", False) is True:
-        if in_transaction:
-            raise ValueError("a transaction is under way; end it first")
+    autocommit = getattr(connection, "autocommit", None)
+    if in_transaction and autocommit is not False:  # with False sqlite3 is always inside one
+        raise ValueError("a transaction is under way; end it first")
+    if autocommit is True:
         raise ValueError("the connection commits each statement; turn autocommit off")
     return False
 

@@ -2,6 +2,7 @@
 
 As few as keep up are awake: many at once pass the interpreter to and fro, and one serves quick
 endpoints faster. Where a delivery waits, or all that are awake are held up, one more is woken.
+Those that are held up for long have others started in their place, up to a bound.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 import attrs
 
 from payments_core.webhooks.attempting import Attempts, Sending
+from payments_core.webhooks.lanes import MOST_SPARE
 from payments_core.webhooks.lifecycle import Attempt
 
 PATIENCE_S = 0.005
@@ -21,16 +23,25 @@ PATIENCE_S = 0.005
 held up for good."""
 
 
+HELD_S = 0.25
+"""A sender that is at one attempt for longer has another started in its place."""
+
+FRESH_S = 0.25
+"""What was read of a delivery and its endpoint longer ago is read again before it is sent: the
+secret may have been rotated since, or the endpoint closed."""
+
+
 @attrs.frozen
 class Ended:
     """An attempt that was made, or the fault of ours that kept it from being made.
 
-    Without either the delivery was not sent, since its lease had ended.
+    Without either the delivery was not sent, since its lease had ended, or as it was `stale`.
     """
 
     sending: Sending
     attempt: Attempt | Exception | None
     took_s: float | None
+    stale: bool = False
 
 
 class Senders:
@@ -50,21 +61,30 @@ class Senders:
         self._lock = threading.Lock()
         self._awake = 0
         self._over = False
+        self.threads: list[threading.Thread] = []
 
-    def start(self) -> list[threading.Thread]:
+    def start(self) -> None:
         """Start the threads. Once only: a pool that was ended stays ended."""
-        threads = [
-            threading.Thread(target=self._serve, name=f"{self._name}-{n}", daemon=True)
-            for n in range(self._count)
-        ]
-        for thread in threads:
-            thread.start()
-        return threads
+        for _ in range(self._count):
+            self._start_one()
+
+    def _start_one(self) -> None:
+        name = f"{self._name}-{len(self.threads)}"
+        thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self.threads.append(thread)
+        thread.start()
 
     def end(self) -> None:
         """Let the threads end when they are done."""
         self._over = True
-        self._calls.release(self._count)
+        self._calls.release(len(self.threads))
+
+    @property
+    def held_up(self) -> int:
+        """How many attempts hold a sender up, as far as others can be started in its place."""
+        since = time.monotonic() - HELD_S
+        held = sum(began < since for _, began in tuple(self._under_way.values()))
+        return min(held, MOST_SPARE)
 
     def hand(self, sending: Sending) -> None:
         """Give a delivery to be sent; `rouse` afterwards."""
@@ -81,8 +101,11 @@ class Senders:
         with self._lock:
             if self._awake > held and oldest[1] > since:
                 return True
-            if self._awake == self._count:
-                return False
+            if self._awake == len(self.threads):
+                spare = len(self.threads) - self._count
+                if spare >= self.held_up:
+                    return spare < MOST_SPARE
+                self._start_one()
             self._awake += 1
         self._calls.release()
         return True
@@ -111,10 +134,13 @@ class Senders:
             self._calls.acquire()
             while True:
                 try:
-                    sending, _ = self._backlog.popleft()
+                    sending, handed_at = self._backlog.popleft()
                 except IndexError:
                     break
-                self._told(self._sent(sending))
+                if time.monotonic() - handed_at > FRESH_S:
+                    self._told(Ended(sending, None, None, stale=True))
+                else:
+                    self._told(self._sent(sending))
             with self._lock:
                 self._awake -= 1
             if self._over:

@@ -388,3 +388,33 @@ def test_counters_of_many_threads_add_up(storage: SqliteStorage, path: Path) -> 
     assert counter.total == 150
     for handle in patient:
         handle.close()
+
+
+def test_a_machine_without_room_for_another_file_is_an_outage_that_passes(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage._gate.close()
+
+    def no_more(*_: object, **__: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as without:
+        without.setattr("payments_core.storage.sqlite_gate.os.open", no_more)
+        with pytest.raises(StorageUnavailable, match="gate"):
+            insert(storage, job("j"))
+    insert(storage, job("j"))
+
+
+def test_a_migration_leaves_the_claim_indexes_of_the_release_before(
+    storage: SqliteStorage, path: Path
+) -> None:
+    """Its claims name them, and it goes on while the next one starts."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE INDEX jobs__claim_before ON jobs (queue, lane)")
+        connection.execute("UPDATE storage_schema SET fingerprint = 'before'")
+    connection.close()
+    storage.migrate()
+    with sqlite3.connect(path) as connection:
+        kept = "SELECT count(*) FROM sqlite_master WHERE name = 'jobs__claim_before'"
+        assert connection.execute(kept).fetchone() == (1,)
+    connection.close()

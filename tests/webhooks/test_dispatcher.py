@@ -118,6 +118,32 @@ def test_a_storage_that_is_away_for_a_while_stops_nothing(call: str) -> None:
         bench.worker.resume()
 
 
+def test_an_error_that_nobody_foresaw_while_giving_back_loses_no_delivery() -> None:
+    """Out of file descriptors, for instance: what was claimed waits for its lease to end."""
+    bench = Bench(Faulty(), wire=Gated())
+    endpoint = bench.endpoint()
+    for _ in range(5):
+        bench.happen()
+    bench.delivery.fan_out_all(bench.authority.partition, _fan_outs(bench))
+    faults: list[tuple[str, Exception]] = [
+        ("transact", OSError(24, "Too many open files")), ("read", StorageUnavailable("away")),
+    ]  # fmt: skip
+
+    def fault(call: str, about: Any) -> None:
+        if faults and call == faults[-1][0]:
+            raise faults.pop()[1]
+
+    bench.storage.before = fault  # type: ignore[attr-defined]
+    with running(bench):
+        delivered(bench, endpoint, 5, lease_s=61)
+    assert not faults
+
+
+def _fan_outs(bench: Bench) -> Sequence[Any]:
+    queue, now = FAN_OUTS.full_name("sandbox"), bench.clock.now()
+    return bench.storage.claim(queue, now, lease_ms=60_000, limit=5, slots=5)
+
+
 def test_a_lease_that_ends_in_flight_and_is_claimed_again_here_sends_once() -> None:
     wire = Gated(open=False)
     bench = Bench(Faulty(), wire=wire)

@@ -55,8 +55,9 @@ def test_new_endpoints_share_a_quarter_of_everything(at_once: int) -> None:
     assert lanes.may_begin("new 0")
 
 
-def test_however_many_turn_out_to_hang_the_quick_have_a_quarter() -> None:
-    lanes = Lanes(8)
+@pytest.mark.parametrize("spare", [0, 5])
+def test_however_many_turn_out_to_hang_the_quick_have_a_quarter(spare: int) -> None:
+    lanes = Lanes(8, spare)
     made(lanes, "quick", QUICK)
     began = 0
     for _ in range(20):  # each time, the newest turn out to hang
@@ -64,8 +65,23 @@ def test_however_many_turn_out_to_hang_the_quick_have_a_quarter() -> None:
             lanes.began(f"new {began}")
             lanes.lags(f"new {began}")
             began += 1
-    assert began == 6
+    assert began == 6 + spare
     assert lanes.may_begin("quick")
+
+
+def test_quick_ones_that_begin_to_hang_together_leave_room_for_others() -> None:
+    lanes = Lanes(16)
+    names = [f"quick {number}" for number in range(6)]
+    for name in names * 8:
+        made(lanes, name, QUICK)
+    for name in names[:4] * 8:
+        if lanes.may_begin(name):
+            lanes.began(name)
+    assert sum(lanes._lanes[name].under_way for name in names) == 12
+    assert lanes.may_begin(names[4])
+    lanes.began(names[4])
+    assert not lanes.may_begin(names[4])
+    assert lanes.may_begin(names[5])
 
 
 def test_slow_endpoints_share_a_quarter_and_then_have_no_slots() -> None:

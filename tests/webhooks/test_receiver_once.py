@@ -229,6 +229,27 @@ def test_every_way_of_sqlites_transactions_commits_and_undoes(
     assert shop.counts() == (1, 1)
 
 
+@pytest.mark.parametrize(
+    "options", [it for it in SQLITE_OPTIONS if it != {"autocommit": False}], ids=str
+)
+def test_a_transaction_that_is_under_way_is_neither_joined_nor_undone(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """Whoever shares a connection would undo the other's effect with its own."""
+    shop = Shop(str(tmp_path / "shop.db"), "qmark")
+    connection = shop.connect(**options)
+    connection.execute(table_sql())
+    connection.execute("CREATE TABLE orders (id TEXT)")
+    connection.commit()
+    connection.execute("BEGIN")
+    inserted(connection)
+    with pytest.raises(ValueError, match="under way"):
+        shop.process(connection, lambda: inserted(connection))
+    connection.execute("COMMIT")
+    connection.close()
+    assert shop.counts() == (1, 0)
+
+
 @pytest.mark.postgres
 def test_a_postgresql_connection_that_commits_by_itself_is_refused() -> None:
     schema = servers.fresh_schema(servers.postgres_or_skip())

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from payments_core.webhooks.destinations import DestinationForbidden, ResolutionFailed, vet
+from payments_core.webhooks.destinations import (
+    DestinationForbidden,
+    NoRoomToResolve,
+    ResolutionFailed,
+    vet,
+)
 from payments_core.webhooks.transports import resolver as module
 from payments_core.webhooks.transports.resolver import SystemResolver
 
@@ -30,12 +36,41 @@ def test_a_name_service_that_hangs_meets_the_limit_and_uses_up_its_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     released = threading.Event()
+    asked: list[str] = []
+
+    def hang(host: str, *_: object, **__: object) -> list[object]:
+        asked.append(host)
+        released.wait(10)
+        return []
+
     monkeypatch.setattr(module, "AT_ONCE", 2)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: released.wait(10) and [])
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
     resolver = SystemResolver()
-    for _ in range(2):
+    for name in ("a.example", "a.example", "b.example", "a.example", "b.example"):
         with pytest.raises(ResolutionFailed, match="in time"):
-            resolver.resolve("slow.example", 443, 0.01)
-    with pytest.raises(ResolutionFailed, match="too many"):
-        resolver.resolve("slow.example", 443, 5)
+            resolver.resolve(name, 443, 0.01)
+    assert asked == ["a.example", "b.example"], "a name that hangs is looked up once"
+    with pytest.raises(NoRoomToResolve, match="too many"):
+        resolver.resolve("c.example", 443, 5)
     released.set()
+    for _ in range(1000):
+        if not resolver._running:
+            break
+        threading.Event().wait(0.01)
+    assert resolver.resolve("c.example", 443, 5) == []
+
+
+def test_many_who_ask_for_a_name_at_once_have_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    answers = iter(["192.0.2.1", "192.0.2.2"])
+
+    def answer(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        released.wait(10)
+        return [(0, 0, 0, "", (next(answers), port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    resolver = SystemResolver()
+    with ThreadPoolExecutor(8) as pool:
+        found = [pool.submit(resolver.resolve, "a.example", 443, 10) for _ in range(8)]
+        released.set()
+    assert len({tuple(each.result()) for each in found}) <= 2

@@ -66,6 +66,26 @@ class ReuseChecks(Setting):
         require_failure(self.post(transport, server, scheme="https", timeout_s=0.5))
         assert len(server.requests) == 1, "what should be encrypted went over a plain connection"
 
+    def test_an_answer_behind_an_answer_is_for_nobody(self) -> None:
+        """Both come in one TLS record, the first as long as a read might be: no poll of the
+        connection shows that something is left."""
+        for length in (4_096, 8_192, 12_288):
+            self._forge_behind(length)
+
+    def _forge_behind(self, length: int) -> None:
+        start = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Padding: "
+        answer = start + b"p" * (length - len(start) - 6) + b"\r\n\r\n{}"
+
+        def serve(connection: socket.socket, request: bytes) -> bool:
+            connection.sendall(answer + FORGED)
+            return True
+
+        server = self.server(serve, certificate=certificates().good)
+        transport = self.trusting()
+        for _ in range(3):
+            outcome = self.post(transport, server, scheme="https", name=NAME)
+            assert outcome.status != 299, "an answer was taken for that of the next request"
+
     def test_a_connection_closed_between_two_requests_is_no_failure(self) -> None:
         transport = self.transport()
         closings: tuple[Serve, ...] = (saying(OK), _then_reset, _then_half_closed)

@@ -74,6 +74,10 @@ class Incoming:
         self.buffer += data
         return True
 
+    def has_more(self) -> bool:
+        """Whether bytes are left over, of those that TLS has decrypted too."""
+        return bool(self.buffer) or decrypted(self._connection) > 0
+
     def move(self, into: bytearray, limit: int) -> int:
         """Move what has come, at most so many bytes of it; the number moved."""
         moved = self.buffer[:limit]
@@ -102,10 +106,7 @@ def when_ready(
     setting it costs two calls of the system, around which a thread gives up the interpreter.
     Raises OSError, TimeoutError too.
     """
-    # What TLS has decrypted already is nothing that a poll could see.
-    waits = event == select.POLLIN and not (
-        isinstance(connection, SSLSocket) and connection.pending()
-    )
+    waits = event == select.POLLIN and not decrypted(connection)
     while True:
         within_s = left(deadline)
         if waits:
@@ -121,6 +122,11 @@ def when_ready(
             event, waits = select.POLLOUT, True
         except BlockingIOError:
             waits = True
+
+
+def decrypted(connection: object) -> int:
+    """How many bytes TLS has ready, which no poll can see."""
+    return connection.pending() if isinstance(connection, SSLSocket) else 0
 
 
 def left(deadline: Deadline) -> float:
@@ -142,7 +148,7 @@ def read_answer(incoming: Incoming) -> tuple[Outcome, bool]:
         whole = _BODIES[head.framing](head, incoming, kept)
     except (OSError, NoAnswer):
         whole = False
-    clean = whole and head.plain and head.persistent and not incoming.buffer
+    clean = whole and head.plain and head.persistent and not incoming.has_more()
     return Outcome(head.status, bytes(kept), head.retry_after), clean
 
 

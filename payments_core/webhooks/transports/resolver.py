@@ -6,38 +6,67 @@ import socket
 import threading
 from collections.abc import Sequence
 
-from payments_core.webhooks.destinations import ResolutionFailed
+from payments_core.webhooks.destinations import NoRoomToResolve, ResolutionFailed
 
 AT_ONCE = 64
-"""How many look-ups may hang before further names fail at once."""
+"""How many names may be looked up at the same time."""
+
+
+class _LookUp:
+    """One name, looked up once for all who ask meanwhile."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.found: list[str] = []
+        self.fault: str | None = None
+
+    def run(self, host: str, port: int) -> None:
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            self.found = list(dict.fromkeys(str(row[4][0]) for row in rows))
+        except (OSError, UnicodeError) as error:
+            self.fault = type(error).__name__
 
 
 class SystemResolver:
-    """`getaddrinfo` in a thread for each look-up: it can hang for longer than an attempt may."""
+    """`getaddrinfo` in a thread for each look-up: it can hang for longer than an attempt may.
+
+    A name whose look-up hangs has one thread, however many ask for it.
+    """
 
     def __init__(self) -> None:
-        self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._lock = threading.Lock()
+        self._running: dict[tuple[str, int], _LookUp] = {}
 
     def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
-        if not self._room.acquire(blocking=False):
-            raise ResolutionFailed("too many look-ups hang")
-        found: list[str] = []
-        faults: list[str] = []
-        done = threading.Event()
-
-        def look_up() -> None:
-            try:
-                rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-                found.extend(dict.fromkeys(str(row[4][0]) for row in rows))
-            except (OSError, UnicodeError) as error:
-                faults.append(type(error).__name__)
-            finally:
-                self._room.release()
-                done.set()
-
-        threading.Thread(target=look_up, name="payments-resolver", daemon=True).start()
-        if not done.wait(timeout_s):
+        look_up = self._joined(host, port)
+        if not look_up.done.wait(timeout_s):
             raise ResolutionFailed("the name service did not answer in time")
-        if faults:
-            raise ResolutionFailed(f"the name does not resolve ({faults[0]})")
-        return found
+        if look_up.fault is not None:
+            raise ResolutionFailed(f"the name does not resolve ({look_up.fault})")
+        return look_up.found
+
+    def _joined(self, host: str, port: int) -> _LookUp:
+        """The look-up of that name that is under way, or a new one."""
+        with self._lock:
+            look_up = self._running.get((host, port))
+            if look_up is None:
+                if len(self._running) >= AT_ONCE:
+                    raise NoRoomToResolve("too many look-ups hang")
+                look_up = _LookUp()
+                threading.Thread(
+                    target=self._run,
+                    args=(look_up, host, port),
+                    name="payments-resolver",
+                    daemon=True,
+                ).start()
+                self._running[host, port] = look_up
+            return look_up
+
+    def _run(self, look_up: _LookUp, host: str, port: int) -> None:
+        try:
+            look_up.run(host, port)
+        finally:
+            with self._lock:
+                del self._running[host, port]
+            look_up.done.set()
