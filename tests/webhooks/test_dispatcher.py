@@ -122,9 +122,6 @@ def test_an_error_that_nobody_foresaw_while_giving_back_loses_no_delivery() -> N
     """Out of file descriptors, for instance: what was claimed waits for its lease to end."""
     bench = Bench(Faulty(), wire=Gated())
     endpoint = bench.endpoint()
-    for _ in range(5):
-        bench.happen()
-    bench.delivery.fan_out_all(bench.authority.partition, _fan_outs(bench))
     faults: list[tuple[str, Exception]] = [
         ("transact", OSError(24, "Too many open files")), ("read", StorageUnavailable("away")),
     ]  # fmt: skip
@@ -133,9 +130,18 @@ def test_an_error_that_nobody_foresaw_while_giving_back_loses_no_delivery() -> N
         if faults and call == faults[-1][0]:
             raise faults.pop()[1]
 
-    bench.storage.before = fault  # type: ignore[attr-defined]
     with running(bench):
-        delivered(bench, endpoint, 5, lease_s=61)
+        for _ in range(8):  # it becomes known for quick, and may have several at once
+            bench.happen()
+            bench.worker.wake()
+        delivered(bench, endpoint, 8)
+        assert bench.worker.pause(PATIENCE_S)
+        for _ in range(5):
+            bench.happen()
+        bench.delivery.fan_out_all(bench.authority.partition, _fan_outs(bench))
+        bench.storage.before = fault  # type: ignore[attr-defined]
+        bench.worker.resume()
+        delivered(bench, endpoint, 13, lease_s=61)
     assert not faults
 
 
