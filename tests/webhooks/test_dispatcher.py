@@ -127,7 +127,8 @@ def test_an_error_that_nobody_foresaw_while_giving_back_loses_no_delivery() -> N
     ]  # fmt: skip
 
     def fault(call: str, about: Any) -> None:
-        if faults and call == faults[-1][0]:
+        ours = threading.current_thread().name == "payments-webhooks"
+        if ours and faults and call == faults[-1][0]:
             raise faults.pop()[1]
 
     with running(bench):
