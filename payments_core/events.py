@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
+import msgspec
 
 from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Index, Record
@@ -134,6 +135,10 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType(TEST, "A test that you asked for, for one endpoint.", ("webhookId",)),
 )
 
+MAX_PAYLOAD_BYTES = 32_000
+"""A delivery holds it as text, where its quotes are escaped, beside an endpoint's answer; all of
+that must fit into one document."""
+
 BY_NAME: Mapping[str, EventType] = {event.name: event for event in CATALOGUE}
 
 
@@ -151,6 +156,8 @@ class Happening:
         declared = BY_NAME[self.name].fields
         if set(self.payload) != set(declared):
             raise ValueError(f"{self.name}: the payload has {sorted(self.payload)}")
+        if len(msgspec.json.encode(self.payload)) > MAX_PAYLOAD_BYTES:
+            raise ValueError(f"{self.name}: the payload is too large to be delivered")
 
 
 @attrs.frozen(kw_only=True)

@@ -30,6 +30,7 @@ Handler = Callable[[Claimed], None]
 
 LONGEST_RUN = 1_000_000
 EMPTY_PASSES = 3
+OTHERS_S = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -218,9 +219,11 @@ class Worker:
         """Have the worker to oneself: one caller at a time, its threads paused.
 
         For those who run jobs in their own thread. Raises Unavailable where a running job does
-        not end in time.
+        not end in time, or another caller is at it: who waited would hold a thread of the server.
         """
-        with self._alone:
+        if not self._alone.acquire(timeout=min(timeout_s, OTHERS_S)):
+            raise Unavailable()
+        try:
             quiet = self.pause(timeout_s)
             try:
                 if not quiet:
@@ -228,6 +231,8 @@ class Worker:
                 yield
             finally:
                 self.resume()
+        finally:
+            self._alone.release()
 
     def _serve(self, turn: int) -> None:
         while True:

@@ -68,7 +68,7 @@ class SqliteStorage:
         self._write_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._writing_thread: int | None = None
-        self._waits_for_disk = True
+        self._waits_for_disk: bool | None = True
         self._idle_readers: list[sqlite3.Connection] = []
         self._rings: dict[str, str] = {}
         self._process = os.getpid()
@@ -165,9 +165,10 @@ class SqliteStorage:
                 try:
                     with _translated():
                         if durable != self._waits_for_disk:
-                            self._waits_for_disk = durable
+                            self._waits_for_disk = None  # until it is done
                             sync = "FULL" if durable else "NORMAL"
                             self._writer.execute(f"PRAGMA synchronous = {sync}")
+                            self._waits_for_disk = durable
                         self._writer.execute("BEGIN IMMEDIATE")
                         yield self._writer
                 finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 from urllib.parse import quote
@@ -43,6 +44,8 @@ from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Request
 
 SECRET_PURPOSE = "webhook signing secret"
 MOST_OPENED = 1_000
+
+_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 _log = logging.getLogger(__name__)
 
@@ -213,5 +216,9 @@ def _is_for(job: Job, delivery: Delivery) -> bool:
 
 
 def _text(body: bytes) -> str:
-    """The start of a response as text that any storage keeps; a cut or odd character shows."""
-    return body[:KEPT_BYTES].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    """The start of a response as text that any storage keeps; a cut or odd character shows.
+
+    Control characters take six bytes each where they are stored.
+    """
+    text = body[:KEPT_BYTES].decode("utf-8", "replace")
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -199,7 +199,7 @@ def _normal_host(host: str) -> str:
 
 def _normal_path(parts: SplitResult) -> str:
     query = f"?{_escaped(parts.query)}" if parts.query else ""
-    return _escaped(_without_dots(parts.path)) + query
+    return _without_dots(_escaped(parts.path)) + query  # an escaped dot is a dot
 
 
 def _without_dots(path: str) -> str:

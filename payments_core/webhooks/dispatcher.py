@@ -159,11 +159,11 @@ class Dispatcher:
                 else:
                     began = self._fan_out() + self._begin()
                 wait_s = 0.0 if began or ended else self._wait_s(halted)
+                if self._senders.rouse():
+                    wait_s = min(wait_s, PATIENCE_S)
             except Exception as error:  # storage is out of reach: the thread must outlive that
                 _log.error("webhooks could not be dispatched: %s", described(error))
                 wait_s = self._poll_s
-            if self._senders.rouse():
-                wait_s = min(wait_s, PATIENCE_S)
             with self._changed:
                 self._quiet = halted and not (self._under_way or self._ended or self._unsettled)
                 if self._quiet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import attrs
+from msgspec import UNSET, UnsetType
 
 from payments_core.clock import Instant
 from payments_core.decision import Decision, Follow
@@ -108,11 +109,11 @@ class Attempt:
 
 @attrs.frozen
 class Changes:
-    """What a PATCH changes; None leaves a field as it is, no events means every event."""
+    """What a PATCH changes; what is UNSET stays, no events means every event."""
 
-    description: str | None = None
-    subscribed_events: tuple[str, ...] | None = None
-    status: EndpointStatus | None = None
+    description: str | UnsetType | None = UNSET
+    subscribed_events: tuple[str, ...] | UnsetType = UNSET
+    status: EndpointStatus | UnsetType = UNSET
 
 
 def decide_create(endpoint: Endpoint) -> Decision[Endpoint]:
@@ -124,11 +125,11 @@ def decide_update(endpoint: Endpoint, changes: Changes, *, now: Instant) -> Deci
     """Change an endpoint. Raises InvalidState for an archived one."""
     ENDPOINT.step(endpoint.status, "edit")
     changed = endpoint
-    if changes.description is not None:
+    if changes.description is not UNSET:
         changed = attrs.evolve(changed, description=changes.description)
-    if changes.subscribed_events is not None:
+    if changes.subscribed_events is not UNSET:
         changed = attrs.evolve(changed, subscribed_events=changes.subscribed_events)
-    if changes.status is not None:
+    if changes.status is not UNSET:
         ENDPOINT.step(endpoint.status, STATUS_TRIGGERS[changes.status])
         changed = attrs.evolve(changed, status=changes.status)
     if changed == endpoint:
@@ -136,7 +137,9 @@ def decide_update(endpoint: Endpoint, changes: Changes, *, now: Instant) -> Deci
     changed = attrs.evolve(changed, updated_at=now)
     jobs: tuple[Follow, ...] = ()
     if _gave_up_something(endpoint, changed):
-        changed = attrs.evolve(changed, revision=endpoint.revision + 1)
+        revision = endpoint.revision + 1
+        closed = endpoint.closed_revision if changed.status == "active" else revision
+        changed = attrs.evolve(changed, revision=revision, closed_revision=closed)
         jobs = (_abandoning(changed, now),)
     return Decision(
         changed, replaces=(changed,), jobs=jobs, refusals={ACTIVE_URL: WebhookUrlInUse()}
@@ -225,8 +228,11 @@ def attempt_job(delivery: Delivery, mode: str, *, now: Instant) -> Job:
 
 
 def unwanted(delivery: Delivery, endpoint: Endpoint) -> Literal["close", "unsubscribe"] | None:
-    """Why an open delivery is to be abandoned as its endpoint is now, or None."""
-    if endpoint.status != "active":
+    """Why an open delivery is to be abandoned as its endpoint is now, or None.
+
+    One that was on its way when the endpoint closed stays given up when that opens again.
+    """
+    if endpoint.status != "active" or delivery.endpoint_revision < endpoint.closed_revision:
         return "close"
     if not wants(endpoint, delivery.event_name):
         return "unsubscribe"

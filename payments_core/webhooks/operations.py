@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeVar
 
 import attrs
+from msgspec import UNSET
 
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
@@ -146,9 +147,10 @@ class WebhookEndpoints:
 
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse.
         """
-        events = _valid(changes.description, changes.subscribed_events or ())
-        if changes.subscribed_events is not None:
-            changes = Changes(changes.description, events, changes.status)
+        given = changes.subscribed_events
+        events = _valid(changes.description or None, () if given is UNSET else given)
+        if given is not UNSET:
+            changes = attrs.evolve(changes, subscribed_events=events)
 
         def decide(tx: Transaction, draw: Draw) -> Decision[Endpoint]:
             endpoint = _endpoint_for_update(tx, endpoint_id)

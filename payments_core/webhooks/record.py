@@ -33,7 +33,8 @@ class Endpoint(Record):
 
     `url_digest` stands for the normalised URL, which may be too long for an index. No events in
     `subscribed_events` means every one. `revision` rises when the endpoint stops wanting
-    something, so that what was made before can be told from what was asked for since. The secret
+    something, so that what was made before can be told from what was asked for since; and
+    `closed_revision` is what it was when it last closed. The secret
     is sealed to the id. `older_secrets` sign beside it until their ends, newest first.
     """
 
@@ -55,6 +56,7 @@ class Endpoint(Record):
     sealed_secret: str = attrs.field(repr=False)
     older_secrets: tuple[OlderSecret, ...] = ()
     revision: int = 1
+    closed_revision: int = 0
     created_at: Instant
     updated_at: Instant
 

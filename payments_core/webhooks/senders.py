@@ -71,8 +71,8 @@ class Senders:
     def _start_one(self) -> None:
         name = f"{self._name}-{len(self.threads)}"
         thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self.threads.append(thread)
         thread.start()
+        self.threads.append(thread)
 
     def end(self) -> None:
         """Let the threads end when they are done."""

@@ -418,3 +418,28 @@ def test_a_migration_leaves_the_claim_indexes_of_the_release_before(
         kept = "SELECT count(*) FROM sqlite_master WHERE name = 'jobs__claim_before'"
         assert connection.execute(kept).fetchone() == (1,)
     connection.close()
+
+
+def test_a_commit_waits_for_the_disk_also_after_the_setting_of_it_failed(
+    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert(storage, job("a"))
+    claim(storage)
+    writer = storage._writer
+    assert writer is not None
+
+    class Interrupted:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(writer, name)
+
+        def execute(self, sql: str, *given: Any) -> Any:
+            if sql.startswith("PRAGMA"):
+                raise sqlite3.OperationalError("interrupted")
+            return writer.execute(sql, *given)
+
+    storage._writer = Interrupted()  # type: ignore[assignment]
+    with pytest.raises(StorageError):
+        insert(storage, job("b"))
+    storage._writer = writer
+    insert(storage, job("b"))
+    assert writer.execute("PRAGMA synchronous").fetchone() == (2,)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from payments_core.clock import SECOND
+from payments_core.events import BY_NAME, Happening
 from payments_core.jobs.worker import Worker
 from payments_core.storage.port import Claimed
-from payments_core.webhooks.delivery import WEBHOOKS
+from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS
 from payments_core.webhooks.lifecycle import DELIVER, Changes
 from payments_core.webhooks.transports.port import Outcome
 from tests.webhooks.delivery_case import CLOSINGS, NO_ANSWER, Case
-from tests.webhooks.webhook_bench import OK
+from tests.webhooks.webhook_bench import OK, Bench, Wire
 
 ANSWERS = {
     "200": OK,
@@ -184,3 +185,40 @@ def test_an_answer_that_comes_just_before_the_lease_ends_counts() -> None:
     assert (case.delivery.status, case.delivery.attempts) == ("delivered", 1)
     assert len(case.wire.sent) == 1
     case.assert_over()
+
+
+def test_what_was_given_up_with_an_endpoint_stays_so_when_it_opens_again() -> None:
+    """Also where the job that abandons it has not come to it yet."""
+    bench = Bench()
+    endpoint = bench.endpoint()
+    bench.happen()
+    queue, now = FAN_OUTS.full_name("sandbox"), bench.clock.now()
+    claimed = bench.storage.claim(queue, now, lease_ms=60_000, limit=5, slots=5)
+    bench.delivery.fan_out_all(bench.authority.partition, claimed)
+    bench.endpoints.update(bench.authority, endpoint.id, Changes(status="disabled"))
+    assert [item.status for item in bench.deliveries(endpoint)] == ["abandoned"]
+    bench.endpoints.update(bench.authority, endpoint.id, Changes(status="active"))
+    assert [item.status for item in bench.deliveries(endpoint)] == ["abandoned"]
+    bench.run()
+    assert [item.status for item in bench.stored(endpoint)] == ["abandoned"]
+    assert bench.wire.sent == []  # type: ignore[attr-defined]
+    bench.happen()
+    bench.run()
+    assert [item.status for item in bench.stored(endpoint)] == ["delivered", "abandoned"]
+
+
+def test_an_answer_full_of_control_characters_is_kept_and_ends_the_delivery() -> None:
+    bench = Bench(wire=Wire([Outcome(200, b"\x01\x00\x7f" * 1_365)]))
+    endpoint = bench.endpoint()
+    bench.happen()
+    bench.run()
+    (delivery,) = bench.stored(endpoint)
+    assert (delivery.status, delivery.response_body) == (
+        "delivered", "\N{REPLACEMENT CHARACTER}" * 4_095,
+    )  # fmt: skip
+
+
+def test_an_event_that_could_not_be_delivered_is_none() -> None:
+    fields = dict.fromkeys(BY_NAME["account.created"].fields, "\\" * 32000)
+    with pytest.raises(ValueError, match="too large"):
+        Happening("account.created", fields, "2026-09-09")

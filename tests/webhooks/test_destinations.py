@@ -114,6 +114,7 @@ def test_operators_add_prefixes() -> None:
         ("https://a.example/%7euser/%2f?q=%3d", "https://a.example/~user/%2F?q=%3D"),
         ("https://a.example/a/./b/../c/..", "https://a.example/a/"),
         ("https://a.example/../../x", "https://a.example/x"),
+        ("https://a.example/a/%2e%2e/%2E/b%2f..", "https://a.example/b%2F.."),
         ("https://a.example//x", "https://a.example//x"),
         ("https://bücher.example/ü", "https://xn--bcher-kva.example/%C3%BC"),
         ("https://[2606:4700:4700:0::1111]/", "https://[2606:4700:4700::1111]/"),

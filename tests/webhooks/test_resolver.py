@@ -74,3 +74,18 @@ def test_many_who_ask_for_a_name_at_once_have_one_answer(monkeypatch: pytest.Mon
         found = [pool.submit(resolver.resolve, "a.example", 443, 10) for _ in range(8)]
         released.set()
     assert len({tuple(each.result()) for each in found}) <= 2
+
+
+def test_a_thread_that_cannot_be_started_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(module, "AT_ONCE", 2)
+    resolver = SystemResolver()
+    with monkeypatch.context() as starved:
+        starved.setattr(threading.Thread, "start", fail)
+        for _ in range(5):
+            with pytest.raises(NoRoomToResolve, match="no thread"):
+                resolver.resolve("a.example", 443, 5)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: [])
+    assert resolver.resolve("a.example", 443, 5) == []

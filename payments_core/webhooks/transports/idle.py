@@ -12,6 +12,7 @@ import select
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 import attrs
@@ -90,8 +91,10 @@ class IdleConnections(Generic[C]):
             if len(self._since) > self._in_all:
                 self._forget(next(iter(self._since))).close()
             if self._sweeps != key.process:
-                self._sweeps = key.process
-                threading.Thread(target=self._sweep, name="payments-idle", daemon=True).start()
+                sweeper = threading.Thread(target=self._sweep, name="payments-idle", daemon=True)
+                with suppress(RuntimeError):  # no more threads: the next one is swept with this
+                    sweeper.start()
+                    self._sweeps = key.process
 
     def close(self) -> None:
         """Close all, and keep none from now on."""

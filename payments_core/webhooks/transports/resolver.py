@@ -54,12 +54,16 @@ class SystemResolver:
                 if len(self._running) >= AT_ONCE:
                     raise NoRoomToResolve("too many look-ups hang")
                 look_up = _LookUp()
-                threading.Thread(
+                thread = threading.Thread(
                     target=self._run,
                     args=(look_up, host, port),
                     name="payments-resolver",
                     daemon=True,
-                ).start()
+                )
+                try:
+                    thread.start()
+                except RuntimeError:
+                    raise NoRoomToResolve("there is no thread for another look-up") from None
                 self._running[host, port] = look_up
             return look_up
 

@@ -5,24 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import attrs
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from payments_core.errors import FieldError
-from payments_core.events import BY_NAME
-from payments_core_http.v2.queries import Moment, moment
+from payments_core_http.v2.bodies.types import EventName, Moment
 
-EventNames = Annotated[
-    tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...], Meta(max_length=100)
-]
-
-
-def unknown_events(names: tuple[str, ...] | None) -> list[FieldError]:
-    """The names that are not in the catalog, by their places."""
-    return [
-        FieldError(f"subscribedEvents[{place}]", "is no event of the catalog")
-        for place, name in enumerate(names or ())
-        if name not in BY_NAME
-    ]
+EventNames = Annotated[tuple[EventName, ...], Meta(max_length=100)]
 
 
 @attrs.frozen(kw_only=True)
@@ -32,10 +19,6 @@ class CreateWebhook:
     url: Annotated[str, Meta(min_length=1, max_length=2_048)]
     description: Annotated[str, Meta(max_length=512)] | None = None
     subscribedEvents: EventNames = ()
-
-    def faults(self) -> list[FieldError]:
-        """Events that there are not."""
-        return unknown_events(self.subscribedEvents)
 
 
 @attrs.frozen(kw_only=True)
@@ -47,15 +30,11 @@ class RotateWebhookSecret:
 
 @attrs.frozen(kw_only=True)
 class ChangeWebhook:
-    """What is absent stays."""
+    """What is absent stays; a description of null is taken away."""
 
-    description: Annotated[str, Meta(max_length=512)] | None = None
-    subscribedEvents: EventNames | None = None
-    status: Literal["active", "disabled", "archived"] | None = None
-
-    def faults(self) -> list[FieldError]:
-        """Events that there are not."""
-        return unknown_events(self.subscribedEvents)
+    description: Annotated[str, Meta(max_length=512)] | UnsetType | None = UNSET
+    subscribedEvents: EventNames | UnsetType = UNSET
+    status: Literal["active", "disabled", "archived"] | UnsetType = UNSET
 
 
 @attrs.frozen(kw_only=True)
@@ -70,9 +49,3 @@ class RecoverWebhook:
     """From when on; an ISO 8601 time with a zone, at most 30 days ago."""
 
     since: Moment
-
-    def faults(self) -> list[FieldError]:
-        """A time that is none."""
-        if moment(self.since) is None:
-            return [FieldError("since", "must be an ISO 8601 time with a zone")]
-        return []
