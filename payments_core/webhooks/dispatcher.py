@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,7 +30,7 @@ from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.lanes import SLOW_S, Lanes
 from payments_core.webhooks.lifecycle import Attempt
 from payments_core.webhooks.record import Delivery, Endpoint
-from payments_core.webhooks.senders import PATIENCE_S, Ended, Senders
+from payments_core.webhooks.senders import HELD_S, PATIENCE_S, Ended, Senders
 
 SENDERS = 64
 AHEAD = 64
@@ -203,6 +203,8 @@ class Dispatcher:
 
     def _begin(self) -> int:
         """Claim what is due and may be sent now, and hand it to the senders."""
+        for lane in self._senders.lagging(HELD_S):
+            self._lanes.is_held(lane)
         for lane in self._senders.lagging(SLOW_S):
             self._lanes.lags(lane)
             self._wait(self._senders.take_back(lane))
@@ -281,7 +283,7 @@ class Dispatcher:
                 by_partition[claimed.partition].append(claimed)
             else:
                 self._waiting.append(sending)
-        self._lanes.waiting = len(self._waiting)
+        self._count_waiting()
         for items in by_partition.values():
             self._each(WEBHOOKS, items, self._look_at)
 
@@ -297,7 +299,11 @@ class Dispatcher:
                 self._waiting.append(sending)
             else:
                 self._give_back(sending)
-        self._lanes.waiting = len(self._waiting)
+        self._count_waiting()
+
+    def _count_waiting(self) -> None:
+        paces = (self._lanes.pace(sending.claimed.job.lane) for sending in self._waiting)
+        self._lanes.waiting = Counter(paces)
 
     def _wait(self, sendings: Sequence[Sending]) -> None:
         """What was handed out and has not begun waits after all."""
@@ -311,7 +317,8 @@ class Dispatcher:
         self._wait(self._senders.take_back())
         for sending in self._waiting:
             self._give_back(sending)
-        self._waiting, self._lanes.waiting = [], 0
+        self._waiting = []
+        self._count_waiting()
 
     def _give_back(self, sending: Sending) -> None:
         self._parking.put_back(self._claims.pop(sending.claimed.job.id, sending.claimed))

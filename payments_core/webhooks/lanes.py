@@ -20,7 +20,7 @@ SLOW_S = 2.0
 
 MOST_SLOTS = 8
 MOST_SPARE = 192
-"""For so many attempts that lag others may begin; each holds a thread that waits."""
+"""For so many attempts that are held up others may begin; each holds a thread that waits."""
 
 MOST_REMEMBERED = 10_000
 
@@ -32,6 +32,7 @@ class _Lane:
     pace: Pace = "new"
     slots: int = 1
     under_way: int = 0
+    held: bool = False
     lagging: bool = False
 
 
@@ -40,19 +41,20 @@ class Lanes(Mapping[str, int]):
 
     def __init__(self, at_once: int, spare: int = MOST_SPARE) -> None:
         """`at_once` is how many attempts the process can have under way, and `spare` how many of
-        those that lag have others beside them."""
+        those that are held up have others beside them."""
         self._quarter = max(1, at_once // 4)
         self._spare = spare
         self._lanes: dict[str, _Lane] = {}
         self._busy: dict[str, _Lane] = {}
-        self.waiting = 0
-        """How many claimed deliveries wait until they may begin; more are not claimed then."""
+        self.waiting: Mapping[Pace, int] = {}
+        """How many claimed deliveries of each pace wait until they may begin; no more of such are
+        claimed then."""
 
     def __getitem__(self, lane: str) -> int:
         known = self._lanes[lane]
         if known.pace == "new":
             raise KeyError(lane)
-        if known.pace == "slow" and (self.waiting or not self.may_begin(lane)):
+        if known.pace == "slow" and (self.waiting.get("slow") or not self.may_begin(lane)):
             return 0
         return known.slots
 
@@ -65,7 +67,12 @@ class Lanes(Mapping[str, int]):
     @property
     def slots_of_new(self) -> int:
         """The slots of a lane that is not known."""
-        return 0 if self.waiting else 1
+        return 0 if self.waiting.get("new") else 1
+
+    def pace(self, lane: str) -> Pace:
+        """What is known of a lane."""
+        known = self._lanes.get(lane)
+        return known.pace if known else "new"
 
     @property
     def most_waiting(self) -> int:
@@ -74,19 +81,18 @@ class Lanes(Mapping[str, int]):
 
     def may_begin(self, lane: str) -> bool:
         """Whether an attempt of the lane may begin, others being under way."""
-        known = self._lanes.get(lane)
-        pace = known.pace if known else "new"
+        known, pace = self._lanes.get(lane), self.pace(lane)
         if known and known.lagging:
             return False
         under_way = {"new": 0, "slow": 0, "quick": 0}
-        lagging = 0
+        held = 0
         for busy in self._busy.values():
-            if busy.lagging:
-                lagging += busy.under_way
+            if busy.held:
+                held += busy.under_way
             else:
                 under_way[busy.pace] += busy.under_way
-        # Those that lag have spare senders in their place, but not without end.
-        under_way["slow"] += max(0, lagging - self._spare)
+        # Those that are held up have spare senders in their place, but not without end.
+        under_way["slow"] += max(0, held - self._spare)
         if known and pace == "quick":
             return not known.under_way or under_way["quick"] < 3 * self._quarter
         both = under_way["new"] + under_way["slow"]
@@ -103,7 +109,7 @@ class Lanes(Mapping[str, int]):
         """The attempt ended; None says that nothing was sent."""
         known = self._lanes[lane]
         known.under_way -= 1
-        known.lagging = False
+        known.held = known.lagging = False
         if not known.under_way:
             del self._busy[lane]
         if took_s is None:
@@ -115,8 +121,13 @@ class Lanes(Mapping[str, int]):
 
     def lags(self, lane: str) -> None:
         """An attempt has been under way for longer than it should already."""
-        self._lanes[lane].pace = "slow"
-        self._lanes[lane].lagging = True
+        known = self._lanes[lane]
+        known.pace = "slow"
+        known.held = known.lagging = True
+
+    def is_held(self, lane: str) -> None:
+        """An attempt holds its sender up; another sender is in its place."""
+        self._lanes[lane].held = True
 
     def _forget(self) -> None:
         if len(self._lanes) > MOST_REMEMBERED:

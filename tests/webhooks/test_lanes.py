@@ -36,7 +36,7 @@ def test_an_unknown_endpoint_has_what_the_unknown_have() -> None:
     lanes.began("a")
     assert "a" not in lanes  # it has not shown what it is
     assert lanes.slots_of_new == 1
-    lanes.waiting = 1
+    lanes.waiting = {"new": 1}
     assert lanes.slots_of_new == 0
 
 
@@ -100,8 +100,10 @@ def test_slow_endpoints_have_no_slots_while_any_waits() -> None:
     lanes = Lanes(64)
     made(lanes, "slow", SLOW)
     made(lanes, "quick", QUICK)
-    lanes.waiting = 1
-    assert (lanes["slow"], lanes["quick"]) == (0, 2)
+    lanes.waiting = {"slow": 1}
+    assert (lanes["slow"], lanes["quick"], lanes.slots_of_new) == (0, 2, 1)
+    lanes.waiting = {"new": 1}
+    assert (lanes["slow"], lanes["quick"], lanes.slots_of_new) == (1, 2, 0)
 
 
 def test_what_was_not_sent_says_nothing_of_the_endpoint() -> None:

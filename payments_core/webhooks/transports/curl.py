@@ -22,6 +22,8 @@ from payments_core.webhooks.transports.idle import IDLE_S, IdleConnections, Key
 from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome, Request
 from payments_core.webhooks.transports.requests import header_lines
 
+READ_BYTES = 4 * KEPT_BYTES
+
 
 class CurlTransport:
     """Sends requests through libcurl. Raises ImportError where pycurl is not installed."""
@@ -161,7 +163,7 @@ class _Handle:
             (pycurl.SSL_VERIFYHOST, 2),
             (pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2),
             (pycurl.SSL_SESSIONID_CACHE, 0),
-            (pycurl.BUFFERSIZE, 4 * KEPT_BYTES),
+            (pycurl.BUFFERSIZE, READ_BYTES),
         ):
             curl.setopt(option, value)
         if key.scheme == "https":
@@ -192,6 +194,8 @@ class _Handle:
         finally:
             while self._opened:
                 self._opened.pop().close()
+        if response.head_bytes + len(response.body) >= READ_BYTES:
+            self.intact = False  # a read was full: TLS may have more, and no poll would show it
         if response.complete:
             return response.outcome(), True
         signs = (curl.getinfo(pycurl.CONNECT_TIME), curl.getinfo(pycurl.REQUEST_SIZE))
