@@ -4,6 +4,7 @@
 PYTHON ?= python3
 ARGS ?=
 UV_VERSION := 0.13.9
+VERSION ?= 2026-09-09
 
 PY := .venv/bin/python
 READY := .venv/.installed
@@ -72,6 +73,11 @@ docs: $(READY) ## Write docs/reference from the code and build the pages into bu
 	@$(PY) -m docs.generate
 	@$(MAKE) --no-print-directory pages
 
+# The contract never changes but by addition: a release writes it once, and additions after that.
+.PHONY: openapi
+openapi: $(READY) ## Write the OpenAPI document of the present contract into docs/reference
+	@.venv/bin/payments openapi --version $(VERSION) --additive --output docs/reference/openapi-$(VERSION).json
+
 .PHONY: docs-check
 docs-check: $(READY)
 	@$(PY) -m docs.generate --check
@@ -92,13 +98,14 @@ soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOB
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: $(READY) ## Measure the pipeline, SQLite's group commit and webhooks; some minutes
+bench: $(READY) ## Measure the pipeline, SQLite's group commit, webhooks and limiters; some minutes
 	@$(PY) -m benchmarks.pipeline $(ARGS)
 	@$(PY) -m benchmarks.sqlite_group_commit
 	@$(PY) -m benchmarks.webhooks
 	@$(PY) -m benchmarks.webhook_claims
 	@$(PY) -m benchmarks.webhook_transports
 	@$(PY) -m benchmarks.webhook_verify
+	@$(PY) -m benchmarks.limiter
 
 # --- Set it up ---------------------------------------------------------------------------------
 

@@ -1,0 +1,33 @@
+"""The limiter suite: what an adapter must pass before requests are counted by it.
+
+With pytest, a few lines make it run::
+
+    class TestMyLimiter(LimiterConformance):
+        shared = True
+
+        @pytest.fixture(autouse=True)
+        def _place(self):
+            self.url = f"mine://server/{uuid4()}"  # each check begins with no counter
+
+        def open(self):
+            return my_package.open_url(self.url)
+
+        def address(self):
+            return Address("my_package:open_url", self.url)
+
+Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
+a check of what the adapter does not declare raises `unittest.SkipTest`.
+"""
+
+from payments_core.conformance.limiter.blocks import BlockChecks
+from payments_core.conformance.limiter.clocks import ClockChecks
+from payments_core.conformance.limiter.counting import CountingChecks
+from payments_core.conformance.limiter.crowds import CrowdChecks
+from payments_core.conformance.limiter.failures import FailureChecks
+from payments_core.conformance.limiter.setting import Address, Setting
+
+__all__ = ["LimiterConformance", "Address", "Setting"]
+
+
+class LimiterConformance(CountingChecks, ClockChecks, BlockChecks, CrowdChecks, FailureChecks):
+    """Every check of the limiter port; override `open` and declare what the adapter can do."""

@@ -1,0 +1,1 @@
+"""Limiters: the port that counts requests, and the adapters that ship with the library."""

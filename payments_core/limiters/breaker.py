@@ -1,0 +1,68 @@
+"""A circuit breaker: after some failures in a row nothing is tried for a while."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from payments_core.limiters.port import LimiterUnavailable
+
+FAILURES = 3
+PAUSE_S = 0.5
+
+
+class Breaker:
+    """Counts failures in a row, of all threads.
+
+    After `failures` of them it refuses for `pause_s`; then one attempt goes through, while the
+    others are still refused. What becomes of it decides: all may try again, or another pause.
+    """
+
+    def __init__(
+        self,
+        failures: int = FAILURES,
+        pause_s: float = PAUSE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._failures = failures
+        self._pause_s = pause_s
+        self._clock = clock
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget all: in the child of a fork, where nobody ends the parent's attempts."""
+        self._lock = threading.Lock()
+        self._in_a_row = 0
+        self._closed_until = 0.0
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Let through what stands under it, or raise LimiterUnavailable.
+
+        Whatever it raises is a failure.
+        """
+        self._enter()
+        try:
+            yield
+        except BaseException:
+            self._failed()
+            raise
+        with self._lock:
+            self._in_a_row = 0
+
+    def _enter(self) -> None:
+        with self._lock:
+            if self._in_a_row < self._failures:
+                return
+            now = self._clock()
+            if now < self._closed_until:
+                raise LimiterUnavailable("it failed a moment ago, and is not asked again yet")
+            # This one is the probe. Should it never end, the next is let through after a pause.
+            self._closed_until = now + self._pause_s
+
+    def _failed(self) -> None:
+        with self._lock:
+            self._in_a_row += 1
+            self._closed_until = self._clock() + self._pause_s

@@ -1,0 +1,227 @@
+"""The limiter of one process: counters in dictionaries, under one lock.
+
+What bounds it. The last KEPT windows of each length are kept, and of an older one only that it
+was there, so that a clock which steps back meets no fresh counter. A window has counters of their
+own for `capacity` keys; keys beyond them share SLOTS counters by hash until it ends. A flood of
+addresses therefore costs a fixed amount of memory, and can only make strangers' counters run out
+early: none of them admits one too many. Expired counters are taken down a few at each call.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import insort
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.limiters.forks import renew_after_fork
+from payments_core.limiters.port import Ask, LimiterUnavailable, Standing
+
+CAPACITY = 100_000
+"""Keys with a counter of their own, in each window."""
+
+SLOTS = 32_768
+"""Counters that all further keys of a window share."""
+
+KEPT = 3
+"""Windows of each length whose counters are kept: the present one, and those opened before."""
+
+SPANS = 16
+"""Runs of forgotten windows that are told apart; the nearest two become one when it is more."""
+
+TAKEN_DOWN = 64
+"""Expired counters that a call frees, at least."""
+
+Name = str | int
+"""A key, or the number of the slot that it shares."""
+
+Counters = dict[Name, int]
+
+
+class MemoryLimiter:
+    """Counts for the threads of one process. Each process has its own: limits add up.
+
+    About 20 MB for each window length under a flood of addresses, with the given capacity.
+    """
+
+    def __init__(self, *, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._lengths: dict[int, _Length] = {}
+        self._expired: list[Counters] = []
+        self._closed = False
+        self.renew()
+        renew_after_fork(self)
+
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        """As the port says; all asks of a call under one hold of the lock."""
+        with self._lock:
+            if self._closed:
+                raise LimiterUnavailable("the limiter is closed")
+            if self._expired:
+                self._take_down(TAKEN_DOWN + len(asks))
+            standings: list[Standing] = []
+            window_ms = 0
+            for ask in asks:
+                if ask.window_ms != window_ms:
+                    window_ms = ask.window_ms
+                    plain = self._plain(window_ms, now)
+                    reset_at = (now // window_ms + 1) * window_ms
+                before = plain.get(ask.key)
+                if before is None or ask.block_ms:
+                    standings.append(self._count(ask, now))
+                    window_ms = 0  # it may have opened a window, or begun a block
+                    continue
+                plain[ask.key] = count = before + ask.cost
+                left = ask.limit - count
+                standings.append(Standing(left >= 0, ask.limit, left if left > 0 else 0, reset_at))
+            return standings
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._lengths.clear()
+            self._expired.clear()
+
+    def renew(self) -> None:
+        """After a fork: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+
+    def size(self) -> int:
+        """How many counters and blocks are in memory, expired ones included."""
+        with self._lock:
+            return sum(map(len, self._expired)) + sum(
+                len(length.blocks) + sum(map(len, length.windows.values()))
+                for length in self._lengths.values()
+            )
+
+    def _plain(self, window_ms: int, now: Instant) -> Counters:
+        """The present counters where nothing but the counter decides; else none.
+
+        The short way of `_count`, for the keys that are there: nearly every request of a service.
+        """
+        length = self._lengths.get(window_ms)
+        if length is None or length.blocks:
+            return {}
+        return length.windows.get(now // window_ms) or {}
+
+    def _count(self, ask: Ask, now: Instant) -> Standing:
+        key, limit, cost, window_ms = ask.key, ask.limit, ask.cost, ask.window_ms
+        length = self._lengths.get(window_ms)
+        if length is None:
+            length = self._lengths[window_ms] = _Length()
+        window = now // window_ms
+        counters = length.windows.get(window)
+        if counters is None:
+            known_again = length.known_again(window)
+            if known_again is not None:
+                again_at = max(known_again * window_ms, length.blocked_until(key))
+                return Standing(False, limit, 0, again_at)
+            counters = self._opened(length, window) if cost else {}
+        reset_at = (window + 1) * window_ms
+
+        name: Name = key
+        before = counters.get(name)
+        if before is None:
+            # A window that was once full stays so: a key never changes places within it.
+            if len(counters) >= self._capacity:
+                name = hash(key) % SLOTS
+                before = counters.get(name, 0)
+            else:
+                before = 0
+        count = before + cost
+        if cost:
+            counters[name] = count
+
+        if length.blocks or ask.block_ms:
+            until = length.blocked_until(key)
+            if until <= now and ask.block_ms and before <= limit < count:
+                until = now + ask.block_ms
+                length.block(name, until, now, self._capacity)
+            if until > now:
+                over = count > limit and reset_at > until
+                return Standing(False, limit, 0, reset_at if over else until)
+        if count > limit:
+            return Standing(False, limit, 0, reset_at)
+        return Standing(True, limit, limit - count, reset_at)
+
+    def _opened(self, length: _Length, window: int) -> Counters:
+        if len(length.windows) == KEPT:
+            self._expired.append(length.forget_oldest())
+        counters: Counters = {}
+        length.windows[window] = counters
+        return counters
+
+    def _take_down(self, most: int) -> None:
+        while self._expired and most:
+            counters = self._expired[-1]
+            some = min(most, len(counters))
+            for _ in range(some):
+                counters.popitem()
+            most -= some
+            if not counters:
+                self._expired.pop()
+
+
+@attrs.define
+class _Length:
+    """What is known of all windows of one length."""
+
+    windows: dict[int, Counters] = attrs.field(factory=dict)
+    """By the window's number, in the order of their opening."""
+
+    forgotten: list[tuple[int, int]] = attrs.field(factory=list)
+    """First and last number of every run of windows that were open once, in their order."""
+
+    blocks: dict[Name, Instant] = attrs.field(factory=dict)
+    """When each block ends, roughly in that order."""
+
+    def known_again(self, window: int) -> int | None:
+        """For a forgotten window the next number that is not; None for any other."""
+        for first, last in reversed(self.forgotten):
+            if first <= window <= last:
+                return last + 1
+            if window > last:
+                break
+        return None
+
+    def forget_oldest(self) -> Counters:
+        """Take out the window that was opened first."""
+        window = next(iter(self.windows))
+        insort(self.forgotten, (window, window))
+        joined = self.forgotten[:1]
+        for first, last in self.forgotten[1:]:
+            if first <= joined[-1][1] + 1:
+                joined[-1] = (joined[-1][0], last)
+            else:
+                joined.append((first, last))
+        if len(joined) > SPANS:
+            gaps = [after[0] - before[1] for before, after in pairwise(joined)]
+            narrow = gaps.index(min(gaps))
+            joined[narrow : narrow + 2] = [(joined[narrow][0], joined[narrow + 1][1])]
+        self.forgotten = joined
+        return self.windows.pop(window)
+
+    def blocked_until(self, key: str) -> Instant:
+        """When the key's block ends, or that of its slot; 0 without one."""
+        if not self.blocks:
+            return 0
+        return max(self.blocks.get(key, 0), self.blocks.get(hash(key) % SLOTS, 0))
+
+    def block(self, name: Name, until: Instant, now: Instant, capacity: int) -> None:
+        """Begin a block; where there are too many, all keys of the slot are blocked."""
+        for oldest in tuple(islice(self.blocks, 2)):
+            if self.blocks[oldest] <= now:
+                del self.blocks[oldest]
+        if len(self.blocks) >= capacity and isinstance(name, str):
+            name = hash(name) % SLOTS
+        self.blocks[name] = max(until, self.blocks.get(name, 0))
+
+
+def open_url(url: str) -> MemoryLimiter:
+    """`memory:`, and nothing after it but slashes. Raises ValueError."""
+    if url.removeprefix("memory:").strip("/"):
+        raise ValueError("the limiter in memory is opened as memory:")
+    return MemoryLimiter()

@@ -1,0 +1,116 @@
+"""The rate policies: what counts against each, and how much of it is allowed (interface "Limits",
+contract §9).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import HOUR, MINUTE, SECOND
+
+Subject = Literal["address", "environment", "app", "payment", "address_and_app"]
+"""What is counted together. An address is a client's; an app has an environment per mode."""
+
+Kind = Literal["any", "read", "write", "post"]
+
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@attrs.frozen
+class Policy:
+    """So many requests of a kind, to paths of a form, for each subject in each window.
+
+    `rule` is its name in settings, and in `details.rule`.
+    """
+
+    rule: str
+    subject: Subject
+    limit: int
+    window_ms: int
+    kind: Kind = "any"
+    path: re.Pattern[str] = re.compile(".*")
+
+    def counts(self, method: str, path: str) -> bool:
+        """Whether a request counts. `path` is the route's, with the names of its ids in it."""
+        is_read = method in _READS
+        if self.kind == "post" and method != "POST":
+            return False
+        if (self.kind == "read" and not is_read) or (self.kind == "write" and is_read):
+            return False
+        return self.path.fullmatch(path) is not None
+
+
+PER_ADDRESS = Policy("ip_minute", "address", 500, MINUTE)
+"""Every request; its refusal names no rule."""
+
+APP_POLICIES = (
+    Policy("general_minute", "environment", 500, MINUTE, "read"),
+    Policy("sensitive_minute", "environment", 70, MINUTE, "write"),
+    Policy("partner_app_minute", "app", 600, MINUTE),
+    Policy("partner_app_burst", "app", 120, 10 * SECOND, "read"),
+    Policy(
+        "payments_app_minute", "app", 180, MINUTE, "post", re.compile("/v2/payments(/.*)?")
+    ),
+    Policy(
+        "deposit_address_app_minute", "app", 120, MINUTE, "post",
+        re.compile("(/.*)?/deposit-addresses(/.*)?"),
+    ),
+)  # fmt: skip
+"""For calls that are made with a server key or a client token, once it has proven whose it is."""
+
+ROUTE_POLICIES: Mapping[str, Policy] = {
+    policy.rule: policy
+    for policy in (
+        Policy("payment_state", "payment", 60, MINUTE),
+        Policy("payment_link", "address", 30, MINUTE),
+        Policy("public_creation", "address_and_app", 10, MINUTE),
+    )
+}
+"""For single routes, which name theirs. Who is refused by one eats nothing of a partner's own."""
+
+RULES: Mapping[str, Policy] = {
+    policy.rule: policy for policy in (PER_ADDRESS, *APP_POLICIES, *ROUTE_POLICIES.values())
+}
+OF_ENVIRONMENTS = frozenset(policy.rule for policy in APP_POLICIES)
+"""The rules that an environment may have limits of its own for."""
+
+
+@attrs.frozen
+class AbuseBlock:
+    """An address that asks for more than so many paths that do not exist is blocked for a while."""
+
+    requests: int = 20
+    window_ms: int = 10 * MINUTE
+    block_ms: int = 1 * HOUR
+
+
+@attrs.frozen
+class Limits:
+    """What a deployment allows: a limit for each rule that it names, the defaults for others.
+
+    Raises ValueError for a rule that there is not, and for a limit below 1.
+    """
+
+    by_rule: Mapping[str, int] = attrs.field(factory=dict)
+    abuse: AbuseBlock = AbuseBlock()
+
+    def __attrs_post_init__(self) -> None:
+        require_limits(self.by_rule, RULES.keys())
+
+    def of(self, policy: Policy, own: Mapping[str, int] | None = None) -> int:
+        """The limit of a policy; `own` are the environment's, which come first."""
+        default = self.by_rule.get(policy.rule, policy.limit)
+        return default if own is None else own.get(policy.rule, default)
+
+
+def require_limits(by_rule: Mapping[str, int], known: Collection[str]) -> None:
+    """Raise ValueError for limits of unknown rules, or below 1."""
+    for rule, limit in by_rule.items():
+        if rule not in known:
+            raise ValueError(f"there is no rate policy {rule}; there are {sorted(known)}")
+        if type(limit) is not int or limit < 1:
+            raise ValueError(f"the limit of {rule} must be a whole number of at least 1")

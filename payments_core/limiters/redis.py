@@ -1,0 +1,241 @@
+"""The limiter of many processes: counters in a Redis, one script for each check.
+
+Settings of the server are in docs/how-to/limit-requests.md. A counter is a string whose key is
+`{prefix}{window_ms}:{window}:{key}`; a block is `{prefix}{window_ms}:block:{key}`. All keys of a
+check go to one script, so a cluster needs them in one slot: a prefix with a hash tag, such as
+`{payments}:limits:`, puts all counters on one node. (Sharing them out over nodes would need a
+call for each policy.)
+
+Windows are named by the callers' `now`; the server's clock only frees what has expired. A counter
+is kept for REMEMBERED_MS beyond the end of its window, so that neither processes whose clocks are
+that far apart nor a clock that steps back so far meet a fresh counter. Further back they do: a
+server that forgets by itself cannot tell a forgotten window from a new one.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha1
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisError
+from redis.retry import Retry
+
+from payments_core.clock import MINUTE, Instant
+from payments_core.limiters.breaker import Breaker
+from payments_core.limiters.forks import renew_after_fork
+from payments_core.limiters.port import Ask, LimiterUnavailable, Standing
+
+PREFIX = "payments:limits:"
+
+CONNECT_TIMEOUT_S = 0.03
+ANSWER_TIMEOUT_S = 0.06
+"""Together below a tenth of a second: a server that hangs must not hang its callers."""
+
+REMEMBERED_MS = MINUTE
+"""How long a counter is kept beyond its window, by the server's clock."""
+
+URL_OPTIONS = frozenset({
+    "db", "prefix",
+    "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile",
+})  # fmt: skip
+"""What may stand behind the `?` of a URL; times and retries are not for the URL to change."""
+
+SCRIPT = """
+local now = tonumber(ARGV[1])
+local answer = {}
+for at = 1, #KEYS / 2 do
+    local counter, block = KEYS[2 * at - 1], KEYS[2 * at]
+    local first = 4 * at - 2
+    local limit, cost = tonumber(ARGV[first]), tonumber(ARGV[first + 1])
+    local block_ms, kept_ms = tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3])
+    local count
+    if cost > 0 then
+        count = redis.call('INCRBY', counter, cost)
+        if count == cost then redis.call('PEXPIRE', counter, kept_ms) end
+    else
+        count = tonumber(redis.call('GET', counter) or '0')
+    end
+    local ends = tonumber(redis.call('GET', block) or '0')
+    if ends <= now then
+        ends = 0
+        if block_ms > 0 and count - cost <= limit and limit < count then
+            ends = now + block_ms
+            redis.call('SET', block, string.format('%.0f', ends), 'PX', block_ms + REMEMBERED_MS)
+        end
+    end
+    answer[2 * at - 1] = count
+    answer[2 * at] = ends
+end
+return answer
+""".replace("REMEMBERED_MS", str(REMEMBERED_MS))
+_DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+class RedisLimiter:
+    """Counts for all processes that have the same server and prefix.
+
+    `url` is `redis://`, `rediss://` or `unix://` as redis-py reads it; it may hold a password, and
+    no error or repr shows it. After three failures in a row a check fails without touching the
+    network, for half a second at a time, until one request in between succeeds.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str | None = None,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        answer_timeout_s: float = ANSWER_TIMEOUT_S,
+        breaker: Breaker | None = None,
+    ) -> None:
+        """Raises ValueError for a URL that cannot be read; connects when first asked."""
+        address, named = _read(url)
+        self._prefix = named if prefix is None else prefix
+        self._breaker = breaker or Breaker()
+        self._client: Any = redis.Redis(
+            connection_pool=_pool(address, connect_timeout_s, answer_timeout_s)
+        )
+        self._closed = False
+        renew_after_fork(self)
+
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        """As the port says; never tried again, since it may have been counted."""
+        if self._closed:
+            raise LimiterUnavailable("the limiter is closed")
+        if not asks:
+            return []
+        with self._breaker.attempt():
+            try:
+                answer = self._run(*_arguments(self._prefix, asks, now))
+            except (RedisError, OSError) as error:
+                raise LimiterUnavailable(f"Redis: {type(error).__name__}") from error
+        return [
+            _standing(ask, now, count, ends)
+            for ask, count, ends in zip(asks, answer[::2], answer[1::2], strict=True)
+        ]
+
+    def close(self) -> None:
+        self._closed = True
+        self._client.connection_pool.disconnect()
+
+    def renew(self) -> None:
+        """Connections and locks of our own: those of a parent process stay the parent's."""
+        self._breaker.renew()
+        self._client.connection_pool.reset()
+
+    def _run(self, keys: Sequence[str], arguments: Sequence[int]) -> list[int]:
+        call = (len(keys), *keys, *arguments)
+        try:
+            answer = self._client.execute_command("EVALSHA", _DIGEST, *call)
+        except NoScriptError:  # nothing was counted
+            answer = self._client.execute_command("EVAL", SCRIPT, *call)
+        return cast(list[int], answer)
+
+
+def open_url(url: str) -> RedisLimiter:
+    """`redis://[user:password@]host[:port][/db]`, `rediss://` the same, or `unix://path`.
+
+    `?prefix=` sets the prefix. Raises ValueError for a URL that cannot be read.
+    """
+    return RedisLimiter(url)
+
+
+def _arguments(prefix: str, asks: Sequence[Ask], now: Instant) -> tuple[list[str], list[int]]:
+    keys: list[str] = []
+    arguments = [now]
+    for ask in asks:
+        window = now // ask.window_ms
+        place = f"{prefix}{ask.window_ms}:"
+        keys += (f"{place}{window}:{ask.key}", f"{place}block:{ask.key}")
+        kept_ms = (window + 1) * ask.window_ms - now + REMEMBERED_MS
+        arguments += (ask.limit, ask.cost, ask.block_ms, kept_ms)
+    return keys, arguments
+
+
+def _standing(ask: Ask, now: Instant, count: int, ends: Instant) -> Standing:
+    over = count > ask.limit
+    reset_at = (now // ask.window_ms + 1) * ask.window_ms
+    if ends:
+        return Standing(False, ask.limit, 0, max(reset_at, ends) if over else ends)
+    return Standing(not over, ask.limit, 0 if over else ask.limit - count, reset_at)
+
+
+def _read(url: str) -> tuple[str, str]:
+    """The URL without what is ours, and the prefix that it names."""
+    address, _, query = url.partition("?")
+    try:
+        parts = urlsplit(address)
+        options = dict(parse_qsl(query, strict_parsing=True)) if query else {}
+    except ValueError:
+        raise _unreadable() from None
+    database = parts.path.strip("/")
+    if "#" in url or (parts.scheme != "unix" and database and not database.isdecimal()):
+        raise _unreadable()  # redis-py would leave out the rest without a word
+    if options.keys() - URL_OPTIONS:
+        # Not named: behind a ? that was not written %3F they are part of a password.
+        raise ValueError(f"a limiter's URL has the options {', '.join(sorted(URL_OPTIONS))} only")
+    prefix = options.pop("prefix", PREFIX)
+    return f"{address}?{urlencode(options)}", prefix
+
+
+def _pool(url: str, connect_timeout_s: float, answer_timeout_s: float) -> redis.ConnectionPool:
+    try:
+        pool = redis.ConnectionPool.from_url(
+            url,
+            protocol=2,
+            socket_connect_timeout=connect_timeout_s,
+            socket_timeout=answer_timeout_s,
+            retry=Retry(NoBackoff(), 0),
+            driver_info=None,  # to tell the server who we are costs two round trips
+            encoding_errors="surrogatepass",
+            max_connections=10_000,  # it has as many as there are threads
+        )
+    except ValueError:
+        # Its message may quote what stands in the place of a port: part of a password.
+        raise _unreadable() from None
+    if url.startswith("rediss:"):
+        pool.connection_class = _TlsConnection
+        _system_context(True)  # now, and not while a request waits
+    return pool
+
+
+class _TlsConnection(redis.SSLConnection):
+    """Reads the system's authorities once, and not at all where the URL names its own.
+
+    redis-py reads them for each connection, for longer than a server may take to answer. Should
+    it ask in another way one day, it is only as slow as that again, and verifies as before.
+    """
+
+    def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
+        return self._context().wrap_socket(sock, server_hostname=self.host)
+
+    def _context(self) -> ssl.SSLContext:
+        own = self.ca_certs or self.ca_path
+        if not own and not self.certfile:
+            return _system_context(self.check_hostname)
+        context = ssl.create_default_context(cafile=self.ca_certs, capath=self.ca_path)
+        context.check_hostname = self.check_hostname
+        if self.certfile:
+            context.load_cert_chain(self.certfile, self.keyfile)
+        return context
+
+
+@cache
+def _system_context(check_hostname: bool) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = check_hostname
+    return context
+
+
+def _unreadable() -> ValueError:
+    return ValueError(
+        "the limiter's URL cannot be read; expected redis://[user:password@]host[:port][/db]"
+        " (in a password / @ # ? are written %2F %40 %23 %3F)"
+    )
