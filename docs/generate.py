@@ -8,6 +8,7 @@ A new page is a function that returns Markdown and a row in `PAGES`.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,12 +16,16 @@ from pathlib import Path
 import attrs
 
 from docs import wire_bodies
+from docs.event_examples import EXAMPLES
+from payments_core.clock import MINUTE, SECOND
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.disputes.lifecycle import DISPUTE, SESSION_STATUSES
 from payments_core.errors import ClientTokenExpired, PaymentsError
 from payments_core.events import CATALOGUE, EventType
 from payments_core.funding.lifecycle import FUNDING_OPERATION
 from payments_core.kyc.lifecycle import KYC
+from payments_core.limiters.policies import PER_ADDRESS, AbuseBlock, Subject
+from payments_core.limiters.policies import RULES as RATE_POLICIES
 from payments_core.mandates.lifecycle import MANDATE
 from payments_core.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.machine import PAYMENT
@@ -28,8 +33,9 @@ from payments_core.receipts.lifecycle import RECEIPT
 from payments_core.refunds.lifecycle import REFUND
 from payments_core.transitions import Machine, Transition
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
-from payments_core_http import health
 from payments_core_http.errors import status_of
+from payments_core_http.openapi.failures import on_the_wire
+from payments_core_http.openapi.resources import resources
 from payments_core_http.routing import Route
 from payments_core_http.v2 import routes as tables
 
@@ -113,6 +119,12 @@ def events() -> str:
         " resource, not that of the Payment.\n"
         "How a delivery looks is told on the page about"
         " [receiving webhooks](../how-to/receive-webhooks.md).",
+        "See any payload yourself with `payments trigger NAME --json`"
+        " [in a sandbox](../how-to/listen-and-trigger.md).\n"
+        "What ends in `AmountAtomic`, and `amountAtomic`, is a string of digits that counts the"
+        " asset's smallest unit; `chainId` and `statusVersion` are integers, and `labels` is an"
+        " array of strings.\n"
+        "The `accountId` of a Payment to a wallet is null.",
     ]
     titles: list[str] = []
     for (family, fields), members in families.items():
@@ -127,6 +139,12 @@ def events() -> str:
                     (code(event.name), "yes" if event.emitted else "not yet", event.meaning)
                     for event in members
                 ),
+            ),
+            *(
+                f"The payload of `{event.name}`, for example:\n\n"
+                f"```json\n{json.dumps(EXAMPLES[event.name], indent=2)}\n```"
+                for event in members
+                if event.name in EXAMPLES
             ),
         ]
     return "\n\n".join(parts)
@@ -152,20 +170,6 @@ def errors_of_all() -> list[str]:
     own = {error.code for route in tables.ROUTES for error in route.errors}
     own -= {ClientTokenExpired.code}  # the exchange names it, and every client token expires
     return [code(kind.code) for kind in error_kinds() if kind.code not in own]
-
-
-def resources() -> Iterable[tuple[str, tuple[Route, ...]]]:
-    """The routes by resource: each tuple that `v2/routes/__init__.py` gathers, and a title."""
-    yield "Health", health.ROUTES
-    named = {
-        rows: TITLES.get(name, name.replace("_", " ").capitalize())
-        for name, rows in vars(tables).items()
-        if name.isupper() and name != "ROUTES"
-    }
-    if left := set(tables.ROUTES).difference(*named):
-        raise ValueError(f"in no resource's tuple: {[route.name for route in left]}")
-    for rows in sorted(named, key=lambda rows: tables.ROUTES.index(rows[0])):
-        yield named[rows], rows
 
 
 def route_row(route: Route) -> tuple[str, ...]:
@@ -254,12 +258,6 @@ def error_kinds() -> list[type[PaymentsError]]:
     )
 
 
-def on_the_wire(name: str) -> str:
-    """A fact's name among an error's `details`."""
-    first, *rest = name.replace("_after_s", "_after_seconds").split("_")
-    return first + "".join(word.title() for word in rest)
-
-
 def leaves(kind: type[PaymentsError]) -> list[type[PaymentsError]]:
     """The classes below one that have none below themselves."""
     # attrs makes a second class of each; the one that is replaced has no fields.
@@ -274,11 +272,9 @@ def leaves(kind: type[PaymentsError]) -> list[type[PaymentsError]]:
 
 ROUTE_HEAD = ("Route", "What for", "Credential", "Needs", "Key", "Answers", "Errors of its own")
 
-TITLES = {"OWN": "With a client token: the own account", "PAYER": "With a client token: paying"}
-"""Of the tuples of routes whose names say too little."""
-
 HEADERS = {
-    "`Idempotency-Key`": "1 to 256 printable ASCII characters, kept for 30 days. Every `POST`,"
+    "`Idempotency-Key`": "1 to 256 printable ASCII characters, kept for 30 days, or for one hour by"
+    " public creation. Every `POST`,"
     " `PUT` and `PATCH` with a key or a client token takes one; *required* says where it must be"
     " sent. The same request with the same key gets the same answer, with"
     " `Idempotent-Replayed: true`.",
@@ -302,8 +298,53 @@ CREDENTIALS = {
     "bearer_key": "app secret (Bearer)",
     "client_token": "client access token (Bearer)",
     "session_token": "client session token (Bearer)",
+    "payment_secret": "Payment client secret (Bearer)",
+    "app_id": "none; the app id and an allowed `Origin`",
     "none": "none",
 }
+
+
+def limits() -> str:
+    """The rate policies and the abuse block, with their defaults."""
+    abuse = AbuseBlock()
+    return (
+        "\n\n".join(
+            [
+                "# Limits",
+                "The rate policies with their defaults; a deployment and an environment may have"
+                " limits of their own ([Limit requests](../how-to/limit-requests.md)).\n"
+                "Every request counts against every policy that applies to it, refused ones and"
+                " replays too.",
+                table(
+                    ("`details.rule`", "Counts", "For each", "Limit", "Window"),
+                    (
+                        (
+                            code(policy.rule) if policy is not PER_ADDRESS else "none",
+                            policy.counts_what,
+                            SUBJECTS[policy.subject],
+                            str(policy.limit),
+                            f"{policy.window_ms // SECOND} s",
+                        )
+                        for policy in RATE_POLICIES.values()
+                    ),
+                ),
+                f"More than {abuse.requests} requests for paths that there are not, within"
+                f" {abuse.window_ms // MINUTE} minutes, block the client's address for"
+                f" {abuse.block_ms // MINUTE} minutes.",
+            ]
+        )
+        + "\n"
+    )
+
+
+SUBJECTS: dict[Subject, str] = {
+    "address": "client's address",
+    "environment": "environment of an app",
+    "app": "app",
+    "payment": "Payment",
+    "address_and_app": "client's address and app",
+}
+
 
 PAGES: dict[str, Callable[[], str]] = {
     "routes.md": routes,
@@ -311,6 +352,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": error_codes,
     "state-machines.md": state_machines,
     "events.md": events,
+    "limits.md": limits,
 }
 
 

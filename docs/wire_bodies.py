@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -110,6 +110,10 @@ def unwrapped(kind: Any) -> tuple[Any, list[str]]:
         elif get_origin(kind) is tuple:
             words += [f"each {word}" for word in unwrapped(get_args(kind)[0])[1]]
             return kind, words
+        elif get_origin(kind) is Mapping:
+            name, item = (unwrapped(part)[1] for part in get_args(kind))
+            words += [*(f"each name {word}" for word in name), *(f"each {word}" for word in item)]
+            return kind, words
         else:
             return kind, [*words, *([METADATA] if kind is Metadata else [])]
 
@@ -134,6 +138,8 @@ def type_of(kind: Any) -> str:
     """A type's name on the wire."""
     if get_origin(kind) is Literal:
         return values_of(kind)
+    if get_origin(kind) is Mapping:
+        return f"object of: {type_of(unwrapped(get_args(kind)[1])[0])}"
     if get_origin(kind) is tuple:
         return f"array of: {type_of(unwrapped(get_args(kind)[0])[0])}"
     kinds = objects_in(kind)

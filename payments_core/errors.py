@@ -206,6 +206,14 @@ class EntitlementRequired(Forbidden):
 
 
 @attrs.frozen
+class OriginNotAllowed(Forbidden):
+    """The header `Origin` is missing, or is none that the payment settings allow."""
+
+    code = "origin_not_allowed"
+    sentence = "Payments cannot be created from this origin; allow it in the payment settings."
+
+
+@attrs.frozen
 class CredentialMismatch(Forbidden):
     """Two good credentials, of two environments."""
 
@@ -298,7 +306,7 @@ class OptionLocked(Contradiction):
     """The selected option has funds on their way."""
 
     code = "option_locked"
-    sentence = "The selected option has an authorization under way; wait for its end."
+    sentence = "The selected option has funds on their way; wait for their end."
     option_id: str | None
 
 

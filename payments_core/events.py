@@ -89,7 +89,7 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.overpaid", "Proven funds pass the amount; the rest is held.", _PAYMENT),
     EventType("payment.expired", "The Payment expired with nothing received.", _PAYMENT),
     EventType("payment.cancelled", "The Payment was cancelled before funds moved.", _PAYMENT),
-    EventType("payment.late", "Funds were proven after the Payment had closed.", _PAYMENT),
+    EventType("payment.late", "Funds were proven after the Payment's end or release.", _PAYMENT),
     EventType("payment.reorged", "A proven receipt was undone by the chain, or is back.", _PAYMENT),
     EventType("payment.reconciled", "A decision of yours was carried out.", _PAYMENT),
     EventType("payment.refunded", "A refund is final.", _PAYMENT),

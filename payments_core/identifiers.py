@@ -65,6 +65,11 @@ class Draw:
         return id in self._drawn.values()
 
 
+def pattern(prefix: str) -> str:
+    """The whole of an id of that kind, as a regular expression."""
+    return f"^{prefix}_{SHAPE.pattern}$"
+
+
 def is_identifier(text: str, prefix: str) -> bool:
     """Whether `text` has the shape of an id of that kind; it says nothing of existence."""
     head = prefix + "_"

@@ -23,7 +23,8 @@ from payments_core.jobs.record import Job
 from payments_core.journal.record import Entry
 from payments_core.kyc.record import Verification
 from payments_core.mandates.record import Mandate
-from payments_core.options.record import Option
+from payments_core.options.record import DirectOption, Option
+from payments_core.payment_settings.record import PaymentSettings, PaymentSettingsVersion
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.receipts.record import Evidence, Receipt
 from payments_core.refunds.record import Refund
@@ -57,9 +58,12 @@ KINDS: tuple[type[Record], ...] = (
     Mandate,
     DepositAddress,
     Deposit,
+    PaymentSettings,
+    PaymentSettingsVersion,
     Payment,
     PaymentLink,
     Option,
+    DirectOption,
     FundingOperation,
     Evidence,
     Receipt,

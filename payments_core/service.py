@@ -42,12 +42,16 @@ from payments_core.kyc.simulated import SimulatedKyc
 from payments_core.ledger import Ledger
 from payments_core.mandates.operations import Mandates
 from payments_core.options.operations import Options
+from payments_core.options.paying import Paying
+from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments import operations as payments
+from payments_core.payments.checkout import Checkout
 from payments_core.payments.collects import Collects
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.links import Links
 from payments_core.payments.operations import Payments
 from payments_core.payments.progress import RELEASE
+from payments_core.payments.public import PublicPayments
 from payments_core.payments.release import WATCH_RELEASE, ReleaseJobs, release_reversed
 from payments_core.payments.sends import Sends
 from payments_core.receipts import discovery
@@ -66,6 +70,7 @@ from payments_core.vaults.operations import Vaults
 from payments_core.vaults.policies import VaultPolicies
 from payments_core.vaults.provisioning import VaultProvisioning
 from payments_core.vaults.yields import VaultYields
+from payments_core.versions import Versions
 from payments_core.webhooks.attempting import Attempts
 from payments_core.webhooks.delivery import FAN_OUTS, TASKS, WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.destinations import Resolver
@@ -94,13 +99,14 @@ class Settings:
 
     `public_url` is where payers reach the checkout pages. `idempotency_retention_ms` is how long
     a request with an Idempotency-Key is answered from the store. `service_name` is what wallets
-    show when they are asked to prove whose they are.
+    show when they are asked to prove whose they are. `versions` are the dated contracts served.
     """
 
     public_url: str = "http://127.0.0.1:8080"
     service_name: str = "Payments Core"
     idempotency_retention_ms: int = RETENTION_MS
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
+    versions: Versions = attrs.field(factory=Versions)
 
 
 class PaymentsService:
@@ -140,7 +146,9 @@ class PaymentsService:
         self.outbox = Outbox(storage, self.ledger, self.chains, sent=self._sent)
         self.tokens = Tokens(key_ring)
         self.links = Links(key_ring, entropy, self.settings.public_url)
-        self.tenants = Tenants(storage, self.ledger, clock, self.identifiers, key_ring, entropy)
+        self.tenants = Tenants(
+            storage, self.ledger, clock, self.identifiers, key_ring, entropy, self.settings.versions
+        )
         self.accounts = Accounts(storage, self.ledger, clock, self.chains)
         self.wallets = Wallets(storage, self.ledger, clock, entropy, self.settings.service_name)
         failures = Failures(storage, self.ledger)
@@ -158,23 +166,21 @@ class PaymentsService:
         self.deposits = Deposits(storage, self.ledger, clock, self.chains, self.scanner)
         destinations = Destinations(storage, self.chains)
         self.payments = Payments(storage, self.ledger, clock, destinations, self.tokens, self.links)
+        self.payment_settings = PartnerPaymentSettings(storage, self.ledger, clock)
+        self.public_payments = PublicPayments(storage, self.payments, destinations)
         self.sends = Sends(storage, self.ledger, clock, destinations, self.vaults)
         self.collects = Collects(storage, self.ledger, clock, destinations, self.vaults)
         self.refunds = Refunds(storage, self.ledger, clock, destinations, self.vaults)
         self.reconciliation = Reconciliations(storage, self.ledger, clock, self.vaults)
         self.disputes = Disputes(storage, self.ledger, clock)
         self.options = Options(storage, self.ledger, clock)
+        self.paying = Paying(storage, self.ledger, clock, self.chains)
+        self.checkout = Checkout(storage, clock, self.tokens, self.links)
         self.funding = Funding(storage, self.ledger, clock, self.vaults)
         self._resolver = resolver or SystemResolver()
         self._transport = transport or ThreadsTransport()
         self.webhooks = WebhookEndpoints(
-            self.ledger,
-            storage,
-            clock,
-            key_ring,
-            self._resolver,
-            self.settings.webhooks,
-            entropy,
+            self.ledger, storage, clock, key_ring, self._resolver, self.settings.webhooks, entropy
         )
         self._attempts = Attempts(
             clock, key_ring, self._transport, self._resolver, self.settings.webhooks

@@ -1,6 +1,31 @@
-"""The dated contracts that this release serves (interface "Versioning")."""
+"""The dated contracts that a deployment serves (interface "Versioning")."""
 
 from __future__ import annotations
 
-CURRENT = "2026-09-09"
-SUPPORTED: tuple[str, ...] = (CURRENT,)
+import re
+
+import attrs
+
+FIRST = "2026-09-09"
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+@attrs.frozen
+class Versions:
+    """The dates of the contracts, oldest first. New environments are pinned to the newest.
+
+    Raises ValueError for none at all, for what is no date, and for another order.
+    """
+
+    supported: tuple[str, ...] = (FIRST,)
+
+    def __attrs_post_init__(self) -> None:
+        dates = self.supported
+        if not dates or list(dates) != sorted(set(dates)) or not all(map(_DATE.fullmatch, dates)):
+            raise ValueError("versions must be one or more dates, each once, oldest first")
+
+    @property
+    def current(self) -> str:
+        """The newest."""
+        return self.supported[-1]

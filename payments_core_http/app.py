@@ -15,9 +15,9 @@ import falcon
 from payments_core.credentials.authorization import authorize
 from payments_core.idempotency.flight import Flights
 from payments_core.idempotency.record import AlreadyAnswered, Answer
-from payments_core.versions import CURRENT
+from payments_core.payments.public import require_admitted
 from payments_core_http import cors, health
-from payments_core_http.authentication import CHALLENGES, authenticate
+from payments_core_http.authentication import CHALLENGES, admitted_origin, authenticate
 from payments_core_http.calls import Call
 from payments_core_http.errors import (
     MethodNotAllowed,
@@ -29,8 +29,10 @@ from payments_core_http.errors import (
 )
 from payments_core_http.idempotency import idempotent, read_key
 from payments_core_http.query import read_query
+from payments_core_http.reference import rows as reference
 from payments_core_http.request_body import read_body
 from payments_core_http.routing import Route, by_path
+from payments_core_http.throttling import Passage, Throttle
 from payments_core_http.v2.routes import ROUTES
 from payments_core_http.versions import require_agreement
 
@@ -45,17 +47,19 @@ def create_app(
     *,
     mode: str,
     threads: int = DEFAULT_THREADS,
+    throttle: Throttle | None = None,
     routes: tuple[Route, ...] = ROUTES,
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """The WSGI application of one mode, `sandbox` or `production`.
 
     `threads` is how many of them the server runs: it bounds how many wait for one another.
+    `throttle` has the rate policies; without it none is enforced.
     Raises ValueError where the service cannot serve the mode.
     """
     service.require_mode(mode)
-    paths = by_path((*health.ROUTES, *routes))
+    paths = by_path((*health.ROUTES, *reference.rows(routes), *routes))
     allowed = {path: _allowed(methods) for path, methods in paths.items()}
-    pipeline = Pipeline(service, mode, Flights(threads), allowed)
+    pipeline = Pipeline(service, mode, Flights(threads), throttle or Throttle(None), allowed)
     app = falcon.App()
     app.router_options.default_to_on_request = True
     app.add_sink(pipeline.route_not_found, "/")
@@ -76,8 +80,24 @@ class Exchange:
     """What is known of one request so far, and goes on its response whatever happens."""
 
     request_id: str
-    version: str = CURRENT
+    version: str
     challenge: str = "Bearer"
+    origin: str | None = None
+    """The browser's, where the app that it calls has let it in."""
+    passage: Passage = attrs.field(factory=Passage)
+
+
+@attrs.frozen
+class Reply:
+    """What a response has of its own."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+_FRESH: Mapping[str, str] = {}
+_REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
 
 
 class Pipeline:
@@ -88,11 +108,13 @@ class Pipeline:
         service: PaymentsService,
         mode: str,
         flights: Flights,
+        throttle: Throttle,
         allowed: Mapping[str, tuple[str, ...]],
     ) -> None:
         self._service = service
         self._mode = mode
         self._flights = flights
+        self._throttle = throttle
         self._allowed = allowed
 
     def _answer(
@@ -103,11 +125,26 @@ class Pipeline:
             self._service.refresh()
         exchange.challenge = CHALLENGES[route.credential]
         caller = authenticate(self._service, self._mode, route, environ, path)
-        exchange.version = caller.api_version
-        require_agreement(environ.get("HTTP_SERVICE_VERSION"), caller.bound_versions)
+        exchange.version, exchange.origin = caller.api_version, caller.admitted_origin
+        require_agreement(
+            self._service.settings.versions,
+            environ.get("HTTP_SERVICE_VERSION"),
+            caller.bound_versions,
+        )
+        self._throttle.enter_route(exchange.passage, route, path)
+        if caller.environment is not None and route.credential != "payment_secret":
+            self._throttle.enter_app(exchange.passage, route, caller.environment)
         authority = caller.authority(route)
         if authority is not None:
-            authorize(authority.requirement, authority.environment, caller.key, caller.session)
+            authorize(
+                authority.requirement,
+                authority.environment,
+                caller.key,
+                caller.session,
+                authority.payment_id,
+            )
+        if caller.shop is not None:
+            require_admitted(caller.shop.terms, caller.origin)
         key = read_key(route, environ)
         query = read_query(route, environ.get("QUERY_STRING", ""))
         document, body = read_body(route, environ)
@@ -127,6 +164,7 @@ class Pipeline:
             body=body,
             query=query,
             idempotent=once,
+            if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
         )
         if authority is None or once is None:
             return self._resource(call)
@@ -146,33 +184,56 @@ class Pipeline:
         path: Mapping[str, str],
     ) -> None:
         """Answer a request that has a row."""
-        exchange = self._begin()
-        try:
-            answer, replayed = self._answer(route, exchange, req.env, path), False
-        except AlreadyAnswered as earlier:
-            answer, replayed = earlier.answer, True
-        except Exception as error:
-            self._refuse(exchange, route.name, error, req, resp)
-            return
-        exchange.version = answer.api_version
-        headers = {"Idempotent-Replayed": "true"} if replayed else {}
-        _send(exchange, req, resp, answer.status, answer.body, headers)
 
-    def options(self, allowed: tuple[str, ...], req: falcon.Request, resp: falcon.Response) -> None:
-        """Say what a path takes, to a browser's preflight and to anyone who asks."""
+        def answered(exchange: Exchange) -> Reply:
+            try:
+                answer, headers = self._answer(route, exchange, req.env, path), _FRESH
+            except AlreadyAnswered as earlier:
+                answer, headers = earlier.answer, _REPLAYED
+            exchange.version = answer.api_version
+            return Reply(answer.status, answer.body, {**headers, **answer.headers})
+
+        self._exchange(route.name, req, resp, answered)
+
+    def options(
+        self,
+        allowed: tuple[str, ...],
+        req: falcon.Request,
+        resp: falcon.Response,
+        shop: Mapping[str, str] | None,
+    ) -> None:
+        """Say what a path takes, to a browser's preflight and to anyone who asks.
+
+        `shop` has the ids of a path that an app opens to origins of its own.
+        """
         methods = ", ".join(allowed)
-        headers = {"Allow": methods, **cors.preflight_headers(req.env, req.path, methods)}
-        _send(self._begin(), req, resp, 204, b"", headers)
+
+        def told(exchange: Exchange) -> Reply:
+            if shop is not None:
+                exchange.origin = admitted_origin(self._service, self._mode, req.env, shop)
+            is_admitted = exchange.origin is not None
+            headers = cors.preflight_headers(req.env, req.path, methods, is_admitted=is_admitted)
+            return Reply(204, b"", {"Allow": methods, **headers})
+
+        self._exchange("OPTIONS", req, resp, told)
 
     def method_not_allowed(
         self, allowed: tuple[str, ...], req: falcon.Request, resp: falcon.Response
     ) -> None:
         """Answer a method that the path does not take."""
-        self._refuse(self._begin(), req.path, MethodNotAllowed(allowed), req, resp)
+
+        def refused(exchange: Exchange) -> Reply:
+            raise MethodNotAllowed(allowed)
+
+        self._exchange("no route", req, resp, refused)
 
     def route_not_found(self, req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
         """Answer a path that no row has."""
-        self._refuse(self._begin(), "no route", RouteNotFound(), req, resp)
+
+        def refused(exchange: Exchange) -> Reply:
+            raise RouteNotFound()
+
+        self._exchange("no route", req, resp, refused)
 
     def refused_by_falcon(
         self, req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: Any
@@ -188,55 +249,60 @@ class Pipeline:
         self, req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
     ) -> None:
         """Answer what went wrong outside any row: a fault of ours."""
-        self._refuse(self._begin(), req.uri_template or "no route", error, req, resp)
 
-    def _begin(self) -> Exchange:
-        return Exchange(self._service.identifiers.new("req"))
+        def refused(exchange: Exchange) -> Reply:
+            raise error
 
-    def _refuse(
+        self._exchange(req.uri_template or "no route", req, resp, refused)
+
+    def _exchange(
         self,
-        exchange: Exchange,
         place: str,
-        error: Exception,
         req: falcon.Request,
         resp: falcon.Response,
+        answer: Callable[[Exchange], Reply],
     ) -> None:
-        told = as_payments_error(error, exchange.request_id, place)
-        body = envelope(told, exchange.request_id)
-        headers = headers_of(told, exchange.challenge)
-        _send(exchange, req, resp, status_of(type(told)), body, headers)
-
-
-def _send(
-    exchange: Exchange,
-    req: falcon.Request,
-    resp: falcon.Response,
-    status: int,
-    body: bytes,
-    headers: Mapping[str, str],
-) -> None:
-    """Every response leaves here, with the headers that every response has."""
-    resp.status = status
-    resp.data = body or None
-    resp.set_headers(
-        {
-            "X-Request-Id": exchange.request_id,
-            "Service-Version": exchange.version,
-            "Cache-Control": "no-store",
-            "X-Content-Type-Options": "nosniff",
-            **cors.headers_for(req.path),
-            **headers,
-        }
-    )
+        """One request, whatever it asks for: counted, answered or refused, and sent."""
+        current = self._service.settings.versions.current
+        exchange = Exchange(self._service.identifiers.new("req"), current)
+        try:
+            self._throttle.enter(exchange.passage, req.env)
+            reply = answer(exchange)
+        except Exception as error:
+            if isinstance(error, RouteNotFound):
+                self._throttle.wander(exchange.passage)
+            told = as_payments_error(error, exchange.request_id, place)
+            reply = Reply(
+                status_of(type(told)),
+                envelope(told, exchange.request_id),
+                headers_of(told, exchange.challenge),
+            )
+        resp.status = reply.status
+        resp.data = reply.body or None
+        resp.set_headers(
+            {
+                "X-Request-Id": exchange.request_id,
+                "Service-Version": exchange.version,
+                "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+                **cors.headers_for(req.path),
+                **cors.headers_for_origin(exchange.origin),
+                **self._throttle.headers(exchange.passage),
+                **reply.headers,
+            }
+        )
 
 
 def _resource(pipeline: Pipeline, allowed: tuple[str, ...], methods: Mapping[str, Route]) -> object:
     """A path as Falcon takes it: an object with one responder for each method."""
     rows = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
     responders = {f"on_{method.lower()}": _responder(pipeline, row) for method, row in rows.items()}
+    is_shop = any(row.credential == "app_id" for row in methods.values())
     return SimpleNamespace(
         **responders,
-        on_options=lambda req, resp, **_: pipeline.options(allowed, req, resp),
+        on_options=lambda req, resp, **path: pipeline.options(
+            allowed, req, resp, path if is_shop else None
+        ),
         on_request=lambda req, resp, **_: pipeline.method_not_allowed(allowed, req, resp),
     )
 

@@ -17,10 +17,10 @@ import attrs
 from payments_core.client_sessions.record import ClientSession
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import CLIENT_SESSION, Claims, TokenInvalid
-from payments_core.errors import CredentialMismatch, Unauthorized
+from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
+from payments_core.payments.public import Shop
 from payments_core.tenants.record import Environment, Key
-from payments_core.versions import CURRENT
-from payments_core_http.routing import Credential, Route
+from payments_core_http.routing import PATH_IDS, Credential, Route
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -36,6 +36,8 @@ CHALLENGES: Mapping[Credential, str] = {
     "bearer_key": "Bearer",
     "client_token": "Bearer",
     "session_token": "Bearer",
+    "payment_secret": "Bearer",
+    "app_id": "Bearer",
     "none": "Bearer",
 }
 """`WWW-Authenticate` of a 401: never Basic to a browser, which would ask its user."""
@@ -43,15 +45,28 @@ CHALLENGES: Mapping[Credential, str] = {
 
 @attrs.frozen(kw_only=True)
 class Caller:
-    """What a request's credentials proved. Without any, it is bound to the current version."""
+    """What a request's credentials proved. `api_version` is the one that it is answered in."""
 
     environment: Environment | None = None
     key: Key | None = None
     session: ClientSession | None = None
     session_token: str | None = attrs.field(default=None, repr=False)
     payment_secret: Claims | None = None
-    api_version: str = CURRENT
+    shop: Shop | None = None
+    origin: str | None = None
+    api_version: str
     bound_versions: tuple[str, ...] = ()
+
+    @property
+    def payment_id(self) -> str | None:
+        """The one Payment whose client secret was sent."""
+        return self.payment_secret.subject if self.payment_secret else None
+
+    @property
+    def admitted_origin(self) -> str | None:
+        """The origin of the browser that asks, where the shop's settings let it in."""
+        is_admitted = self.shop is not None and self.shop.terms.admits(self.origin)
+        return self.origin if is_admitted else None
 
     def authority(self, route: Route) -> Authority | None:
         """The authority that operations ask for; None on routes that need none."""
@@ -62,6 +77,8 @@ class Caller:
             environment=self.environment,
             key=self.key,
             session=self.session,
+            payment_id=self.payment_id if route.needs.caller == "payer" else None,
+            origin=self.origin,
             api_version=self.api_version,
         )
 
@@ -75,7 +92,9 @@ def authenticate(
 ) -> Caller:
     """Who calls this route. Raises Unauthorized, ClientTokenExpired, CredentialMismatch."""
     if route.credential == "none":
-        return Caller()
+        return Caller(api_version=service.settings.versions.current)
+    if route.credential == "app_id":
+        return _visitor(service, mode, environ, path_ids)
     header = environ.get("HTTP_AUTHORIZATION", "")
     if len(header) > _MAX_CHARACTERS:
         raise Unauthorized()
@@ -90,6 +109,8 @@ def authenticate(
         token = _bearer(header)
         claims = _claims(service, token)
         return _bound(claims.api_version, session_token=token)
+    elif route.credential == "payment_secret":
+        return _payer(service, mode, _bearer(header), path_ids)
     else:
         environment, session = service.client_sessions.authenticate(_bearer(header), mode=mode)
         caller = _bound(session.api_version, environment=environment, session=session)
@@ -131,6 +152,35 @@ def _claims(service: PaymentsService, token: str) -> Claims:
         return service.tokens.read(CLIENT_SESSION, token)
     except TokenInvalid:
         raise Unauthorized() from None
+
+
+def _payer(service: PaymentsService, mode: Any, secret: str, path_ids: Mapping[str, str]) -> Caller:
+    """Whoever holds the secret of the very Payment in the path, whatever became of that."""
+    environment, claims = service.checkout.authenticate(secret, mode=mode)
+    if claims.subject != path_ids["paymentId"]:
+        raise Unauthorized()
+    return _bound(claims.api_version, environment=environment, payment_secret=claims)
+
+
+def _visitor(
+    service: PaymentsService, mode: Any, environ: Mapping[str, Any], path_ids: Mapping[str, str]
+) -> Caller:
+    """Whoever has a shop's page open: they prove nothing. Raises NotFound for no shop."""
+    if not PATH_IDS["appId"].fits(path_ids["appId"]):
+        raise NotFound("app")
+    shop = service.public_payments.shop(path_ids["appId"], mode=mode)
+    environment, origin = shop.environment, environ.get("HTTP_ORIGIN")
+    return _bound(environment.api_version, environment=environment, shop=shop, origin=origin)
+
+
+def admitted_origin(
+    service: PaymentsService, mode: Any, environ: Mapping[str, Any], path_ids: Mapping[str, str]
+) -> str | None:
+    """The origin of a browser that asks beforehand, if the shop in the path lets it in."""
+    try:
+        return _visitor(service, mode, environ, path_ids).admitted_origin
+    except NotFound:
+        return None
 
 
 def _with_payment_secret(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -42,6 +43,7 @@ class Call(Generic[B, Q]):
     body: B
     query: Q
     idempotent: Idempotent | None = None
+    if_none_match: str | None = None
 
     @property
     def authority(self) -> Authority:
@@ -67,6 +69,19 @@ class Call(Generic[B, Q]):
         return Answer(
             status or self.route.success, msgspec.json.encode(view), self.caller.api_version
         )
+
+    def tagged(self, view: Any) -> Answer:
+        """The answer of a read that is polled: with a strong ETag, and 304 for whoever has it."""
+        return self.unless_known(self.answer(view))
+
+    def unless_known(self, answer: Answer) -> Answer:
+        """The answer with a strong ETag, or 304 for whoever has it."""
+        tag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
+        headers = {**answer.headers, "ETag": tag}
+        if not _matches(self.if_none_match, tag):
+            return attrs.evolve(answer, headers=headers)
+        headers.pop("Content-Type", None)  # there is no content
+        return Answer(304, b"", answer.api_version, headers)
 
     def once(
         self,
@@ -122,6 +137,14 @@ class Call(Generic[B, Q]):
         filters = attrs.asdict(self._page_query(), filter=_is_filter)
         names = (self.authority.partition, self.authority.principal, self.route.path)
         return msgspec.json.encode((names, sorted(self.path.items()), filters)).decode()
+
+
+def _matches(if_none_match: str | None, tag: str) -> bool:
+    """Whether `If-None-Match` names the tag, compared weakly (RFC 9110, 13.1.2)."""
+    if if_none_match is None:
+        return False
+    given = [item.strip().removeprefix("W/") for item in if_none_match.split(",")]
+    return tag in given or given == ["*"]
 
 
 def _is_filter(field: attrs.Attribute[Any], value: Any) -> bool:

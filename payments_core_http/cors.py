@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-OPEN_PATHS: tuple[str, ...] = ("/v2/client/",)
+OPEN_PATHS: tuple[str, ...] = (
+    "/v2/client/",
+    "/v2/public/payments/",
+    "/v2/public/payment-links/",
+)
 """Paths that a browser calls from any origin."""
 
 ALLOWED_HEADERS = (
@@ -24,15 +28,25 @@ _ANSWER = {
 _NONE: Mapping[str, str] = {}
 
 
+def headers_for_origin(origin: str | None) -> Mapping[str, str]:
+    """The headers of every answer to an origin that a shop has let in; none to any other."""
+    if origin is None:
+        return _NONE
+    return {**_ANSWER, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+
+
 def headers_for(path: str) -> Mapping[str, str]:
     """The headers of every answer under an open path, errors included."""
     return _ANSWER if path.startswith(OPEN_PATHS) else _NONE
 
 
-def preflight_headers(environ: Mapping[str, Any], path: str, allowed: str) -> Mapping[str, str]:
-    """The headers that answer a preflight; none where it is not one, or the path is not open."""
+def preflight_headers(
+    environ: Mapping[str, Any], path: str, allowed: str, *, is_admitted: bool = False
+) -> Mapping[str, str]:
+    """The headers that answer a preflight; none where it is not one, or where the path is not open
+    and the browser's origin `is_admitted` to it by nobody."""
     asks = "HTTP_ORIGIN" in environ and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
-    if not asks or not path.startswith(OPEN_PATHS):
+    if not asks or not (is_admitted or path.startswith(OPEN_PATHS)):
         return _NONE
     return {
         "Access-Control-Allow-Methods": allowed,

@@ -10,10 +10,12 @@ import logging
 import re
 import traceback
 from collections.abc import Mapping
+from typing import Any, Literal
 
 import attrs
 import msgspec
 
+from payments_core.clock import Instant
 from payments_core.errors import (
     BadInput,
     Contradiction,
@@ -28,6 +30,8 @@ from payments_core.errors import (
     Unprocessable,
 )
 from payments_core.storage.port import StorageUnavailable
+
+Reason = Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]
 
 logger = logging.getLogger("payments_core_http")
 
@@ -89,6 +93,28 @@ class TransferCodingUnknown(BadInput):
 
     code = "transfer_encoding_not_supported"
     sentence = "The only Transfer-Encoding taken is chunked."
+
+
+@attrs.frozen
+class RateLimited(TooMany):
+    """More requests than a rate policy allows, or a limiter that cannot say.
+
+    `rule` names the policy, but for the one that counts by address.
+    """
+
+    code = "rate_limited"
+    sentence = "Too many requests; try again in {retry_after_s} s."
+    rule: str | None
+    limit: int
+    remaining: int
+    reset_at: Instant
+    retry_after_s: int
+    reason: Reason
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """The facts; `rule` only where there is one."""
+        return {name: value for name, value in super().details.items() if value is not None}
 
 
 @attrs.frozen

@@ -34,12 +34,22 @@ def ready(service: PaymentsService, call: Call[None, None]) -> Answer:
 
 
 ROUTES = (
-    Route("GET", "/healthz", alive, needs=None, summary="The process is alive."),
+    Route(
+        "GET",
+        "/healthz",
+        alive,
+        needs=None,
+        answers=Health,
+        operation="checkHealth",
+        summary="The process is alive.",
+    ),
     Route(
         "GET",
         "/readyz",
         ready,
         needs=None,
+        answers=Health,
+        operation="checkReadiness",
         summary="The process can serve: its storage answers.",
         errors=(Unavailable,),
     ),

@@ -11,11 +11,13 @@ import msgspec
 
 from payments_core.credentials.authorization import Authority
 from payments_core.errors import IdempotencyKeyRequired, ValidationFailed
-from payments_core.idempotency.record import RETENTION_MS, Idempotent
+from payments_core.idempotency.record import PUBLIC_RETENTION_MS, RETENTION_MS, Idempotent
 from payments_core_http.json_text import canonical
 from payments_core_http.routing import Route
 
-_KEY = re.compile(r"[ -~]{1,256}", re.ASCII)
+KEY_PATTERN = "^[ -~]{1,256}$"
+
+_KEY = re.compile(KEY_PATTERN, re.ASCII)
 
 
 def read_key(route: Route, environ: Mapping[str, Any]) -> str | None:
@@ -48,6 +50,8 @@ def idempotent(
     key or a refreshed token must not break a retry.
     """
     scope = (authority.partition, authority.principal, key)
+    if authority.requirement.caller == "public":
+        retention_ms = min(retention_ms, PUBLIC_RETENTION_MS)
     return Idempotent(
         id=hashlib.sha256(b"1" + msgspec.json.encode(scope)).hexdigest(),
         fingerprint=_fingerprint(route, path_ids, document),

@@ -10,9 +10,10 @@ from payments_core.credentials.secrets import holds_credential
 from payments_core.errors import InvalidJson, ValidationFailed
 from payments_core_http import json_text
 from payments_core_http.errors import PayloadTooLarge, UnsupportedMediaType
+from payments_core_http.faults import joined
 from payments_core_http.metadata import shown
 from payments_core_http.routing import Route
-from payments_core_http.structuring import Reader, joined
+from payments_core_http.structuring import Reader
 
 LIMIT_BYTES = 64 * 1024
 

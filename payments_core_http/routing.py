@@ -15,7 +15,8 @@ import attrs
 from payments_core.credentials.authorization import Requirement
 from payments_core.errors import NotFound, PaymentsError
 from payments_core.idempotency.record import Answer
-from payments_core.identifiers import is_identifier
+from payments_core.identifiers import is_identifier, pattern
+from payments_core.payments import links
 from payments_core_http.errors import RouteNotFound
 
 if TYPE_CHECKING:
@@ -23,23 +24,44 @@ if TYPE_CHECKING:
     from payments_core_http.calls import Call
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Credential = Literal["server_key", "bearer_key", "client_token", "session_token", "none"]
+Credential = Literal[
+    "server_key",
+    "bearer_key",
+    "client_token",
+    "session_token",
+    "payment_secret",
+    "app_id",
+    "none",
+]
 Idempotency = Literal["required", "accepted", "ignored"]
 Handler = Callable[["PaymentsService", "Call[Any, Any]"], Answer]
 
 
 @attrs.frozen
 class PathId:
-    """An id in a path: its prefix, and the noun of its `not_found`."""
+    """An id in a path: its prefix, and the noun of its `not_found`. `shape` is of what is no id."""
 
     prefix: str
     noun: str
+    shape: str | None = None
+
+    @property
+    def pattern(self) -> str:
+        """The whole of such a name, as a regular expression."""
+        return pattern(self.prefix) if self.shape is None else f"^{self.shape}$"
+
+    def fits(self, text: str) -> bool:
+        """Whether anything can have that name."""
+        if self.shape is not None:
+            return re.fullmatch(self.shape, text, re.ASCII) is not None
+        return is_identifier(text, self.prefix)
 
 
 PATH_IDS: Mapping[str, PathId] = {
     "accountId": PathId("acct", "account"),
     "appId": PathId("app", "app"),
     "clientSessionId": PathId("client_session", "client session"),
+    "code": PathId("", "payment link", links.CODE_SHAPE),
     "deliveryId": PathId("delivery", "delivery"),
     "environmentId": PathId("env", "environment"),
     "eventId": PathId("evt", "event"),
@@ -62,6 +84,13 @@ class Nothing:
 
 
 @attrs.frozen
+class ListOf:
+    """What a list answers: a page `{data, limit, hasNextPage, nextCursor}` of such views."""
+
+    view: Any
+
+
+@attrs.frozen
 class Route:
     """One row: a method on a path, and everything the pipeline must know of it.
 
@@ -69,7 +98,12 @@ class Route:
     are wire classes; without them a body must be empty and every query parameter is refused.
     `with_payment_secret` asks for `X-Service-Payment-Secret` of the path's Payment as well, and
     `may_have_payment_secret` takes it where it is sent; a wrong one is refused by both.
+    `policy` names the rate policy that the row has of its own.
     `errors` are the handler's own, beside those that the pipeline raises on every such route.
+    `answers` is what a success answers: a view class, a union of them, `ListOf` one, or `NoReturn`
+    where nothing succeeds yet. `success_if_there` is the status where there was nothing to make.
+    `tagged` is for reads that are polled: an ETag, and 304 for whoever has the answer already.
+    `operation` names the row in the OpenAPI document where the handler's own name reads badly.
     """
 
     method: Method
@@ -83,8 +117,13 @@ class Route:
     idempotency: Idempotency = attrs.field(kw_only=True)
     with_payment_secret: bool = attrs.field(kw_only=True, default=False)
     may_have_payment_secret: bool = attrs.field(kw_only=True, default=False)
+    policy: str | None = attrs.field(kw_only=True, default=None)
     success: int = attrs.field(kw_only=True, default=200)
+    success_if_there: int | None = attrs.field(kw_only=True, default=None)
     errors: tuple[type[PaymentsError], ...] = attrs.field(kw_only=True, default=())
+    answers: Any = attrs.field(kw_only=True)
+    tagged: bool = attrs.field(kw_only=True, default=False)
+    operation: str | None = attrs.field(kw_only=True, default=None)
     path_names: tuple[str, ...] = attrs.field(init=False)
     body_may_be_empty: bool = attrs.field(init=False)
 
@@ -92,6 +131,10 @@ class Route:
     def _credential_of_the_caller(self) -> Credential:
         if self.needs is None:
             return "none"
+        if self.needs.caller == "payer":
+            return "payment_secret"
+        if self.needs.caller == "public":
+            return "app_id"
         return "server_key" if self.needs.caller == "server" else "client_token"
 
     @idempotency.default
@@ -130,7 +173,7 @@ class Route:
             shape = PATH_IDS[name]
             if not values[name]:
                 raise RouteNotFound()
-            if not is_identifier(values[name], shape.prefix):
+            if not shape.fits(values[name]):
                 raise NotFound(shape.noun)
 
 

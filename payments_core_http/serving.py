@@ -23,7 +23,7 @@ from waitress.task import ErrorTask
 
 from payments_core.errors import PaymentsError
 from payments_core.identifiers import Identifiers
-from payments_core.versions import CURRENT
+from payments_core.versions import FIRST
 from payments_core_http.app import DEFAULT_THREADS
 from payments_core_http.errors import (
     HeadersTooLarge,
@@ -69,8 +69,12 @@ class Server:
         host: str = "127.0.0.1",
         port: int = 0,
         threads: int = DEFAULT_THREADS,
+        api_version: str = FIRST,
     ) -> None:
-        """Listens at once; port 0 picks a free one. Raises OSError where it cannot."""
+        """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
+
+        `api_version` is what refusals say that no application has seen: the current one.
+        """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family)
         self.host = host
@@ -89,7 +93,7 @@ class Server:
             recv_bytes=_RECEIVE_BYTES,
             asyncore_use_poll=True,
         )
-        self._waitress.channel_class = _channel_class(identifiers)
+        self._waitress.channel_class = _channel_class(identifiers, api_version)
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -151,7 +155,7 @@ class Server:
         return any(channel.requests or channel.total_outbufs_len for channel in channels)
 
 
-def _channel_class(identifiers: Identifiers) -> type[Any]:
+def _channel_class(identifiers: Identifiers, api_version: str) -> type[Any]:
     """Waitress's channel, whose own refusals look like ours."""
 
     class Refusal(ErrorTask):  # type: ignore[misc]
@@ -164,7 +168,7 @@ def _channel_class(identifiers: Identifiers) -> type[Any]:
             self.response_headers += [
                 ("Content-Type", "application/json"),
                 ("X-Request-Id", request_id),
-                ("Service-Version", CURRENT),
+                ("Service-Version", api_version),
                 ("Cache-Control", "no-store"),
             ]
             self.set_close_on_finish()

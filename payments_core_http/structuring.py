@@ -2,9 +2,11 @@
 
 Nothing is coerced. What a field may hold is said once, in its annotation: its type, and
 `Annotated[..., msgspec.Meta(...)]`, which the schemas read too. `Meta(extra={"rule": "..."})` words
-a pattern for people. A class may have a method `faults` that tells what an annotation cannot, by
-paths relative to it. A union of objects is told apart by the field that is a `Literal` in all of
-them. The optional class attribute `exactly_one_of` lists groups of fields that exclude each other.
+a pattern for people; `values` in it lists all that a text may be, with the sentence of its `fault`,
+and `format` names one of `FORMATS`. A class may have a method `faults` that tells what an
+annotation cannot, by paths relative to it. A union of objects is told apart by the field that is a
+`Literal` in all of them. The optional class attribute `exactly_one_of` lists groups of fields that
+exclude each other.
 
 A body is read fast first; only one that fails is read again, slowly, to collect all its faults.
 """
@@ -23,7 +25,9 @@ from cattrs import Converter
 from cattrs.errors import AttributeValidationNote, ClassValidationError
 from cattrs.gen import make_dict_structure_fn
 
+from payments_core.clock import parse_iso
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core_http.faults import Faults, faults_of_group
 from payments_core_http.metadata import Metadata, metadata_faults, shown, text_fault
 
 T = TypeVar("T")
@@ -34,28 +38,6 @@ MAX_FAULTS: Final = 100
 """A body can hold thousands of unknown fields; nobody reads more faults than this."""
 
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,15})", re.ASCII)
-
-
-class Faults(Exception):
-    """What is wrong with one value, by paths relative to it."""
-
-    def __init__(self, *found: FieldError) -> None:
-        super().__init__(*found)
-        self.found = found
-
-    @classmethod
-    def here(cls, message: str) -> Faults:
-        """The value itself is wrong."""
-        return cls(FieldError("", message))
-
-    def below(self, name: str) -> list[FieldError]:
-        """The same faults seen from the object or array that holds the value under `name`."""
-        return [FieldError(joined(name, fault.path), fault.message) for fault in self.found]
-
-
-def joined(above: str, below: str) -> str:
-    """A path and a path below it: `a` and `b` make `a.b`, `a` and `[0]` make `a[0]`."""
-    return above + below if not below or below.startswith("[") else f"{above}.{below}"
 
 
 class Reader:
@@ -88,6 +70,7 @@ def _converter(of_text: bool, *, detailed: bool) -> Converter:
     for accepts, factory in (
         (attrs.has, _object),
         (_is_array, _array),
+        (_is_table, _table),
         (_is_union, _union),
         (_is_literal, _literal),
         (_is_annotated, _constrained),
@@ -98,6 +81,10 @@ def _converter(of_text: bool, *, detailed: bool) -> Converter:
 
 def _is_array(kind: Any) -> bool:
     return get_origin(kind) is tuple and get_args(kind)[1:] == (Ellipsis,)
+
+
+def _is_table(kind: Any) -> bool:
+    return get_origin(kind) is Mapping
 
 
 def _is_union(kind: Any) -> bool:
@@ -203,7 +190,7 @@ def _object(kind: Any, converter: Converter) -> Hook:
             unknown = (name for name in value if name not in names)
             found += [FieldError(shown(name), "is not a known field") for name in unknown]
         for group in groups:
-            found += _faults_of_group(group, value)
+            found += faults_of_group(group, value)
         if built is not None and tells_faults:
             found += built.faults()
         if found:
@@ -227,13 +214,6 @@ def _faults_of_fields(error: ClassValidationError) -> list[FieldError]:
     return found
 
 
-def _faults_of_group(group: tuple[str, ...], value: Mapping[str, Any]) -> list[FieldError]:
-    given = [name for name in group if value.get(name) is not None]
-    if not given:
-        return [FieldError(group[0], f"is required, or instead of it {' or '.join(group[1:])}")]
-    return [FieldError(name, f"cannot be given beside {given[0]}") for name in given[1:]]
-
-
 def _array(kind: Any, converter: Converter) -> Hook:
     item_kind = get_args(kind)[0]
     inner = converter.get_structure_hook(item_kind)
@@ -250,6 +230,29 @@ def _array(kind: Any, converter: Converter) -> Hook:
         if found:
             raise Faults(*found)
         return tuple(items)
+
+    return structure
+
+
+def _table(kind: Any, converter: Converter) -> Hook:
+    """An object whose names the caller chooses, by the rule of its first parameter."""
+    name_kind, item_kind = get_args(kind)
+    of_name = converter.get_structure_hook(name_kind)
+    of_item = converter.get_structure_hook(item_kind)
+
+    def structure(value: Any, _: Any) -> Any:
+        if type(value) is not dict:
+            raise Faults.here("must be an object")
+        items, found = {}, []
+        for name, item in value.items():
+            try:
+                of_name(name, name_kind)
+                items[name] = of_item(item, item_kind)
+            except Faults as faults:
+                found += faults.below(shown(name))
+        if found:
+            raise Faults(*found)
+        return items
 
     return structure
 
@@ -272,7 +275,7 @@ def _union(kind: Any, converter: Converter) -> Hook:
 
 
 def _choice(kinds: list[Any], converter: Converter) -> Hook:
-    tag, by_value = _discriminator(kinds)
+    tag, by_value = discriminator(kinds)
     hooks = {value: (kind, converter.get_structure_hook(kind)) for value, kind in by_value.items()}
     sentence = "must be " + _listed(tuple(by_value))
 
@@ -290,7 +293,7 @@ def _choice(kinds: list[Any], converter: Converter) -> Hook:
     return structure
 
 
-def _discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
+def discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
     """The field that tells the classes apart, and the class for each of its values."""
     for kind in kinds:
         attrs.resolve_types(kind)
@@ -334,6 +337,9 @@ def _apply(checks: list[Callable[[Any], str | None]], value: Any) -> None:
 
 def _checks(meta: msgspec.Meta) -> list[Callable[[Any], str | None]]:
     checks: list[Callable[[Any], str | None]] = []
+    extra = meta.extra or {}
+    if "format" in extra:  # it says what is wanted, which a length does not
+        checks.append(FORMATS[extra["format"]])
     if meta.min_length is not None or meta.max_length is not None:
         checks.append(_length_check(meta.min_length or 0, meta.max_length))
     if meta.ge is not None or meta.le is not None:
@@ -341,6 +347,8 @@ def _checks(meta: msgspec.Meta) -> list[Callable[[Any], str | None]]:
     if meta.pattern is not None:
         rule = (meta.extra or {}).get("rule", f"a text that matches {meta.pattern}")
         checks.append(_pattern_check(meta.pattern, f"must be {rule}"))
+    if "values" in extra:
+        checks.append(_values_check(frozenset(extra["values"]), extra["fault"]))
     if any(rule is not None for rule in (meta.gt, meta.lt, meta.multiple_of)):
         raise TypeError("use ge and le")
     return checks
@@ -374,3 +382,19 @@ def _pattern_check(pattern: str, sentence: str) -> Callable[[Any], str | None]:
     # The whole text must match: `$` alone would let a final newline through.
     matches = re.compile(pattern, re.ASCII).fullmatch
     return lambda value: None if matches(value) else sentence
+
+
+def _values_check(values: frozenset[Any], sentence: str) -> Callable[[Any], str | None]:
+    return lambda value: None if value in values else sentence
+
+
+def _moment_check(value: Any) -> str | None:
+    try:
+        parse_iso(value)
+    except ValueError:
+        return "must be an ISO 8601 time with a zone"
+    return None
+
+
+FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {"date-time": _moment_check}
+"""What a text of a named format must be, by the names that JSON Schema has for them."""

@@ -5,22 +5,21 @@ Interface "Versioning" 2 to 6 and contract §3 "Versions".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from payments_core.errors import UnsupportedVersion, VersionMismatch
-from payments_core.versions import SUPPORTED
+from payments_core.versions import Versions
 
 
-def require_agreement(asked: str | None, bound: Iterable[str]) -> None:
+def require_agreement(versions: Versions, asked: str | None, bound: Sequence[str]) -> None:
     """Return if the caller asked for no version, or for the one that all credentials are bound to.
 
-    Raises UnsupportedVersion for a version that this deployment does not serve, and
-    VersionMismatch for another than the bound one.
+    Raises UnsupportedVersion for a version that this deployment does not serve, asked for or
+    bound to, and VersionMismatch for another than the bound one.
     """
-    if asked is None:
-        return
-    if asked not in SUPPORTED:
-        raise UnsupportedVersion(SUPPORTED)
+    for version in bound if asked is None else (asked, *bound):
+        if version not in versions.supported:
+            raise UnsupportedVersion(versions.supported)
     for version in bound:
-        if asked != version:
+        if asked not in (None, version):
             raise VersionMismatch(version)

@@ -124,6 +124,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/idempotency/flight.py": {"threading", "time"},
     "payments_core/jobs/worker.py": {"threading", "time"},
     "payments_core/limiters/*.py": {"threading"},
+    "payments_core/limiters/breaker.py": {"time"},  # monotonic: how long a server is left alone
     "payments_core/storage/*.py": {"threading", "time", "random"},
     "payments_core/webhooks/dispatcher.py": {"threading", "time"},
     "payments_core/webhooks/senders.py": {"threading", "time"},

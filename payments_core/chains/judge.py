@@ -10,7 +10,7 @@ from typing import Literal
 
 import attrs
 
-from payments_core.chains.port import Heads, TransactionView, TransferLog
+from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 
 Reason = Literal[
     "wrong_chain",
@@ -43,6 +43,17 @@ class Verdict:
     def is_pending(self) -> bool:
         """Right in all but finality: it may still become proof."""
         return self.reason == "not_final"
+
+
+def deepened(heads: Heads, confirmations: int) -> Heads:
+    """The heads to who asks for so many blocks on top of one that is final.
+
+    The chain's own finality is never undercut. What is final then is told by its number alone.
+    """
+    deepest = heads.latest.number - confirmations
+    if deepest >= heads.final.number:
+        return heads
+    return attrs.evolve(heads, final=Block(deepest, ""))
 
 
 def judge(

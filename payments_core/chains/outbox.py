@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from payments_core.chains.judge import Expectation, judge
+from payments_core.chains.judge import Expectation, deepened, judge
 from payments_core.chains.outgoing import Outcome, Outgoing, Sender, locked_outgoing
 from payments_core.chains.port import Chain, ChainUnavailable, Signed, TransferIntent
 from payments_core.chains.scanner import scanned_to
@@ -69,8 +69,10 @@ class Outbox:
             chain.broadcast(signed)
         self._sent(scope, outgoing.chain_id)
 
-    def outcome(self, scope: Scope, outgoing_id: str) -> Outcome:
+    def outcome(self, scope: Scope, outgoing_id: str, *, confirmations: int = 0) -> Outcome:
         """What became of a transfer that was sent, to be `concluded` unless it is pending.
+
+        `confirmations` asks for more blocks on top than the chain's own finality may have.
 
         One that the chain does not know is sent again. Raises ChainUnavailable.
         """
@@ -78,7 +80,7 @@ class Outbox:
         chain = self._chains[outgoing.chain_id]
         signed = _bytes_of(outgoing)
         scanned = scanned_to(self._storage, scope.mode, chain.chain_id)  # before the chain is asked
-        heads = chain.heads()
+        heads = deepened(chain.heads(), confirmations)
         view = chain.transaction(signed.hash)
         if view is None:
             self.broadcast(scope, signed, outgoing_id)

@@ -22,7 +22,7 @@ from payments_core.errors import (
 from payments_core.storage.port import Transaction
 from payments_core.tenants.record import PERMISSION_PRODUCTS, SCOPE_PRODUCT, Environment, Key
 
-Caller = Literal["server", "client", "trusted"]
+Caller = Literal["server", "client", "payer", "trusted", "public"]
 
 
 @attrs.frozen
@@ -30,7 +30,8 @@ class Requirement:
     """What a route asks of its caller.
 
     `scopes` go for server keys and `permissions` for client tokens; all of them are needed.
-    `products` must be enabled whoever calls. `standard_only` refuses restricted keys.
+    `products` must be enabled whoever calls. `standard_only` refuses restricted keys. A `public`
+    call has no credential at all: its app is named, and its origin is judged by the settings.
     """
 
     caller: Caller
@@ -48,6 +49,7 @@ def authorize(
     environment: Environment,
     key: Key | None,
     session: ClientSession | None,
+    payment_id: str | None = None,
 ) -> None:
     """Return if the call is allowed.
 
@@ -56,7 +58,13 @@ def authorize(
     """
     if requirement.caller == "trusted":
         return
-    if requirement.caller == "client":
+    needed: list[str] = []
+    if requirement.caller == "public":
+        pass  # what is open to everybody rests on the products alone
+    elif requirement.caller == "payer":
+        if payment_id is None:
+            raise Unauthorized()
+    elif requirement.caller == "client":
         if session is None:
             raise Unauthorized()
         _require(requirement.permissions, session.permissions)
@@ -106,13 +114,16 @@ class Authority:
     """A call's proven identity, and what it was allowed.
 
     `key` is the server key, `session` the client session; a trusted authority, for those who
-    embed the library, has neither. `api_version` is the version that the call is bound to.
+    embed the library, has neither, and a public one has the `origin` that the browser told.
+    `api_version` is the version that the call is bound to.
     """
 
     requirement: Requirement
     environment: Environment
     key: Key | None = None
     session: ClientSession | None = None
+    payment_id: str | None = None
+    origin: str | None = None
     api_version: str
 
     @property
@@ -132,11 +143,21 @@ class Authority:
             raise Unauthorized()
         return self.session.account_id
 
+    def require_payment(self, payment_id: str) -> None:
+        """Return where a payer's authority stands for this very Payment. Raises Unauthorized."""
+        if self.requirement.caller != "trusted" and self.payment_id != payment_id:
+            raise Unauthorized()
+
     @property
     def principal(self) -> str:
-        """Who retries: the app for server keys, the account for client tokens (contract §4)."""
+        """Who retries: the app for server keys, the account for client tokens, and app and origin
+        for public creation (contract §4)."""
         if self.session is not None:
             return f"account:{self.session.account_id}"
+        if self.payment_id is not None:
+            return f"payment:{self.payment_id}"
+        if self.requirement.caller == "public":
+            return f"origin:{self.environment.app_id}:{self.origin}"
         return f"app:{self.environment.app_id}"
 
     def confirm(self, tx: Transaction) -> None:
@@ -152,7 +173,7 @@ class Authority:
             key = environment.key(self.key.id) if self.key else None
             if self.key is not None and (key is None or key.revoked_at is not None):
                 raise Unauthorized()
-            authorize(self.requirement, environment, key, self.session)
+            authorize(self.requirement, environment, key, self.session, self.payment_id)
         if self.session is not None:
             session = held(tx, ClientSession, self.session.id)
             if session is None or not session_stands(session, environment):

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import attrs
 
-from payments_core.clock import DAY, Instant
+from payments_core.clock import DAY, HOUR, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import IdempotencyConflict
 from payments_core.storage.records import Collection, Index, Record
 
 RETENTION_MS = 30 * DAY
+PUBLIC_RETENTION_MS = HOUR
+"""Of public creation, whose keys browsers make up and anybody can send."""
+
 _PURPOSE = "idempotent answer"
 _COMPRESSED_FROM = 16_384
 
 
 @attrs.frozen
 class Answer:
-    """A status and the exact bytes of a body."""
+    """A status and the exact bytes of a body, with the headers of a read; none are stored."""
 
     status: int
     body: bytes = attrs.field(repr=False)
     api_version: str
+    headers: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
 class AlreadyAnswered(Exception):

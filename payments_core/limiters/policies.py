@@ -17,6 +17,12 @@ Subject = Literal["address", "environment", "app", "payment", "address_and_app"]
 
 Kind = Literal["any", "read", "write", "post"]
 
+_KINDS: Mapping[Kind, str] = {
+    "any": "every request",
+    "read": "GET, HEAD and OPTIONS",
+    "write": "all other methods",
+    "post": "POST",
+}
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -24,7 +30,8 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 class Policy:
     """So many requests of a kind, to paths of a form, for each subject in each window.
 
-    `rule` is its name in settings, and in `details.rule`.
+    `rule` is its name in settings, and in `details.rule`; `where` describes `path`, or the routes
+    that name the policy.
     """
 
     rule: str
@@ -33,6 +40,12 @@ class Policy:
     window_ms: int
     kind: Kind = "any"
     path: re.Pattern[str] = re.compile(".*")
+    where: str = ""
+
+    @property
+    def counts_what(self) -> str:
+        """Which requests count, for people."""
+        return f"{_KINDS[self.kind]} {self.where}".rstrip()
 
     def counts(self, method: str, path: str) -> bool:
         """Whether a request counts. `path` is the route's, with the names of its ids in it."""
@@ -53,11 +66,13 @@ APP_POLICIES = (
     Policy("partner_app_minute", "app", 600, MINUTE),
     Policy("partner_app_burst", "app", 120, 10 * SECOND, "read"),
     Policy(
-        "payments_app_minute", "app", 180, MINUTE, "post", re.compile("/v2/payments(/.*)?")
+        "payments_app_minute", "app", 180, MINUTE, "post", re.compile("/v2/payments(/.*)?"),
+        "to `/v2/payments` and below it",
     ),
     Policy(
         "deposit_address_app_minute", "app", 120, MINUTE, "post",
         re.compile("(/.*)?/deposit-addresses(/.*)?"),
+        "to `deposit-addresses`, `/check` among them",
     ),
 )  # fmt: skip
 """For calls that are made with a server key or a client token, once it has proven whose it is."""
@@ -65,9 +80,9 @@ APP_POLICIES = (
 ROUTE_POLICIES: Mapping[str, Policy] = {
     policy.rule: policy
     for policy in (
-        Policy("payment_state", "payment", 60, MINUTE),
-        Policy("payment_link", "address", 30, MINUTE),
-        Policy("public_creation", "address_and_app", 10, MINUTE),
+        Policy("payment_state", "payment", 60, MINUTE, where="for a Payment's `state`"),
+        Policy("payment_link", "address", 30, MINUTE, where="for a payment link"),
+        Policy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
     )
 }
 """For single routes, which name theirs. Who is refused by one eats nothing of a partner's own."""

@@ -19,12 +19,12 @@ from payments_core.errors import (
     UnsupportedAsset,
     UnsupportedChain,
 )
-from payments_core.funding import lifecycle as funding
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
 from payments_core.ledger import Ledger
 from payments_core.options import lifecycle
 from payments_core.options.offering import offer
+from payments_core.options.selecting import check_submissions, superseded
 from payments_core.payments.details import (
     OptionDetails,
     details_of,
@@ -70,19 +70,19 @@ class Options:
             check_payable(payment, now=now)
             if "vault" not in payment.allowed_methods:
                 raise CapabilityNotActive("vault")
-            asset = _same_asset(payment, chain_id, asset_symbol)
+            asset = same_asset(payment, chain_id, asset_symbol)
             if payment.authorized:
                 raise OptionLocked(_own_option(tx, payment, authority.account_id))
+            check_submissions(tx, payment)
             if payment.status not in OPEN:
                 raise InvalidState("payment", payment.status, "create option")
-            if len(payment.option_ids) >= OPTION_LIMIT:
-                raise PaymentOptionLimitReached(OPTION_LIMIT)
+            check_room(payment)
             active_account(tx, authority.account_id)
             vault = vaults.get(asset.chain_id)
             if vault is None:  # the account is older than the deployment's service of that chain
                 raise UnsupportedChain(asset.chain_id)
             option, operation = offer(payment, vault, draw, now)
-            before = _superseded(tx, payment, now)
+            before = superseded(tx, payment, now)
             selecting = attrs.evolve(
                 payment,
                 option_ids=(*payment.option_ids, option.id),
@@ -159,9 +159,10 @@ class Options:
 
 def _own_option(tx: Transaction, payment: Payment, account_id: str) -> str | None:
     """The id of the selected option where it is the payer's own: others' are not told."""
-    if payment.selected_option_id is None:
+    selected = payment.selected_option_id
+    if selected is None or selected not in payment.option_ids:
         return None
-    option, _ = locked_option(tx, payment.selected_option_id)
+    option, _ = locked_option(tx, selected)
     return option.id if option.payer_account_id == account_id else None
 
 
@@ -179,21 +180,17 @@ def check_active(account: Account | None) -> Account:
     return account
 
 
-def _same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:
-    """The Payment's asset: a vault pays in no other. Raises UnsupportedChain, UnsupportedAsset."""
+def check_room(payment: Payment) -> None:
+    """Raise PaymentOptionLimitReached where the Payment has as many options as it may, of all
+    kinds together."""
+    if len(payment.option_ids) + len(payment.direct_option_ids) >= OPTION_LIMIT:
+        raise PaymentOptionLimitReached(OPTION_LIMIT)
+
+
+def same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:
+    """The Payment's asset: it is paid in no other. Raises UnsupportedChain, UnsupportedAsset."""
     if chain_id not in (None, payment.chain_id):
         raise UnsupportedChain(chain_id or 0)
     if asset_symbol not in (None, payment.asset_symbol):
         raise UnsupportedAsset(payment.chain_id, asset_symbol or "")
     return payment.asset
-
-
-def _superseded(tx: Transaction, payment: Payment, now: int) -> Decision[None]:
-    """The option selected until now gives way; its unused operation is cancelled."""
-    if payment.selected_option_id is None:
-        return Decision(None)
-    option, operation = locked_option(tx, payment.selected_option_id)
-    given_way = lifecycle.supersede(option, now=now)
-    ended, events = funding.end(operation, "cancel", payment, now=now)
-    changed = (given_way,) if ended == operation else (given_way, ended)
-    return Decision(None, replaces=changed, events=events)

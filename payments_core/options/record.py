@@ -1,4 +1,4 @@
-"""A Payment option as it is stored (interface "Payment option")."""
+"""Payment options as they are stored (interface "Payment option", contract §6)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,45 @@ class Option(Record):
     action_id: str | None = attrs.field(repr=False)
     action_expires_at: Instant | None
     used_action_ids: tuple[str, ...] = attrs.field(default=(), repr=False)
+    expires_at: Instant
+    created_at: Instant
+    updated_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class Submission:
+    """A payer's word that a transaction pays: where to look, and nothing more."""
+
+    chain_id: int
+    transaction_hash: str
+    submitted_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class DirectOption(Record):
+    """A payer's intent to pay from any wallet, straight into the Payment's escrow.
+
+    `required` is what remained of the Payment when it was made or refreshed, `paid` the sum of the
+    verified receipts that came by it. `sighted` holds the evidence of its transfers that are not
+    final. Without a `selection_status` it was never selected.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "direct_options",
+        columns={"payment_id": str, "created_at": int},
+        indexes=(Index("by_payment", key=("payment_id",), order=("created_at",)),),
+    )
+
+    payment_id: str
+    status: str
+    selection_status: str | None = None
+    payer_address: str | None = None
+    chain_id: int
+    asset_symbol: str
+    required: Atomic = attrs.field(converter=atomic)
+    paid: Atomic = attrs.field(default=ZERO, converter=atomic)
+    sighted: tuple[str, ...] = ()
+    submissions: tuple[Submission, ...] = ()
     expires_at: Instant
     created_at: Instant
     updated_at: Instant

@@ -9,7 +9,7 @@ import attrs
 
 from payments_core.amounts import amount_of
 from payments_core.chains.port import AddressSpec
-from payments_core.clock import SECOND, Clock
+from payments_core.clock import Clock
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision
 from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
@@ -21,10 +21,11 @@ from payments_core.mandates.drawing import drawn
 from payments_core.mandates.record import Mandate
 from payments_core.options import lifecycle as options
 from payments_core.options.offering import offer
+from payments_core.payment_settings.record import held_settings
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import OptionDetails, PaymentDetails
-from payments_core.payments.operations import DEFAULT_EXPIRY_S, MONITORING_MS, expiry_job
+from payments_core.payments.operations import expiry_job
 from payments_core.payments.record import Payment, Source
 from payments_core.payments.sends import active_payer
 from payments_core.storage.port import Snapshot, Storage, Transaction
@@ -110,12 +111,12 @@ class Collects:
         asked: Asked,
     ) -> Decision[PaymentDetails]:
         now = self._clock.now()
+        terms = held_settings(tx).terms
         payer, asset = active_payer(tx, authority, mandate.account_id), mandate.asset
         recipient = self._destinations.recipient(tx, authority, recipient_id)
         counted = drawn(tx, mandate.id, amount, now=now)
         payment_id = draw.id("payment")
         destination = self._destinations.destination(authority, new.destination, recipient, asset)
-        expires_at = now + DEFAULT_EXPIRY_S * SECOND
         draft = Payment(
             id=payment_id,
             intent="collect",
@@ -126,6 +127,7 @@ class Collects:
             chain_id=asset.chain_id,
             asset_symbol=asset.symbol,
             amount=amount,
+            **terms.frozen(asset.chain_id, now=now),
             source=Source(
                 account_id=payer.id,
                 external_user_id=payer.external_user_id,
@@ -144,8 +146,6 @@ class Collects:
             description=new.description,
             metadata=new.metadata,
             api_version=authority.api_version,
-            expires_at=expires_at,
-            monitoring_expires_at=expires_at + MONITORING_MS,
             created_at=now,
             updated_at=now,
         )

@@ -6,7 +6,7 @@ import attrs
 
 from payments_core.errors import NotFound
 from payments_core.funding.record import FundingOperation
-from payments_core.options.record import Option
+from payments_core.options.record import DirectOption, Option
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt
 from payments_core.refunds.record import Refund
@@ -24,6 +24,15 @@ class OptionDetails:
 
 
 @attrs.frozen
+class DirectDetails:
+    """A direct option, and the receipts that count towards it."""
+
+    payment: Payment
+    option: DirectOption
+    receipts: tuple[Receipt, ...] = ()
+
+
+@attrs.frozen
 class PaymentDetails:
     """A Payment with its options, receipts and refunds; `client_secret` at its creation only."""
 
@@ -32,6 +41,7 @@ class PaymentDetails:
     receipts: tuple[Receipt, ...] = ()
     client_secret: str | None = attrs.field(default=None, repr=False)
     refunds: tuple[Refund, ...] = ()
+    direct_options: tuple[DirectDetails, ...] = ()
 
 
 def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
@@ -41,7 +51,13 @@ def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
         option_details(snapshot, payment, option_id, receipts) for option_id in payment.option_ids
     )
     refunds = snapshot.find(Refund, "by_payment", (payment.id,), limit=100).records
-    return PaymentDetails(payment, options, receipts, refunds=refunds)
+    direct_options = tuple(
+        direct_details(snapshot, payment, option_id, receipts)
+        for option_id in payment.direct_option_ids
+    )
+    return PaymentDetails(
+        payment, options, receipts, refunds=refunds, direct_options=direct_options
+    )
 
 
 def option_details(
@@ -54,6 +70,16 @@ def option_details(
     assert operation is not None
     own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
     return OptionDetails(payment, option, operation, own)
+
+
+def direct_details(
+    snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
+) -> DirectDetails:
+    """A direct option of a Payment, with the receipts among `receipts` that are its own."""
+    option = snapshot.get(DirectOption, option_id)
+    assert option is not None
+    own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
+    return DirectDetails(payment, option, own)
 
 
 def locked_payment(tx: Transaction, payment_id: str) -> Payment:
@@ -71,3 +97,10 @@ def locked_option(tx: Transaction, option_id: str) -> tuple[Option, FundingOpera
     operation = tx.get(FundingOperation, option.funding_operation_id, for_update=True)
     assert operation is not None
     return option, operation
+
+
+def locked_direct_option(tx: Transaction, option_id: str) -> DirectOption:
+    """A direct option that is known to exist, locked."""
+    option = tx.get(DirectOption, option_id, for_update=True)
+    assert option is not None
+    return option

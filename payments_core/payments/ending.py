@@ -9,9 +9,16 @@ from payments_core.errors import InvalidState
 from payments_core.funding import lifecycle as funding
 from payments_core.funding.record import FundingOperation
 from payments_core.mandates.drawing import given_back
+from payments_core.options import direct
 from payments_core.options import lifecycle as options
 from payments_core.options.record import Option
-from payments_core.payments.details import OptionDetails, locked_option
+from payments_core.payments.details import (
+    DirectDetails,
+    OptionDetails,
+    PaymentDetails,
+    locked_direct_option,
+    locked_option,
+)
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
@@ -20,14 +27,14 @@ from payments_core.vaults.reserving import Reservation, withdrawn
 
 def end_options(
     tx: Transaction, payment: Payment, trigger: str, *, now: Instant, but: str | None = None
-) -> Decision[tuple[OptionDetails, ...]]:
-    """Expire or cancel whatever of the Payment's options is open, `but` one.
+) -> Decision[PaymentDetails]:
+    """Expire or cancel whatever of the Payment's options is open, `but` one; the result has them.
 
     An authorization that has not been handed to the chain is withdrawn and its reservation given
     back. Raises InvalidState where one can no longer be stopped.
     """
     details: list[OptionDetails] = []
-    decision: Decision[tuple[OptionDetails, ...]] = Decision(())
+    decision: Decision[None] = Decision(None)
     for option_id in payment.option_ids:
         if option_id == but:
             continue
@@ -41,7 +48,18 @@ def end_options(
         )
         decision = decision.joined(Decision(None, replaces=changed, events=events))
         details.append(OptionDetails(payment, ended, stopped))
-    return Decision(tuple(details)).joined(decision)
+    direct_options = _ended_direct(tx, payment, trigger, now=now, but=but)
+    ended_all = PaymentDetails(payment, tuple(details), direct_options=direct_options.result)
+    return Decision(ended_all).joined(decision, direct_options)
+
+
+def _ended_direct(
+    tx: Transaction, payment: Payment, trigger: str, *, now: Instant, but: str | None
+) -> Decision[tuple[DirectDetails, ...]]:
+    known = [locked_direct_option(tx, id) for id in payment.direct_option_ids if id != but]
+    ended = [direct.end(option, trigger, now=now) for option in known]
+    changed = tuple(after for before, after in zip(known, ended, strict=True) if after != before)
+    return Decision(tuple(DirectDetails(payment, option) for option in ended), replaces=changed)
 
 
 def _ended(option: Option, trigger: str, *, now: Instant) -> Option:

@@ -196,7 +196,7 @@ def count(payment: Payment, receipt: Receipt, attempt: str, *, now: Instant) -> 
     room = _room(payment)
     kept = min(room, receipt.amount)
     over = receipt.amount - kept
-    was_covered = payment.counted >= payment.required
+    trigger = _excess_trigger(payment, receipt)
     counted = attrs.evolve(
         _without(payment, attempt),
         received=payment.received + receipt.amount,
@@ -207,11 +207,7 @@ def count(payment: Payment, receipt: Receipt, attempt: str, *, now: Instant) -> 
         counted, "receipt", receipt.id, now=now, payer=-receipt.amount, escrow=kept, excess=over
     )
     change = change.then(_counted(change.payment, over, now=now))
-    if not over:
-        return change
-    again = was_covered and receipt.amount == payment.amount
-    trigger = "duplicate" if again else "overpaid"
-    return change.then(step(change.payment, trigger, now=now))
+    return change.then(step(change.payment, trigger, now=now)) if over else change
 
 
 def _counted(payment: Payment, over: int, *, now: Instant) -> Change:
@@ -228,7 +224,21 @@ def _counted(payment: Payment, over: int, *, now: Instant) -> Change:
         if over and now < payment.expires_at:
             return Change(payment)
         return step(payment, "further_receipt", now=now)
-    return Change(payment) if over else step(payment, "receipt_returned", now=now)
+    if over:
+        return Change(payment)
+    first = payment.status == "accepted" and payment.release_id is None
+    return step(payment, "completed" if first else "receipt_returned", now=now)
+
+
+def _excess_trigger(payment: Payment, receipt: Receipt) -> str:
+    """What a receipt brings about that the release cannot take, or not all of it.
+
+    Too much begins beyond the amount, also where less was enough and has been released.
+    """
+    if payment.release_id is not None and payment.received + receipt.amount <= payment.amount:
+        return "missed_release"
+    was_covered = payment.counted >= payment.required
+    return "duplicate" if was_covered and receipt.amount == payment.amount else "overpaid"
 
 
 def _room(payment: Payment) -> int:

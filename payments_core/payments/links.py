@@ -12,10 +12,19 @@ import attrs
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.entropy import Entropy
+from payments_core.identifiers import LENGTH
 from payments_core.payments.record import Payment, PaymentLink
+
+CODE_SHAPE = r"[A-Za-z0-9_-]{48}"
+"""Every code: the 24 characters of its environment's id, and 24 of 144 random bits."""
 
 _DIGEST = "payment link"
 _SEAL = "payment link"
+
+
+def environment_of(code: str) -> str:
+    """The id of the environment that a code names, whether there is one or not."""
+    return "env_" + code[:LENGTH]
 
 
 @attrs.frozen
@@ -41,6 +50,10 @@ class Links:
         sealed = self._key_ring.seal(_SEAL, payment_id, code.encode())
         record = PaymentLink(id=self._key_ring.digest(_DIGEST, code), payment_id=payment_id)
         return NewLink(record, base64.b64encode(sealed).decode())
+
+    def digests(self, code: str) -> tuple[str, ...]:
+        """The ids that a code's PaymentLink may have, one for each master key."""
+        return self._key_ring.digests(_DIGEST, code)
 
     def url(self, payment: Payment) -> str | None:
         """The Payment's checkout link; only those that receive have one."""

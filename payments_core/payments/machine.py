@@ -185,6 +185,21 @@ _FURTHER_RECEIPTS = (
         label="duplicate",
         why="A whole second payment of the same amount came.",
     ),
+    Transition(
+        "accepted",
+        "completed",
+        "accepted",
+        emits="payment.accepted",
+        why="More of the amount was proven by the transaction that covered it within tolerance.",
+    ),
+    *rows(
+        (*_SETTLING, *_CLOSED_LATE),
+        "missed_release",
+        None,
+        emits="payment.late",
+        label="late",
+        why="The rest of the amount was proven after less was released: it can only go back.",
+    ),
     *rows(
         ("accepted", *RELEASED),
         "receipt_returned",

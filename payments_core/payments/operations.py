@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -11,7 +11,7 @@ from payments_core.accounts.record import Account
 from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.chains.port import AddressSpec
-from payments_core.clock import DAY, SECOND, Clock
+from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims, Tokens
 from payments_core.decision import Decision, Follow, Scope
@@ -20,6 +20,8 @@ from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
 from payments_core.journal.record import Entry
 from payments_core.ledger import Ledger
+from payments_core.payment_settings.checking import EXPIRY_RANGE_S
+from payments_core.payment_settings.record import Terms, held_settings
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import PaymentDetails, details_of, locked_payment
@@ -27,7 +29,7 @@ from payments_core.payments.ending import end_options, stopped_transfer
 from payments_core.payments.lifecycle import Change
 from payments_core.payments.links import Links
 from payments_core.payments.progress import carry_on, committed, reservation_of
-from payments_core.payments.record import Method, Payment
+from payments_core.payments.record import Destination, Method, Payment
 from payments_core.receipts.record import Receipt
 from payments_core.storage.port import (
     Claimed,
@@ -42,17 +44,16 @@ from payments_core.vaults.reserving import withdrawn
 
 EXPIRE = "payments.expire"
 EXPIRY_POLL_MS = 30 * SECOND
-MONITORING_MS = DAY
-EXPIRY_RANGE_S = (300, 86_400)
-DEFAULT_EXPIRY_S = 3_600
-METHODS: tuple[Method, ...] = ("vault", "direct", "routing", "hosted_onramp")
 MOST_ENTRIES = 1_000
 """So many journal entries are shown at once; a Payment with more is under attack by dust."""
 
 
 @attrs.frozen(kw_only=True)
 class NewPayment:
-    """What a receive Payment is made from; `amount` is a decimal string."""
+    """What a receive Payment is made from; `amount` is a decimal string.
+
+    Without an expiry, methods or URLs it has those of the payment settings.
+    """
 
     amount: str
     destination: To
@@ -60,11 +61,20 @@ class NewPayment:
     chain_id: int | None = None
     reference: str | None = None
     description: str | None = None
-    expires_in_s: int = DEFAULT_EXPIRY_S
-    allowed_methods: Sequence[Method] = METHODS
+    expires_in_s: int | None = None
+    allowed_methods: Sequence[Method] | None = None
     success_url: str | None = None
     cancel_url: str | None = None
     metadata: Mapping[str, Any] | None = None
+
+
+@attrs.frozen
+class Payee:
+    """Who is paid how much of what."""
+
+    asset: Asset
+    amount: int
+    destination: Destination
 
 
 @attrs.frozen
@@ -104,49 +114,48 @@ class Payments:
         UnsupportedChain, UnsupportedAsset, and AccountSuspended where the account that asks is
         to be paid and is not active.
         """
-        _check_expiry(new.expires_in_s)
+        recipient_id = self._destinations.recipient_id(authority, new.destination)
+
+        def payee(tx: Transaction, terms: Terms) -> Payee:
+            recipient = self._destinations.recipient(tx, authority, recipient_id)
+            asset = asset_for(new.chain_id, new.asset_symbol, recipient)
+            amount = amount_of(new.amount, asset)
+            destination = self._destinations.destination(
+                authority, new.destination, recipient, asset
+            )
+            return Payee(asset, amount, destination)
+
+        return self.receive(authority, new, payee, idempotent=idempotent)
+
+    def receive(
+        self,
+        authority: Authority,
+        new: NewPayment,
+        payee: Callable[[Transaction, Terms], Payee],
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> PaymentDetails:
+        """As `create`, where `payee` decides inside the transaction, by the terms in force, who is
+        paid and how much. Raises ValidationFailed, UnsupportedChain, and what `payee` raises."""
+        if new.expires_in_s is not None:
+            _check_expiry(new.expires_in_s)
         draw = self._ledger.draw()
         payment_id = draw.id("payment")
         link = self._links.mint(authority.partition, payment_id)
         secret = self._tokens.payment_secret(
             Claims(authority.partition, payment_id, authority.api_version, 0)
         )
-        recipient_id = self._destinations.recipient_id(authority, new.destination)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[PaymentDetails]:
-            recipient = self._destinations.recipient(tx, authority, recipient_id)
-            asset = asset_for(new.chain_id, new.asset_symbol, recipient)
-            amount = amount_of(new.amount, asset)
-            chain = self._destinations.chain(asset)
-            expires_at = now + new.expires_in_s * SECOND
-            destination = self._destinations.destination(
-                authority, new.destination, recipient, asset
-            )
-            draft = Payment(
-                id=draw.id("payment"),
-                status="",
-                status_version=0,
-                account_id=destination.account_id,
-                external_user_id=destination.external_user_id,
-                chain_id=asset.chain_id,
-                asset_symbol=asset.symbol,
-                amount=amount,
-                destination=destination,
+            terms = held_settings(tx).terms
+            paid = payee(tx, terms)
+            chain = self._destinations.chain(paid.asset)
+            draft = _draft(authority, new, terms, paid, draw, now)
+            draft = attrs.evolve(
+                draft,
                 escrow_address=chain.derive(AddressSpec(authority.partition, "escrow", payment_id)),
-                allowed_methods=tuple(new.allowed_methods),
-                session_id=draw.id("ses"),
-                reference=new.reference,
-                description=new.description,
-                metadata=new.metadata,
-                api_version=authority.api_version,
                 link_code=link.sealed_code,
-                success_url=new.success_url,
-                cancel_url=new.cancel_url,
-                expires_at=expires_at,
-                monitoring_expires_at=expires_at + MONITORING_MS,
-                created_at=now,
-                updated_at=now,
             )
             change = lifecycle.created(draft, now=now)
             return Decision(
@@ -216,7 +225,7 @@ class Payments:
             payment = locked_payment(tx, payment_id)
             change = lifecycle.cancel(payment, now=now)
             ended = end_options(tx, payment, "cancel", now=now)
-            result = PaymentDetails(change.payment, ended.result)
+            result = attrs.evolve(ended.result, payment=change.payment)
             return Decision(result).joined(committed(change), ended, _send_stopped(tx, payment))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
@@ -241,6 +250,37 @@ class Payments:
             return Decision(None).joined(end_options(tx, payment, "expire", now=now))
 
         self._ledger.commit(scope, decide, claimed=claimed)
+
+
+def _draft(
+    authority: Authority, new: NewPayment, terms: Terms, payee: Payee, draw: Draw, now: Instant
+) -> Payment:
+    """The Payment before its first state, with the terms that it keeps. It has no escrow yet."""
+    asset, destination = payee.asset, payee.destination
+    methods = terms.allowed_methods if new.allowed_methods is None else new.allowed_methods
+    return Payment(
+        id=draw.id("payment"),
+        status="",
+        status_version=0,
+        account_id=destination.account_id,
+        external_user_id=destination.external_user_id,
+        chain_id=asset.chain_id,
+        asset_symbol=asset.symbol,
+        amount=payee.amount,
+        **terms.frozen(asset.chain_id, now=now, expires_in_s=new.expires_in_s),
+        destination=destination,
+        escrow_address=None,
+        allowed_methods=tuple(methods),
+        session_id=draw.id("ses"),
+        reference=new.reference,
+        description=new.description,
+        metadata=new.metadata,
+        api_version=authority.api_version,
+        success_url=terms.success_url if new.success_url is None else new.success_url,
+        cancel_url=terms.cancel_url if new.cancel_url is None else new.cancel_url,
+        created_at=now,
+        updated_at=now,
+    )
 
 
 def asset_for(chain_id: int | None, symbol: str | None, recipient: Account | None) -> Asset:

@@ -16,6 +16,7 @@ from payments_core.storage.records import Collection, Index, Lookup, Record
 Intent = Literal["receive", "send", "collect"]
 DestinationType = Literal["account", "payment_address", "wallet"]
 Method = Literal["vault", "direct", "routing", "hosted_onramp"]
+METHODS: tuple[Method, ...] = ("vault", "direct", "routing", "hosted_onramp")
 
 
 @attrs.frozen(kw_only=True)
@@ -84,13 +85,16 @@ class Payment(Record):
     take; the rest was excess from the start. `books` says where the money is now, after
     `entry_count` journal entries. `paid_by` lists the senders, the newest last. What may still
     bring funds: `authorized` holds the ids of live operations, `sighted` those of the evidence of
-    strangers' transactions that are not final.
+    strangers' transactions that are not final. `option_ids` are of Vault options,
+    `direct_option_ids` of direct ones; the selected one is of either kind.
     `release_id` is the transfer to the recipient, `release_hash` its transaction once it was sent,
     and `released` what it takes out of escrow; one
     that failed for good is forgotten, so there is never a second beside it, and the Payment
     `can_retry`. `refunding` holds the
-    ids of refunds that are not final. `tolerance_bps` and
-    `fee_bps` are frozen at creation. `link_code` is sealed to the Payment's id; a send has none.
+    ids of refunds that are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at
+    creation; so many blocks as the last says must be on top of one before it is final for this
+    Payment, and the chain must hold it final too. `link_code` is sealed to the Payment's id; a send
+    has none.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -129,12 +133,14 @@ class Payment(Record):
     refunded: Atomic = attrs.field(default=ZERO, converter=atomic)
     fee_bps: int = 0
     tolerance_bps: int = 0
+    confirmations: int = 0
     source: Source | None = None
     destination: Destination
     escrow_address: str | None
     allowed_methods: tuple[Method, ...]
     selected_option_id: str | None = None
     option_ids: tuple[str, ...] = ()
+    direct_option_ids: tuple[str, ...] = ()
     release_id: str | None = None
     release_hash: str | None = None
     released: Atomic = attrs.field(default=ZERO, converter=atomic)

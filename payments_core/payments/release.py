@@ -93,7 +93,7 @@ class ReleaseJobs:
             return
         release_id = payment.release_id
         try:
-            outcome = self._outbox.outcome(scope, release_id)
+            outcome = self._outbox.outcome(scope, release_id, confirmations=payment.confirmations)
             asked = None if outcome.is_pending else self._ask(scope, payment, outcome.height)
         except (ChainUnavailable, DependencyFailed):
             self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))

@@ -35,11 +35,12 @@ def watched(
     due_at: Instant,
     option_id: str | None = None,
     block: Block | None = None,
+    hinted_until: Instant | None = None,
 ) -> Decision[None]:
     """Have a transaction looked at for a Payment, unless a job does so already.
 
     `option_id` is the option whose operation sent it, and `block` where it was found, where that
-    is known.
+    is known. A hint is followed until `hinted_until`; what a scan finds is no mere hint any more.
     """
     id = evidence_id(payment_id, chain_id, transaction_hash)
     job = Follow("chain", WATCH, f"payment:{payment_id}", due_at, id)
@@ -53,14 +54,19 @@ def watched(
             option_id=option_id,
             block_number=block.number if block else None,
             block_hash=block.hash if block else None,
+            hinted_until=hinted_until,
             created_at=now,
         )
         return Decision(None, inserts=(found,), jobs=(job,))
     # Its version rises in any case: a look that is under way may have been too early.
     again = attrs.evolve(known, watched=True, option_id=option_id or known.option_id)
     if block is not None:
-        again = attrs.evolve(again, block_number=block.number, block_hash=block.hash)
-    return Decision(None, replaces=(again,), jobs=() if known.watched else (job,))
+        again = attrs.evolve(
+            again, block_number=block.number, block_hash=block.hash, hinted_until=None
+        )
+    # A hint is looked at more and more seldom: what was found is looked at now.
+    is_followed = known.watched and again.hinted_until == known.hinted_until
+    return Decision(None, replaces=(again,), jobs=() if is_followed else (job,))
 
 
 class Discovery:

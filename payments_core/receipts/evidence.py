@@ -136,7 +136,7 @@ def _placed(
         receipt = _said(lifecycle.reobserved(lifecycle.reorged(receipt)), log)
     return attrs.evolve(
         receipt,
-        option_id=evidence.option_id,  # who sent it may have been learnt since
+        option_id=evidence.brought_by,  # who sent it may have been learnt since
         block_number=block.number,
         block_hash=block.hash,
         log_index=log.log_index,
@@ -166,7 +166,7 @@ def _observed(id: str, evidence: Evidence, block: Block, log: TransferLog, now: 
     return Receipt(
         id=id,
         payment_id=evidence.payment_id,
-        option_id=evidence.option_id,
+        option_id=evidence.brought_by,
         chain_id=evidence.chain_id,
         transaction_hash=evidence.transaction_hash,
         position=log.position,

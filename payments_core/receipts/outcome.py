@@ -28,6 +28,7 @@ from payments_core.payments.lifecycle import Change
 from payments_core.payments.progress import carry_on
 from payments_core.payments.record import Payment
 from payments_core.receipts import lifecycle
+from payments_core.receipts.direct import carried, direct_option_of, hinted, is_mere_hint
 from payments_core.receipts.evidence import Sighting, Weighed, weigh
 from payments_core.receipts.record import Evidence, Receipt
 from payments_core.storage.port import Transaction
@@ -76,12 +77,14 @@ def decide(
 ) -> Decision[None]:
     """What a look means. Raises BalanceOutdated."""
     payment = locked_payment(tx, known.payment_id)
-    evidence = _locked(tx, Evidence, known.id)
-    if not evidence.watched:
+    found = _locked(tx, Evidence, known.id)
+    if not found.watched:
         return Decision(None)
-    if evidence.version != known.version:  # found again, or its sender is known: look once more
+    if found.version != known.version:  # found again, or its sender is known: look once more
         return poll_again(now)
-    attempt = _attempt(tx, evidence)
+    attempt = _attempt(tx, found)
+    option = direct_option_of(tx, payment, found, look.sighting)
+    evidence = attrs.evolve(found, direct_option_id=option.id) if option else found
     before = tuple(_locked(tx, Receipt, id) for id in evidence.receipt_ids)
     weighed = weigh(
         evidence,
@@ -91,6 +94,8 @@ def decide(
         lambda: draw.id("receipt"),
         now=now,
     )
+    if is_mere_hint(evidence, weighed):
+        return hinted(evidence, look.sighting, now=now)
     counted = _count(tx, payment, evidence, attempt, weighed, now=now)
     ends = _ends(evidence, attempt, look.sighting)
     change = counted.change
@@ -101,9 +106,13 @@ def decide(
     again_at = _again_at(look, ends=ends, now=now)
     noted = _noted(evidence, counted.receipts, look.sighting, watched=again_at is not None)
     base = Decision(None, again_at=again_at).joined(
-        _stored((*before, evidence), (*counted.receipts, noted)), counted.stopped
+        _stored((*before, found), (*counted.receipts, noted)), counted.stopped
     )
-    ended = None
+    ended = option.id if option else None
+    if option is not None:
+        base = base.joined(
+            carried(option, payment, change.payment, evidence, before, counted.receipts, now=now)
+        )
     if attempt is not None and attempt.is_live:
         if look.asked is not None and not _paid(weighed):
             return base.joined(

@@ -61,9 +61,10 @@ class Evidence(Record):
 
     Whoever finds a transaction, a scan, our own sending or a hint, writes this row and the job that
     looks at it. `receipt_ids` are the receipts of its logs. `option_id` is the option whose
-    operation sent it. `block_number` is where it was last seen, and `block_hash` is None once that
-    block was undone. While it is `watched` there is a job that follows it; a reorg of its block has
-    it watched again.
+    operation sent it, `direct_option_id` the one that a stranger's transfer is taken to be for.
+    Where nothing but a payer's hint tells of it, it is looked for until `hinted_until`.
+    `block_number` is where it was last seen, and `block_hash` is None once that block was undone.
+    While it is `watched` there is a job that follows it; a reorg of its block has it watched again.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -76,11 +77,18 @@ class Evidence(Record):
     chain_id: int
     transaction_hash: str
     option_id: str | None = None
+    direct_option_id: str | None = None
+    hinted_until: Instant | None = None
     receipt_ids: tuple[str, ...] = ()
     block_number: int | None = None
     block_hash: str | None = None
     watched: bool = True
     created_at: Instant
+
+    @property
+    def brought_by(self) -> str | None:
+        """The option that its receipts came by."""
+        return self.option_id or self.direct_option_id
 
 
 def evidence_id(payment_id: str, chain_id: int, transaction_hash: str) -> str:

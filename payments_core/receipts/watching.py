@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from payments_core.chains.judge import deepened
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.scanner import scanned_to
@@ -82,12 +83,18 @@ class ReceiptJobs:
         """What the chain knows of the transaction, and the vault's balance after it.
 
         The heads are read before the transaction, and the balance after it: what is judged final
-        is then contained in the balance. Our own transaction, if the chain does not know it, is
-        sent again, unless it has failed for good.
+        is then contained in the balance. What is final the Payment's own terms may put off. Our
+        own transaction, if the chain does not know it, is sent again, unless it has failed for
+        good.
         """
         chain = self._chains[evidence.chain_id]
+        payment = self._storage.read(
+            scope.partition, lambda snapshot: snapshot.get(Payment, evidence.payment_id)
+        )
+        assert payment is not None
         scanned = scanned_to(self._storage, scope.mode, evidence.chain_id)
-        heads = chain.heads()
+        is_its_chain = evidence.chain_id == payment.chain_id
+        heads = deepened(chain.heads(), payment.confirmations if is_its_chain else 0)
         sighting = Sighting(chain.transaction(evidence.transaction_hash), heads)
         if sighting.block is None:
             _require_undone(chain, evidence)
@@ -101,10 +108,6 @@ class ReceiptJobs:
             self._outbox.broadcast(scope, signed, operation.outgoing_id)
         if not sighting.is_final:
             return Look(sighting, None, scanned)
-        payment = self._storage.read(
-            scope.partition, lambda snapshot: snapshot.get(Payment, evidence.payment_id)
-        )
-        assert payment is not None
         asked = self._vaults.ask_by_id(
             scope.partition, operation.vault_id, payment.asset, least=heads.final.number
         )

@@ -215,7 +215,7 @@ class EventTrigger:
         Raises NotFound, ValidationFailed.
         """
         if name not in BY_NAME:
-            raise ValidationFailed.at("name", "is not an event of the catalog")
+            raise ValidationFailed.at("name", "is no event of the catalog")
         draw = self._ledger.draw()
         event_id = draw.id("evt")  # the first that the commit draws, for its only event
         scene = self._storage.read(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import attrs
@@ -24,10 +24,18 @@ from payments_core.credentials.secrets import (
 )
 from payments_core.decision import Decision, Scope
 from payments_core.entropy import Entropy
-from payments_core.errors import Conflicting, NotFound, Unauthorized, Unavailable, ValidationFailed
+from payments_core.errors import (
+    Conflicting,
+    NotFound,
+    Unauthorized,
+    Unavailable,
+    UnsupportedVersion,
+    ValidationFailed,
+)
 from payments_core.idempotency.purging import purge_job
 from payments_core.identifiers import Draw, Identifiers
 from payments_core.ledger import Ledger
+from payments_core.limiters.policies import OF_ENVIRONMENTS, require_limits
 from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
 from payments_core.tenants.record import (
     PRODUCTS,
@@ -39,7 +47,7 @@ from payments_core.tenants.record import (
     PartnerName,
     SecretAddress,
 )
-from payments_core.versions import CURRENT
+from payments_core.versions import Versions
 
 _PARTNER_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,38}[a-z0-9]")
 _CACHED_ADDRESSES = 10_000
@@ -64,6 +72,7 @@ class Tenants:
         identifiers: Identifiers,
         key_ring: KeyRing,
         entropy: Entropy,
+        versions: Versions,
     ) -> None:
         self._storage = storage
         self._ledger = ledger
@@ -71,6 +80,7 @@ class Tenants:
         self._identifiers = identifiers
         self._key_ring = key_ring
         self._entropy = entropy
+        self._versions = versions
         self._addresses: dict[str, SecretAddress] = {}
         self._uses: dict[str, Instant] = {}
 
@@ -104,7 +114,7 @@ class Tenants:
                 partner_id=partner_id,
                 app_name=name,
                 mode=mode,
-                api_version=CURRENT,
+                api_version=self._versions.current,
                 products=tuple(sorted(products)),
                 created_at=now,
                 updated_at=now,
@@ -204,6 +214,34 @@ class Tenants:
         def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
             environment = _locked(tx, environment_id)
             return _replaced(environment, now, products=tuple(sorted(products)))
+
+        return self._ledger.commit(Scope(environment_id, "admin"), decide)
+
+    def set_rate_limits(self, environment_id: str, limits: Mapping[str, int]) -> Environment:
+        """Replace the environment's own limits, by the rules of rate policies; `{}` has none.
+
+        Raises NotFound, and ValueError for a rule that no environment may set.
+        """
+        require_limits(limits, OF_ENVIRONMENTS)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
+            return _replaced(_locked(tx, environment_id), now, rate_limits=dict(limits))
+
+        return self._ledger.commit(Scope(environment_id, "admin"), decide)
+
+    def set_api_version(self, environment_id: str, version: str) -> Environment:
+        """Pin the environment to another contract that is served here.
+
+        What was made under the one before stays bound to it: sessions, Payments and their
+        secrets, events. Raises NotFound, UnsupportedVersion.
+        """
+        if version not in self._versions.supported:
+            raise UnsupportedVersion(self._versions.supported)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
+            return _replaced(_locked(tx, environment_id), now, api_version=version)
 
         return self._ledger.commit(Scope(environment_id, "admin"), decide)
 

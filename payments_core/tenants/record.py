@@ -66,7 +66,10 @@ class Key:
 
 @attrs.frozen(kw_only=True)
 class Environment(Record):
-    """One mode of an app: its rights, its version pin, its keys. The id is its partition."""
+    """One mode of an app: its rights, its version pin, its keys. The id is its partition.
+
+    `rate_limits` has its own limits, by the rule of a rate policy.
+    """
 
     collection: ClassVar[Collection] = Collection("environments", columns={"app_id": str})
 
@@ -77,6 +80,7 @@ class Environment(Record):
     api_version: str
     products: tuple[str, ...]
     keys: tuple[Key, ...] = ()
+    rate_limits: Mapping[str, int] = attrs.field(factory=dict)
     created_at: Instant
     updated_at: Instant
 

@@ -59,7 +59,9 @@ DELIVERY = Machine(
     "webhook delivery",
     (
         Transition(None, "create", "pending", why="The event is one that the endpoint wants."),
-        *rows(OPEN, "deliver", "delivered", why="The endpoint answered 2xx: never sent again."),
+        *rows(
+            OPEN, "deliver", "delivered", why="The endpoint answered 2xx: not sent again by itself."
+        ),
         *rows(
             OPEN,
             "fail",

@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = {
     "events": "List what has happened in a sandbox, newest first.",
     "resend": "Deliver an event again.",
     "verify-webhook": "Check the signature of a webhook, and say what is wrong with it.",
+    "openapi": "Write the OpenAPI document of the API.",
 }
 """Each command and what it is for; the file of the same name beside this one defines `command`,
 with `_` where the name has `-`."""

@@ -136,14 +136,14 @@ class Child:
 class SandboxChild:
     """A `payments sandbox` of its own, which may be killed and started again on its data."""
 
-    def __init__(self, data: Path, port: int = 0) -> None:
+    def __init__(self, data: Path, port: int = 0, *options: str) -> None:
         """Start it and wait until it is ready. Raises ChildFailed."""
         self.data = data
         started = time.monotonic()
         self._child = Child(
             "sandbox",
             "payments_core_http.cli",
-            ["sandbox", "--json", "--port", str(port), "--data", str(data)],
+            ["sandbox", "--json", "--port", str(port), "--data", str(data), *options],
         )
         self.facts = self._child.first()
         self.ready_s = time.monotonic() - started

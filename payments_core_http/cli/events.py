@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import click
 
+from payments_core_http.cli.event_names import meant
 from payments_core_http.cli.running import RunningSandbox, sandbox_options
 
 
@@ -17,7 +18,7 @@ from payments_core_http.cli.running import RunningSandbox, sandbox_options
 )
 @click.option("--name", help="Only events of that name, such as payment.succeeded.")
 @sandbox_options
-def command(limit: int, name: str | None, url: str, data: Path, as_json: bool) -> None:
+def command(limit: int, name: str | None, url: str | None, data: Path, as_json: bool) -> None:
     """List what has happened in a sandbox, newest first.
 
     Each line is an event: its time, name and id. `payments resend` takes the id; with --json each
@@ -28,7 +29,13 @@ def command(limit: int, name: str | None, url: str, data: Path, as_json: bool) -
       payments events --limit 5 --name payment.succeeded
     """
     query = {"limit": str(limit)} | ({} if name is None else {"name": name})
-    page = RunningSandbox.at(url, data).call("GET", f"/v2/console/events?{urlencode(query)}")
+    page = RunningSandbox.at(url, data).call(
+        "GET",
+        f"/v2/console/events?{urlencode(query)}",
+        advice=meant([] if name is None else [name]),
+    )
+    if not page["data"]:
+        click.echo("No event yet." if name is None else f"No {name} yet.", err=True)
     for event in page["data"]:
         if as_json:
             click.echo(json.dumps(event, ensure_ascii=False))

@@ -81,6 +81,8 @@ class Target:
             )
         except TimeoutError:
             return Answer(failure=f"no answer within {FORWARD_S:.0f} s")
+        except ConnectionRefusedError:
+            return Answer(failure="connection refused: nothing listens there")
         except (OSError, http.client.HTTPException) as error:
             return Answer(failure=f"{type(error).__name__}: {error}")
         finally:

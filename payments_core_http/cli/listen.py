@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from payments_core.clock import SystemClock, iso
+from payments_core_http.cli.event_names import meant
 from payments_core_http.cli.forwarding import Listener, Received, Target, TargetWrong, Tell
 from payments_core_http.cli.running import RunningSandbox, sandbox_options
 
@@ -41,7 +42,12 @@ def _target(ctx: click.Context, param: click.Parameter, value: str | None) -> Ta
 )
 @sandbox_options
 def command(
-    forward_to: Target | None, events: str | None, name: str, url: str, data: Path, as_json: bool
+    forward_to: Target | None,
+    events: str | None,
+    name: str,
+    url: str | None,
+    data: Path,
+    as_json: bool,
 ) -> None:
     """Receive a sandbox's webhooks on this machine.
 
@@ -52,7 +58,7 @@ def command(
 
     \b
     Example:
-      payments listen --forward-to http://localhost:4242/webhook --events payment.succeeded
+      payments listen --forward-to http://localhost:4242/hooks --events payment.succeeded
     """
     if not NAME.fullmatch(name):
         raise click.BadParameter("takes up to 40 letters, digits, - and _", param_hint="--name")
@@ -77,7 +83,7 @@ def _listen(
     body = {"url": listener.url, "description": description, "subscribedEvents": events}
     path = f"/v2/console/apps/{sandbox.app_id}/environments/{sandbox.environment_id}/webhooks"
     try:
-        made = sandbox.call("POST", path, body)
+        made = sandbox.call("POST", path, body, advice=meant(events))
         listener.secret = made["signingSecret"]
         _announce(sandbox, listener, made, as_json)
         listener.serve()

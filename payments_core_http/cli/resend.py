@@ -15,7 +15,9 @@ from payments_core_http.cli.running import RunningSandbox, sandbox_options
 @click.argument("event_id")
 @click.option("--webhook", "webhook_id", help="The id of the one endpoint that shall get it.")
 @sandbox_options
-def command(event_id: str, webhook_id: str | None, url: str, data: Path, as_json: bool) -> None:
+def command(
+    event_id: str, webhook_id: str | None, url: str | None, data: Path, as_json: bool
+) -> None:
     """Deliver an event again.
 
     It goes to every active endpoint that is subscribed, or to the one named. It keeps its event

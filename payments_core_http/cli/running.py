@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import attrs
 import click
 
+from payments_core_http.cli.address_file import address_of
 from payments_core_http.cli.client import Client, NotAnswered, basic
 
 URL = "http://127.0.0.1:8080"
@@ -30,9 +31,8 @@ def sandbox_options(command: F) -> F:
         ),
         click.option(
             "--url",
-            default=URL,
             envvar=URL_VARIABLE,
-            show_default=True,
+            show_default=f"what the folder says, or {URL}",
             show_envvar=True,
             help="Where the sandbox answers.",
         ),
@@ -52,13 +52,16 @@ class RunningSandbox:
     _app_secret: str = attrs.field(repr=False, alias="app_secret")
 
     @classmethod
-    def at(cls, url: str, data: Path) -> RunningSandbox:
-        """The one whose folder that is. Raises ClickException where there is no key in it."""
+    def at(cls, url: str | None, data: Path) -> RunningSandbox:
+        """The one whose folder that is. Raises ClickException where there is no key in it.
+
+        Without a `url` it is where the folder says that its sandbox answers.
+        """
         keys = data / "sandbox.json"
         try:
             document = json.loads(keys.read_text(encoding="utf-8"))
             return cls(
-                url=url.rstrip("/"),
+                url=(url or address_of(data) or URL).rstrip("/"),
                 data=data,
                 app_id=document["appId"],
                 environment_id=document["environmentId"],
@@ -72,8 +75,13 @@ class RunningSandbox:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise click.ClickException(f"{keys} cannot be read: {error}.") from error
 
-    def call(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
-        """The answer's document. Raises ClickException for what was refused or not answered."""
+    def call(
+        self, method: str, path: str, body: Any = None, *, key: str | None = None, advice: str = ""
+    ) -> Any:
+        """The answer's document. Raises ClickException for what was refused or not answered.
+
+        `advice` is told beside a refusal.
+        """
         try:
             answer = Client(self.url).call(
                 method, path, body, authorization=basic(self.app_id, self._app_secret), key=key
@@ -90,7 +98,7 @@ class RunningSandbox:
                 "another folder: name that with --data."
             )
         if answer.status >= 400:
-            raise click.ClickException(_refusal(document))
+            raise click.ClickException(f"{_refusal(document)}\n{advice}".rstrip())
         return document
 
     def pages(self, path: str, name: str) -> Iterator[Any]:
@@ -105,12 +113,14 @@ class RunningSandbox:
 
 
 def _refusal(document: Any) -> str:
-    """What the service said, with each wrong field."""
+    """What the service said; where several fields are wrong, each of them, once."""
     try:
         error = document["error"]
         fields = error.get("details", {}).get("fields", ())
-        lines = [f"{error['code']}: {error['message']}"]
-        lines += [f"  {field['path']} {field['message']}" for field in fields]
-    except (TypeError, KeyError):
+        if len(fields) < 2:  # the message says it already
+            return f"{error['code']}: {error['message']}"
+        lines = [f"{error['code']}: {len(fields)} fields are wrong."]
+        lines += [f"  {field['path'] or 'body'} {field['message']}" for field in fields]
+    except (TypeError, KeyError, AttributeError):
         return "What answers there is no sandbox."
     return "\n".join(lines)

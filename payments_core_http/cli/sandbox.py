@@ -18,13 +18,16 @@ from payments_core.clock import SystemClock
 from payments_core.entropy import system_entropy
 from payments_core.identifiers import Identifiers
 from payments_core.kinds import KINDS
+from payments_core.limiters.memory import MemoryLimiter
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite import SqliteStorage
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.app import create_app
+from payments_core_http.cli.address_file import address_told
 from payments_core_http.cli.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
 from payments_core_http.serving import Server
+from payments_core_http.throttling import Throttle
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -48,8 +51,11 @@ WORKER_THREADS = 4
     show_default=True,
     help="The folder of the database and the keys. It is made on first use.",
 )
+@click.option(
+    "--rate-limits", is_flag=True, help="Enforce the rate policies, as a deployment does."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
-def command(host: str, port: int, data: Path, as_json: bool) -> None:
+def command(host: str, port: int, data: Path, rate_limits: bool, as_json: bool) -> None:
     """Run a service of your own here, with simulated chains and test funds.
 
     It makes an app with a key on first use, keeps both in `sandbox.json` in its data folder, and
@@ -58,14 +64,14 @@ def command(host: str, port: int, data: Path, as_json: bool) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         with DataFolder(data).locked() as folder:
-            _serve(folder, host, port, as_json)
+            _serve(folder, host, port, rate_limits, as_json)
     except FolderRefused as refusal:
         raise click.ClickException(str(refusal)) from refusal
     except StorageError as error:
         raise click.ClickException(f"The database in {data} cannot be used: {error}.") from error
 
 
-def _serve(folder: DataFolder, host: str, port: int, as_json: bool) -> None:
+def _serve(folder: DataFolder, host: str, port: int, rate_limits: bool, as_json: bool) -> None:
     """Listen, put the service together, and serve until a signal comes."""
     address = _address(host)
     door = Door()
@@ -78,13 +84,15 @@ def _serve(folder: DataFolder, host: str, port: int, as_json: bool) -> None:
     service = _service(folder, url, loopback)
     try:
         keys = folder.keys(service)
-        door.application = create_app(service, mode=MODE)
+        throttle = Throttle(MemoryLimiter()) if rate_limits else None
+        door.application = create_app(service, mode=MODE, throttle=throttle)
         worker = service.worker(MODE)
         _stop_on_signals(server)
         worker.start(WORKER_THREADS)
         # The socket listens already: what arrives before `run` waits in its queue.
-        _announce(keys, url, folder, loopback, as_json)
-        server.run()
+        with address_told(folder.path, url):
+            _announce(keys, url, folder, loopback, rate_limits, as_json)
+            server.run()
         worker.stop()
     finally:
         service.close()
@@ -146,12 +154,17 @@ def _url(address: str, port: int) -> str:
 
 
 def _announce(
-    keys: SandboxKeys, url: str, folder: DataFolder, loopback: bool, as_json: bool
+    keys: SandboxKeys,
+    url: str,
+    folder: DataFolder,
+    loopback: bool,
+    rate_limits: bool,
+    as_json: bool,
 ) -> None:
     if as_json:
         click.echo(json.dumps(document(keys, url)))
     else:
-        click.echo(_banner(keys, url, folder, loopback))
+        click.echo(_banner(keys, url, folder, loopback, rate_limits))
 
 
 def document(keys: SandboxKeys, url: str) -> dict[str, Any]:
@@ -165,7 +178,9 @@ def document(keys: SandboxKeys, url: str) -> dict[str, Any]:
     }
 
 
-def _banner(keys: SandboxKeys, url: str, folder: DataFolder, loopback: bool) -> str:
+def _banner(
+    keys: SandboxKeys, url: str, folder: DataFolder, loopback: bool, rate_limits: bool
+) -> str:
     lines = [
         click.style("payments sandbox", bold=True) + f"  {url}",
         "",
@@ -176,7 +191,7 @@ def _banner(keys: SandboxKeys, url: str, folder: DataFolder, loopback: bool) -> 
         f"  data         {folder.path}  (the keys are in {folder.keys_file.name})",
         "",
         "  Chains are simulated and funds are free.",
-        "  Rate policies are not enforced.",
+        f"  Rate policies are {'enforced' if rate_limits else 'not enforced'}.",
     ]
     if loopback:
         lines.append("  Webhooks may go to http:// and to this machine.")

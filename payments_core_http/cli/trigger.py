@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from payments_core_http.cli.event_names import meant
 from payments_core_http.cli.running import RunningSandbox, sandbox_options
 
 
@@ -14,7 +15,7 @@ from payments_core_http.cli.running import RunningSandbox, sandbox_options
 @click.argument("event")
 @click.argument("facts", nargs=-1, metavar="[KEY=VALUE]...")
 @sandbox_options
-def command(event: str, facts: tuple[str, ...], url: str, data: Path, as_json: bool) -> None:
+def command(event: str, facts: tuple[str, ...], url: str | None, data: Path, as_json: bool) -> None:
     """Send an event to your webhook endpoints, though nothing has happened.
 
     EVENT is a name of the catalogue, such as payment.succeeded. With accountId=acct_... or
@@ -33,8 +34,21 @@ def command(event: str, facts: tuple[str, ...], url: str, data: Path, as_json: b
         if name in body:
             raise click.BadParameter(f"{name} is given twice", param_hint="KEY=VALUE")
         body[name] = value
-    made = RunningSandbox.at(url, data).call("POST", "/v2/sandbox/events", body)
+    sandbox = RunningSandbox.at(url, data)
+    awaited = _is_awaited(sandbox, event)
+    made = sandbox.call("POST", "/v2/sandbox/events", body, advice=meant([event]))
     if as_json:
         click.echo(json.dumps(made, ensure_ascii=False))
     else:
         click.echo(f"{made['name']}  {made['eventId']}")
+    if not awaited:
+        click.echo(f"It goes nowhere: no active endpoint is subscribed to {event}.", err=True)
+
+
+def _is_awaited(sandbox: RunningSandbox, event: str) -> bool:
+    """Whether an endpoint gets such events; one without subscriptions gets them all."""
+    return any(
+        endpoint["status"] == "active"
+        and (not endpoint["subscribedEvents"] or event in endpoint["subscribedEvents"])
+        for endpoint in sandbox.pages("/v2/console/webhooks", "webhookEndpoints")
+    )

@@ -7,13 +7,19 @@ from typing import Any
 
 import attrs
 
-from payments_core.accounts.capabilities import Capability, capabilities_of
+from payments_core.accounts.capabilities import Capability, CapabilityStatus, capabilities_of
 from payments_core.accounts.operations import AccountDetails
-from payments_core.accounts.record import Account, Settlement
+from payments_core.accounts.record import (
+    Account,
+    AccountStatus,
+    KycStatus,
+    Settlement,
+    SubjectType,
+)
 from payments_core.clock import iso
 from payments_core.money import format_amount
 from payments_core.vaults.operations import Holding
-from payments_core.vaults.record import Vault
+from payments_core.vaults.record import Vault, VaultStatus
 from payments_core_http.v2.wallet_views import WalletView, wallet
 
 
@@ -24,7 +30,7 @@ class VaultView:
     vaultId: str
     chainId: int
     address: str
-    status: str
+    status: VaultStatus
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -39,7 +45,7 @@ class SettlementView:
 class KycView:
     """The state of the account's verification."""
 
-    status: str
+    status: KycStatus
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -49,8 +55,8 @@ class AccountView:
     id: str
     accountId: str
     externalUserId: str
-    subjectType: str
-    status: str
+    subjectType: SubjectType
+    status: AccountStatus
     username: str | None
     email: str | None
     paymentAddress: str | None
@@ -58,7 +64,7 @@ class AccountView:
     wallets: tuple[WalletView, ...]
     settlement: SettlementView | None
     kyc: KycView
-    capabilities: Mapping[str, str]
+    capabilities: Mapping[str, CapabilityStatus]
     metadata: Mapping[str, Any] | None
     createdAt: str
     updatedAt: str
@@ -77,7 +83,7 @@ class RequirementsView:
 class CapabilityView:
     """A capability of an account."""
 
-    status: str
+    status: CapabilityStatus
     requirements: RequirementsView
 
 

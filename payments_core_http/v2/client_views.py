@@ -10,12 +10,21 @@ from typing import Any, Literal, TypeVar
 
 import attrs
 
+from payments_core.accounts.capabilities import CapabilityStatus
 from payments_core.accounts.operations import AccountDetails
+from payments_core.accounts.record import AccountStatus, SubjectType
 from payments_core.clock import iso
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.links import Links
-from payments_core_http.v2 import account_views, option_views, payment_views
+from payments_core.payments.record import DestinationType, Intent
+from payments_core_http.v2 import (
+    account_views,
+    direct_option_views,
+    option_views,
+    payment_views,
+)
 from payments_core_http.v2.account_views import KycView, SettlementView, VaultView
+from payments_core_http.v2.direct_option_views import DirectPaymentOption
 from payments_core_http.v2.option_views import FundedOption, ReceiptView
 from payments_core_http.v2.payment_views import (
     DestinationView,
@@ -26,6 +35,7 @@ from payments_core_http.v2.payment_views import (
     TimelineView,
 )
 from payments_core_http.v2.refund_views import RefundView
+from payments_core_http.v2.statuses import PaymentStatus
 from payments_core_http.v2.wallet_views import WalletView
 
 V = TypeVar("V")
@@ -38,15 +48,15 @@ class OwnAccountView:
     id: str
     accountId: str
     externalUserId: str
-    subjectType: str
-    status: str
+    subjectType: SubjectType
+    status: AccountStatus
     username: str | None
     paymentAddress: str | None
     vaults: tuple[VaultView, ...]
     wallets: tuple[WalletView, ...]
     settlement: SettlementView | None
     kyc: KycView
-    capabilities: Mapping[str, str]
+    capabilities: Mapping[str, CapabilityStatus]
     permissions: tuple[str, ...]
     createdAt: str
     updatedAt: str
@@ -67,8 +77,8 @@ class RecipientPaymentView:
 
     id: str
     paymentId: str
-    intent: str
-    status: str
+    intent: Intent
+    status: PaymentStatus
     statusVersion: int
     accountId: str | None
     externalUserId: str | None
@@ -89,7 +99,7 @@ class RecipientPaymentView:
     escrow: Escrow | None
     releaseTransactionHash: str | None
     selectedOptionId: str | None
-    options: tuple[FundedOption, ...]
+    options: tuple[FundedOption | DirectPaymentOption, ...]
     receipts: tuple[ReceiptView, ...]
     refunds: tuple[RefundView, ...]
     reconciliation: ReconciliationView
@@ -114,7 +124,7 @@ class RecipientPaymentView:
 class PayeeView:
     """Who is paid, as far as a payer is told: never an account id, a vault or a wallet."""
 
-    type: str
+    type: DestinationType
     paymentAddress: str | None
 
 
@@ -122,7 +132,7 @@ class PayeeView:
 class MomentView:
     """A status and when it began."""
 
-    status: str
+    status: PaymentStatus
     at: str
 
 
@@ -133,8 +143,8 @@ class PayerPaymentView:
 
     id: str
     paymentId: str
-    intent: str
-    status: str
+    intent: Intent
+    status: PaymentStatus
     statusVersion: int
     amount: str
     amountAtomic: str
@@ -179,7 +189,10 @@ def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPayment
         accountId=own.account_id,
         externalUserId=own.external_user_id,
         source=PayingVaultView(address=source.address) if source else None,
-        options=tuple(map(_option_of_another, details.options)),
+        options=(
+            *map(_option_of_another, details.options),
+            *map(direct_option_views.payment_option, details.direct_options),
+        ),
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import attrs
-
+from payments_core.clock import parse_iso
 from payments_core.errors import NotFound
-from payments_core.events import CATALOGUE
 from payments_core.idempotency.record import Answer
 from payments_core.storage.port import Operator, Where
 from payments_core.webhooks.lifecycle import Changes
@@ -45,12 +43,12 @@ def list_endpoints(service: PaymentsService, call: Call[None, PageQuery]) -> Ans
     page = service.webhooks.list(call.authority, limit=call.query.limit, after=call.position())
     environment = call.authority.environment
     return call.answer(
-        {
-            "webhookEndpoints": [views.endpoint(item, environment) for item in page.records],
-            "eventCatalog": [attrs.asdict(event) for event in CATALOGUE],
-            "deliveryPolicy": service.settings.webhooks.delivery_policy(),
+        views.EndpointsView(
+            webhookEndpoints=tuple(views.endpoint(item, environment) for item in page.records),
+            eventCatalog=views.catalogue(),
+            deliveryPolicy=views.delivery_policy(service.settings.webhooks),
             **call.page_facts(page.next),
-        }
+        )
     )
 
 
@@ -94,12 +92,13 @@ def deliveries(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
     endpoint, page = service.webhooks.deliveries(
         call.authority, call.path["webhookId"], limit=call.query.limit, after=call.position()
     )
-    answer: dict[str, Any] = {
-        "webhookEndpoint": {"id": endpoint.id, "status": endpoint.status},
-        "deliveries": [views.delivery(item) for item in page.records],
-        **call.page_facts(page.next),
-    }
-    return call.answer(answer)
+    return call.answer(
+        views.DeliveriesView(
+            webhookEndpoint=views.EndpointState(id=endpoint.id, status=endpoint.status),
+            deliveries=tuple(map(views.delivery, page.records)),
+            **call.page_facts(page.next),
+        )
+    )
 
 
 def retry(service: PaymentsService, call: Call[None, None]) -> Answer:
@@ -124,8 +123,7 @@ def test(service: PaymentsService, call: Call[None, None]) -> Answer:
 
 def recover(service: PaymentsService, call: Call[bodies.RecoverWebhook, None]) -> Answer:
     """What the endpoint has missed, put on its way."""
-    since = queries.moment(call.body.since)
-    assert since is not None
+    since = parse_iso(call.body.since)
     return call.once(
         lambda idempotent: service.webhook_events.recover(
             call.authority, call.path["webhookId"], since, idempotent=idempotent
@@ -166,7 +164,7 @@ def resend(service: PaymentsService, call: Call[bodies.ResendEvent, None]) -> An
 
 def _where(query: queries.Events) -> list[Where]:
     after, before = (
-        None if text is None else queries.moment(text)
+        None if text is None else parse_iso(text)
         for text in (query.createdAfter, query.createdBefore)
     )
     given: tuple[tuple[str, Operator, str | int | None], ...] = (

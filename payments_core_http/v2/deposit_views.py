@@ -5,10 +5,12 @@ from __future__ import annotations
 import attrs
 import msgspec
 
+from payments_core.assets import ChainType
 from payments_core.clock import iso, iso_or_none
 from payments_core.deposits.operations import Checked, IssuedAddress
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.money import format_amount
+from payments_core_http.v2.statuses import DepositStatus
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -18,7 +20,7 @@ class DepositAddressView:
     id: str
     accountId: str
     chainId: int
-    chainType: str
+    chainType: ChainType
     address: str
     createdAt: str
 
@@ -34,7 +36,7 @@ class DepositView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     assetSymbol: str
     amount: str
     amountAtomic: str
-    status: str
+    status: DepositStatus
     transactionHash: str
     from_: str
     createdAt: str

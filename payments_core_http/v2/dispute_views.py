@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 import attrs
 
 from payments_core.clock import iso, iso_or_none
-from payments_core.disputes.lifecycle import Session
-from payments_core.disputes.record import Dispute
+from payments_core.disputes.lifecycle import Session, SessionStatus
+from payments_core.disputes.record import Dispute, DisputeStatus, Resolution
 from payments_core.money import format_amount
 
 
@@ -14,7 +16,9 @@ from payments_core.money import format_amount
 class FlaggedDisputeView:
     """A dispute as its flagging answers it, with these fields and no others."""
 
-    status: str
+    closed: ClassVar = True
+
+    status: DisputeStatus
     reason: str
     description: str | None
     createdAt: str
@@ -24,9 +28,11 @@ class FlaggedDisputeView:
 class FlaggedSessionView:
     """A session as the flagging of its dispute answers it, with these fields and no others."""
 
-    object: str = "session"
+    closed: ClassVar = True
+
+    object: Literal["session"] = "session"
     id: str
-    status: str
+    status: SessionStatus
     dispute: FlaggedDisputeView
     requestId: str
 
@@ -35,11 +41,11 @@ class FlaggedSessionView:
 class DisputeView:
     """A dispute; what belongs to its end is null until then."""
 
-    status: str
+    status: DisputeStatus
     reason: str
     description: str | None
     createdAt: str
-    resolution: str | None
+    resolution: Resolution | None
     note: str | None
     resolvedAt: str | None
 
@@ -48,9 +54,9 @@ class DisputeView:
 class SessionView:
     """A session, whole."""
 
-    object: str = "session"
+    object: Literal["session"] = "session"
     id: str
-    status: str
+    status: SessionStatus
     paymentId: str
     amount: str
     amountAtomic: str

@@ -5,12 +5,13 @@ Option and funding operation have exactly the fields of interface.md, all of the
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import attrs
 import msgspec
 
 from payments_core.assets import Asset
+from payments_core.chains.judge import Reason
 from payments_core.clock import iso, iso_or_none
 from payments_core.funding.record import FundingOperation
 from payments_core.money import format_amount
@@ -19,6 +20,12 @@ from payments_core.options.record import Option
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt
+from payments_core_http.v2.statuses import (
+    FundingStatus,
+    OptionStatus,
+    ReceiptStatus,
+    SelectionStatus,
+)
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -47,6 +54,8 @@ class TokenAmount:
 class VaultExecution:
     """What the payer can do now: authorize this transfer, once, with this action."""
 
+    closed: ClassVar = True
+
     type: Literal["vault_authorization"] = "vault_authorization"
     actionId: str = attrs.field(repr=False)
     expiresAt: str
@@ -70,8 +79,8 @@ class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
     amountAtomic: str
     blockNumber: int
     blockHash: str
-    status: str
-    rejectionReason: str | None
+    status: ReceiptStatus
+    rejectionReason: Reason | None
     observedAt: str
     verifiedAt: str | None
 
@@ -80,14 +89,16 @@ class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "f
 class OptionView:
     """A Vault option (interface "Payment option")."""
 
+    closed: ClassVar = True
+
     id: str
     providerCode: Literal["vault"] = "vault"
     paymentMethodType: Literal["account_balance"] = "account_balance"
     paymentMethodId: Literal["vault.service"] = "vault.service"
     type: Literal["account_balance"] = "account_balance"
     displayName: Literal["Pay with Service Vault"] = "Pay with Service Vault"
-    status: str
-    selectionStatus: str
+    status: OptionStatus
+    selectionStatus: SelectionStatus
     requiredAmountAtomic: str
     paidAmountAtomic: str
     remainingAmountAtomic: str
@@ -113,8 +124,10 @@ class OptionView:
 class FundingOperationView:
     """A funding operation (interface "Vault funding operation")."""
 
+    closed: ClassVar = True
+
     id: str
-    status: str
+    status: FundingStatus
     statusVersion: int
     commercialFeeMode: Literal["parent_payment"] = "parent_payment"
     transactionHash: str | None
@@ -178,9 +191,9 @@ def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
         isTerminal=is_terminal,
         sourceAmount=chain_amount,
         destinationAmount=chain_amount,
-        payerAmount=_token_amount(asset, required),
-        recipientAmount=_token_amount(asset, recipient),
-        providerFee=_token_amount(asset, record.fee),
+        payerAmount=token_amount(asset, required),
+        recipientAmount=token_amount(asset, recipient),
+        providerFee=token_amount(asset, record.fee),
         execution=None if for_partner else _execution(record),
         expiresAt=iso(record.expires_at),
         refreshable=record.status == "pending" and record.selection_status == "selected",
@@ -233,7 +246,8 @@ def _execution(record: Option) -> VaultExecution | None:
     return VaultExecution(actionId=record.action_id, expiresAt=iso(record.action_expires_at))
 
 
-def _token_amount(asset: Asset, amount_atomic: int) -> TokenAmount:
+def token_amount(asset: Asset, amount_atomic: int) -> TokenAmount:
+    """An amount with its decimal text and its token."""
     return TokenAmount(
         amountAtomic=str(amount_atomic),
         amountDecimal=format_amount(amount_atomic, asset.decimals),

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from payments_core.credentials.authorization import effective_scopes
 from payments_core.idempotency.record import Answer
-from payments_core.versions import SUPPORTED
 from payments_core_http.calls import Call
-from payments_core_http.v2 import views
+from payments_core_http.v2 import views, webhook_views
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -18,6 +17,7 @@ def config(service: PaymentsService, call: Call[None, None]) -> Answer:
     """What this credential is; a 200 confirms that it opens this environment."""
     environment, key = call.authority.environment, call.authority.key
     assert key is not None
+    assert key.kind != "publishable"  # which opens no route of v2
     return call.answer(
         views.PartnerConfig(
             appId=environment.app_id,
@@ -25,14 +25,13 @@ def config(service: PaymentsService, call: Call[None, None]) -> Answer:
             mode=environment.mode,
             partnerId=environment.partner_id,
             credentialType=key.kind,
-            credentialMode="app_secret",
             apiVersion=environment.api_version,
-            supportedApiVersions=SUPPORTED,
+            supportedApiVersions=service.settings.versions.supported,
             scopes=effective_scopes(environment, key),
             products=environment.products,
-            capabilities=views.Capabilities(
+            capabilities=views.DeploymentCapabilities(
                 webhooks=views.WebhookCapabilities(
-                    deliveryPolicy=service.settings.webhooks.delivery_policy()
+                    deliveryPolicy=webhook_views.delivery_policy(service.settings.webhooks)
                 )
             ),
         )

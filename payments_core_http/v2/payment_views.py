@@ -11,15 +11,17 @@ from typing import Any, Literal
 import attrs
 
 from payments_core.clock import iso, iso_or_none
-from payments_core.journal.record import ACCOUNTS, Books, Entry
+from payments_core.journal.record import ACCOUNTS, Books, Cause, Entry
 from payments_core.money import format_amount
-from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.details import DirectDetails, OptionDetails, PaymentDetails
 from payments_core.payments.links import Links
 from payments_core.payments.operations import Evidenced
-from payments_core.payments.record import Destination, Payment, Source
-from payments_core_http.v2 import option_views, refund_views
+from payments_core.payments.record import Destination, DestinationType, Intent, Payment, Source
+from payments_core_http.v2 import direct_option_views, option_views, refund_views
+from payments_core_http.v2.direct_option_views import DirectOptionView
 from payments_core_http.v2.option_views import FundingOperationView, OptionView, ReceiptView
 from payments_core_http.v2.refund_views import RefundView
+from payments_core_http.v2.statuses import PaymentLabel, PaymentResolution, PaymentStatus
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -28,7 +30,7 @@ class Fees:
 
     feeBps: int
     feeAmountAtomic: str
-    paidBy: str
+    paidBy: Literal["recipient"]
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -48,7 +50,7 @@ class SourceView:
 class DestinationView:
     """Who is paid."""
 
-    type: str
+    type: DestinationType
     accountId: str | None
     externalUserId: str | None
     paymentAddress: str | None
@@ -65,10 +67,11 @@ class Escrow:
 
 @attrs.frozen(kw_only=True, slots=False)
 class PaymentOptionEntry:
-    """An option of the Payment, its funding operation, and the authorization's metadata."""
+    """An option of the Payment; a Vault option's funding operation, and the authorization's
+    metadata."""
 
-    option: OptionView
-    fundingOperation: FundingOperationView
+    option: OptionView | DirectOptionView
+    fundingOperation: FundingOperationView | None
     metadata: Mapping[str, Any] | None
 
 
@@ -76,9 +79,9 @@ class PaymentOptionEntry:
 class ReconciliationView:
     """What is out of the ordinary, and whether it was settled."""
 
-    status: str
-    labels: tuple[str, ...]
-    resolution: str | None
+    status: Literal["none", "open", "resolved"]
+    labels: tuple[PaymentLabel, ...]
+    resolution: PaymentResolution | None
     resolvedAt: str | None
 
 
@@ -86,7 +89,7 @@ class ReconciliationView:
 class TimelineView:
     """A status and when it began."""
 
-    status: str
+    status: PaymentStatus
     at: str
     reason: str | None
 
@@ -105,8 +108,8 @@ class PaymentView:
 
     id: str
     paymentId: str
-    intent: str
-    status: str
+    intent: Intent
+    status: PaymentStatus
     statusVersion: int
     accountId: str | None
     externalUserId: str | None
@@ -161,7 +164,7 @@ class EntryView:
     """One movement of a Payment's money: what each account gained, or lost with a minus."""
 
     number: int
-    cause: str
+    cause: Cause
     subject: str
     postings: Mapping[str, str]
     createdAt: str
@@ -173,6 +176,17 @@ class JournalView:
 
     balances: Mapping[str, str]
     entries: tuple[EntryView, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ReceiptsView:
+    """What a Payment received, and where its money is."""
+
+    data: tuple[ReceiptView, ...]
+    limit: int
+    hasNextPage: bool
+    nextCursor: str | None
+    journal: JournalView
 
 
 def payment(details: PaymentDetails, links: Links) -> PaymentView:
@@ -223,7 +237,7 @@ def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "escrow": escrow(record),
         "releaseTransactionHash": record.release_hash,
         "selectedOptionId": record.selected_option_id,
-        "options": tuple(_entry(item) for item in details.options),
+        "options": _entries(details),
         "receipts": tuple(option_views.receipt(item, record) for item in details.receipts),
         "refunds": tuple(map(refund_views.refund, details.refunds)),
         "reconciliation": _reconciliation(record),
@@ -277,6 +291,23 @@ def _destination(destination: Destination) -> DestinationView:
         paymentAddress=destination.payment_address,
         address=destination.address,
     )
+
+
+def _entries(details: PaymentDetails) -> tuple[PaymentOptionEntry, ...]:
+    """The options of every kind, oldest first."""
+    entries = [
+        *((item.option.created_at, item.option.id, _entry(item)) for item in details.options),
+        *(
+            (item.option.created_at, item.option.id, _direct_entry(item))
+            for item in details.direct_options
+        ),
+    ]
+    return tuple(entry for _, _, entry in sorted(entries, key=lambda entry: entry[:2]))
+
+
+def _direct_entry(details: DirectDetails) -> PaymentOptionEntry:
+    option = direct_option_views.option(details)
+    return PaymentOptionEntry(option=option, fundingOperation=None, metadata=None)
 
 
 def _entry(details: OptionDetails) -> PaymentOptionEntry:

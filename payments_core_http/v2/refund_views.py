@@ -8,7 +8,8 @@ import attrs
 
 from payments_core.clock import iso, iso_or_none
 from payments_core.money import format_amount
-from payments_core.refunds.record import Refund
+from payments_core.refunds.record import Purpose, Refund
+from payments_core_http.v2.statuses import RefundStatus
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -32,8 +33,8 @@ class RefundView:
     source: Literal["escrow", "vault"]
     destination: str
     reason: str | None
-    purpose: str
-    status: str
+    purpose: Purpose
+    status: RefundStatus
     statusVersion: int
     transactionHash: str | None
     failure: RefundFailure | None

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-import attrs
-import msgspec
-
-from payments_core.chains.port import Heads
 from payments_core.clock import iso
 from payments_core.errors import CapabilityNotActive
 from payments_core.idempotency.record import Answer
-from payments_core.sandbox.operations import Funded, Transferred
-from payments_core.sandbox.record import ArmedFailure
 from payments_core_http.calls import Call
+from payments_core_http.v2 import sandbox_views as views
 from payments_core_http.v2 import verification_views
 from payments_core_http.v2.bodies import sandbox as bodies
 
@@ -21,78 +16,14 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-@attrs.frozen(kw_only=True, slots=False)
-class BlockView:
-    """A block of a simulated chain."""
-
-    number: int
-    hash: str
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class ChainView:
-    """The newest block of a simulated chain, and the newest final one."""
-
-    chainId: int
-    latest: BlockView
-    final: BlockView
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class FailureView:
-    """What is to fail next, and how often still; without a chain, on all of them."""
-
-    dependency: str
-    operation: str
-    chainId: int | None
-    times: int
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class SandboxView:
-    """The sandbox's clock and chains, and what is to fail next."""
-
-    now: str
-    realNow: str
-    chains: tuple[ChainView, ...]
-    failures: tuple[FailureView, ...]
-
-
-@attrs.frozen(kw_only=True, slots=False)
-class FundedView:
-    """A credit of the faucet, already final."""
-
-    accountId: str
-    chainId: int
-    assetSymbol: str
-    amount: str
-    amountAtomic: str
-    address: str
-    transactionHash: str
-
-
-class TransferredView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
-    """A stranger's transfer. `block` is null where a reorg has dropped it already."""
-
-    transactionHash: str
-    chainId: int
-    assetSymbol: str
-    amount: str
-    amountAtomic: str
-    from_: str
-    to: str
-    succeeded: bool
-    block: BlockView | None
-
-
 def read(service: PaymentsService, call: Call[None, None]) -> Answer:
     """The sandbox's clock and chains, and what is to fail next."""
     sandbox = service.sandbox(call.mode)
-    view = SandboxView(
+    view = views.SandboxView(
         now=iso(service.clock.now()),
         realNow=iso(service.clock.real()),
-        chains=tuple(_chain(chain_id, heads) for chain_id, heads in sandbox.heads().items()),
-        failures=tuple(_failure(armed) for armed in sandbox.failures()),
+        chains=tuple(views.chain(chain_id, heads) for chain_id, heads in sandbox.heads().items()),
+        failures=tuple(views.failure(armed) for armed in sandbox.failures()),
     )
     return call.answer(view)
 
@@ -110,7 +41,7 @@ def fund(service: PaymentsService, call: Call[bodies.Fund, None]) -> Answer:
             body.amount,
             idempotent=idempotent,
         ),
-        _funded,
+        views.funded,
     )
 
 
@@ -120,7 +51,7 @@ def mine(service: PaymentsService, call: Call[bodies.Mine, None]) -> Answer:
     sandbox = service.sandbox(call.mode)
     return call.once(
         lambda idempotent: sandbox.mine(call.authority, chain_id, count, idempotent=idempotent),
-        lambda heads: _chain(chain_id, heads),
+        lambda heads: views.chain(chain_id, heads),
     )
 
 
@@ -129,7 +60,7 @@ def run(service: PaymentsService, call: Call[None, None]) -> Answer:
     sandbox = service.sandbox(call.mode)
     return call.once(
         lambda idempotent: sandbox.run(call.authority, idempotent=idempotent),
-        lambda ran: {"jobsRun": ran},
+        lambda ran: views.RanView(jobsRun=ran),
     )
 
 
@@ -139,7 +70,7 @@ def advance(service: PaymentsService, call: Call[bodies.Advance, None]) -> Answe
     sandbox = service.sandbox(call.mode)
     return call.once(
         lambda idempotent: sandbox.advance(call.authority, seconds, idempotent=idempotent),
-        lambda done: {"now": iso(done[0]), "jobsRun": done[1]},
+        lambda done: views.AdvancedView(now=iso(done[0]), jobsRun=done[1]),
     )
 
 
@@ -158,7 +89,7 @@ def transfer(service: PaymentsService, call: Call[bodies.TransferFields, None]) 
             reverts=body.reverts,
             idempotent=idempotent,
         ),
-        _transferred,
+        views.transferred,
     )
 
 
@@ -174,7 +105,7 @@ def reorg(service: PaymentsService, call: Call[bodies.Reorg, None]) -> Answer:
             reinclude=body.reinclude,
             idempotent=idempotent,
         ),
-        lambda heads: _chain(body.chainId, heads),
+        lambda heads: views.chain(body.chainId, heads),
     )
 
 
@@ -191,7 +122,7 @@ def fail(service: PaymentsService, call: Call[bodies.Fail, None]) -> Answer:
             chain_id=body.chainId,
             idempotent=idempotent,
         ),
-        _failure,
+        views.failure,
     )
 
 
@@ -219,7 +150,9 @@ def trigger(service: PaymentsService, call: Call[bodies.TriggerEvent, None]) -> 
             payment_id=body.paymentId,
             idempotent=idempotent,
         ),
-        lambda done: {"eventId": done.event_id, "name": done.name, "payload": done.payload},
+        lambda done: views.TriggeredView(
+            eventId=done.event_id, name=done.name, payload=done.payload
+        ),
     )
 
 
@@ -233,48 +166,3 @@ def decide_payout(service: PaymentsService, call: Call[bodies.DecidePayout, None
     """There is no bank yet."""
     service.sandbox(call.mode).require_alone()
     raise CapabilityNotActive("us_bank_payout")
-
-
-def _chain(chain_id: int, heads: Heads) -> ChainView:
-    return ChainView(
-        chainId=chain_id,
-        latest=BlockView(number=heads.latest.number, hash=heads.latest.hash),
-        final=BlockView(number=heads.final.number, hash=heads.final.hash),
-    )
-
-
-def _funded(funded: Funded) -> FundedView:
-    return FundedView(
-        accountId=funded.account_id,
-        chainId=funded.chain_id,
-        assetSymbol=funded.asset_symbol,
-        amount=funded.amount,
-        amountAtomic=str(funded.amount_atomic),
-        address=funded.address,
-        transactionHash=funded.transaction_hash,
-    )
-
-
-def _transferred(done: Transferred) -> TransferredView:
-    seen = done.transaction
-    block = seen.block if seen is not None else None
-    return TransferredView(
-        transactionHash=done.transaction_hash,
-        chainId=done.chain_id,
-        assetSymbol=done.asset_symbol,
-        amount=done.amount,
-        amountAtomic=str(done.amount_atomic),
-        from_=done.sender,
-        to=done.recipient,
-        succeeded=seen is not None and seen.succeeded,
-        block=BlockView(number=block.number, hash=block.hash) if block is not None else None,
-    )
-
-
-def _failure(armed: ArmedFailure) -> FailureView:
-    return FailureView(
-        dependency=armed.dependency,
-        operation=armed.operation,
-        chainId=armed.chain_id,
-        times=armed.times,
-    )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
 from payments_core.clock import iso, iso_or_none
 from payments_core.mandates.operations import MandateNow
+from payments_core.mandates.record import Period
 from payments_core.money import format_amount
 from payments_core.vaults.policies import VaultPolicy
 from payments_core.vaults.provisioning import ProvisionedVault
-from payments_core.vaults.record import AllowedDestination, Vault
+from payments_core.vaults.record import AllowedDestination, PolicyStatus, Vault, VaultStatus
 from payments_core.vaults.yields import VaultYield
 
 
@@ -25,7 +26,7 @@ class VaultDetailsView:
     accountId: str
     chainId: int
     address: str
-    status: str
+    status: VaultStatus
     policyId: str
     createdAt: str
 
@@ -34,7 +35,7 @@ class VaultDetailsView:
 class AllowedWalletView:
     """An address that may be paid; a `chainId` of null is any chain."""
 
-    type: str
+    type: Literal["wallet"]
     address: str | None
     chainId: int | None
 
@@ -43,7 +44,7 @@ class AllowedWalletView:
 class AllowedAccountView:
     """An account that may be paid."""
 
-    type: str
+    type: Literal["account"]
     accountId: str | None
 
 
@@ -56,7 +57,7 @@ class PolicyView:
     vaultId: str
     accountId: str
     version: int
-    status: str
+    status: PolicyStatus
     perPaymentLimit: str | None
     dailyLimit: str | None
     allowedChains: tuple[int, ...] | None
@@ -90,7 +91,7 @@ class MandateView:
     assetSymbol: str
     amountPerPeriod: str
     amountPerPeriodAtomic: str
-    period: str
+    period: Period
     remainingAtomic: str
     status: str
     reference: str | None
@@ -180,5 +181,5 @@ def mandate(found: MandateNow) -> MandateView:
 
 def _destination(allowed: AllowedDestination) -> AllowedWalletView | AllowedAccountView:
     if allowed.type == "account":
-        return AllowedAccountView(type=allowed.type, accountId=allowed.account_id)
-    return AllowedWalletView(type=allowed.type, address=allowed.address, chainId=allowed.chain_id)
+        return AllowedAccountView(type="account", accountId=allowed.account_id)
+    return AllowedWalletView(type="wallet", address=allowed.address, chainId=allowed.chain_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from payments_core.accounts.record import KycStatus
 from payments_core.clock import iso
 from payments_core.kyc.record import Verification
 
@@ -15,7 +16,7 @@ class VerificationView:
     id: str
     verificationId: str
     accountId: str
-    status: str
+    status: KycStatus
     hostedUrl: str | None = attrs.field(repr=False)
     createdAt: str
     updatedAt: str

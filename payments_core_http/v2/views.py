@@ -6,25 +6,26 @@ fields of slotted ones, and these keep the order in which they are written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
 import attrs
 
 from payments_core.client_sessions.operations import CreatedSession, ExchangedSession
 from payments_core.client_sessions.record import ClientSession
 from payments_core.clock import iso, iso_or_none
+from payments_core.credentials.secrets import Mode
+from payments_core_http.v2.webhook_views import DeliveryPolicyView
 
 
 @attrs.frozen(kw_only=True, slots=False)
 class WebhookCapabilities:
     """What a receiver of this deployment's webhooks may rely on."""
 
-    deliveryPolicy: Mapping[str, Any]
+    deliveryPolicy: DeliveryPolicyView
 
 
 @attrs.frozen(kw_only=True, slots=False)
-class Capabilities:
+class DeploymentCapabilities:
     """What this deployment can do."""
 
     webhooks: WebhookCapabilities
@@ -36,15 +37,15 @@ class PartnerConfig:
 
     appId: str
     environmentId: str
-    mode: str
+    mode: Mode
     partnerId: str
-    credentialType: str
-    credentialMode: str
+    credentialType: Literal["standard", "restricted"]
+    credentialMode: Literal["app_secret"] = "app_secret"
     apiVersion: str
     supportedApiVersions: tuple[str, ...]
     scopes: tuple[str, ...]
     products: tuple[str, ...]
-    capabilities: Capabilities
+    capabilities: DeploymentCapabilities
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -78,7 +79,7 @@ class AccessToken:
     """What the session token was exchanged for."""
 
     accessToken: str = attrs.field(repr=False)
-    tokenType: str
+    tokenType: Literal["Bearer"] = "Bearer"
     accountId: str
     permissions: tuple[str, ...]
     expiresAt: str
@@ -115,7 +116,6 @@ def access_token(exchanged: ExchangedSession) -> AccessToken:
     """The answer of an exchange."""
     return AccessToken(
         accessToken=exchanged.access_token,
-        tokenType="Bearer",
         accountId=exchanged.session.account_id,
         permissions=exchanged.permissions,
         expiresAt=iso(exchanged.session.expires_at),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.accounts.record import Wallet, WalletChallenge
+from payments_core.assets import ChainType
 from payments_core.clock import iso, iso_or_none
 
 
@@ -16,7 +17,7 @@ class WalletView:
     walletId: str
     accountId: str
     address: str
-    chainType: str
+    chainType: ChainType
     label: str | None
     verified: bool
     verifiedAt: str | None
@@ -31,7 +32,7 @@ class ChallengeView:
     challengeId: str
     accountId: str
     address: str
-    chainType: str
+    chainType: ChainType
     message: str
     nonce: str
     expiresAt: str

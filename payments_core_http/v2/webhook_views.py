@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 from msgspec import UNSET, Struct, UnsetType
 
 from payments_core.clock import iso
-from payments_core.events import Event
+from payments_core.events import CATALOGUE, Event
 from payments_core.tenants.record import Environment
-from payments_core.webhooks.record import Delivery, Endpoint
+from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
 from payments_core.webhooks.replaying import Recovery
+from payments_core.webhooks.settings import WebhookSettings
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DedupeView:
+    """The headers by which a receiver knows what it has seen."""
+
+    deliveryRetryHeader: str
+    eventHeader: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DeliveryPolicyView:
+    """What a receiver of this deployment's webhooks may rely on."""
+
+    guarantee: Literal["at_least_once"] = "at_least_once"
+    maxAttempts: int
+    localPrivateDestinationsAllowed: bool
+    dedupe: DedupeView
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -25,7 +44,7 @@ class EndpointView:
     url: str
     description: str | None
     subscribedEvents: tuple[str, ...]
-    status: str
+    status: EndpointStatus
     createdAt: str
     updatedAt: str
 
@@ -52,7 +71,7 @@ class DeliveryView(Struct, kw_only=True, frozen=True):
     webhookEndpointId: str
     outboxEventId: str
     eventName: str
-    status: str
+    status: DeliveryStatus
     attempts: int
     responseStatus: int | None
     requestBody: str
@@ -64,12 +83,53 @@ class DeliveryView(Struct, kw_only=True, frozen=True):
 
 
 @attrs.frozen(kw_only=True, slots=False)
+class EventTypeView:
+    """An event of the catalog, with the fields of its payload."""
+
+    name: str
+    meaning: str
+    fields: tuple[str, ...]
+    emitted: bool
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointsView:
+    """The endpoints, what can be subscribed to, and what receivers may rely on."""
+
+    webhookEndpoints: tuple[EndpointView, ...]
+    eventCatalog: tuple[EventTypeView, ...]
+    deliveryPolicy: DeliveryPolicyView
+    limit: int
+    hasNextPage: bool
+    nextCursor: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointState:
+    """Which endpoint, and whether it is active."""
+
+    id: str
+    status: EndpointStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DeliveriesView:
+    """An endpoint's deliveries."""
+
+    webhookEndpoint: EndpointState
+    deliveries: tuple[DeliveryView, ...]
+    limit: int
+    hasNextPage: bool
+    nextCursor: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
 class RetriedDelivery:
     """A delivery that was put back."""
 
     webhookId: str
     deliveryId: str
-    status: str
+    status: DeliveryStatus
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -79,7 +139,7 @@ class TestedEndpoint:
     webhookId: str
     eventId: str
     deliveryId: str
-    status: str
+    status: DeliveryStatus
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -107,7 +167,18 @@ class RecoveringEndpoint:
 
     webhookId: str
     since: str
-    status: str
+    status: Literal["recovering"] = "recovering"
+
+
+def delivery_policy(settings: WebhookSettings) -> DeliveryPolicyView:
+    """The policy under which this deployment delivers."""
+    told = settings.delivery_policy()
+    return DeliveryPolicyView(**{**told, "dedupe": DedupeView(**told["dedupe"])})
+
+
+def catalogue() -> tuple[EventTypeView, ...]:
+    """Every event that can be subscribed to."""
+    return tuple(EventTypeView(**attrs.asdict(event)) for event in CATALOGUE)
 
 
 def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
@@ -186,6 +257,4 @@ def resent(event_id: str, records: Sequence[Delivery]) -> ResentEvent:
 
 def recovering(recovery: Recovery) -> RecoveringEndpoint:
     """The answer of a recovery."""
-    return RecoveringEndpoint(
-        webhookId=recovery.endpoint_id, since=iso(recovery.since), status="recovering"
-    )
+    return RecoveringEndpoint(webhookId=recovery.endpoint_id, since=iso(recovery.since))

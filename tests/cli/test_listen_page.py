@@ -21,10 +21,7 @@ def test_the_lines_of_the_page_work(tmp_path: Path) -> None:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", "\necho\n".join(blocks)],
             cwd=tmp_path, capture_output=True, text=True, timeout=60,
-            env={
-                "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-                "PAYMENTS_SANDBOX_URL": sandbox.base_url,
-            },
+            env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
         )  # fmt: skip
     finally:
         sandbox.end()

@@ -25,6 +25,7 @@ REFUSED = '"error"'
         ("how-to/run-a-sandbox.md", "signingSecret"),
         ("how-to/accounts-and-vaults.md", '"resolution":"won"'),
         ("how-to/troubles/index.md", '"cause":"release"'),
+        ("how-to/public-checkout.md", "succeeded\n304\n"),
     ],
 )
 def test_the_lines_of_the_page_work(page: str, last_words: str, tmp_path: Path) -> None:

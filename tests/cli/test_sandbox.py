@@ -258,3 +258,17 @@ def test_the_banner_says_what_a_newcomer_needs(data: Path) -> None:
     assert f"curl -u {keys['appId']}:{keys['appSecret']} http://127.0.0.1:" in banner
     assert "Rate policies are not enforced." in banner
     assert rest.strip() == ""
+
+
+def test_the_rate_policies_are_enforced_where_they_are_asked_for(data: Path) -> None:
+    limited = SandboxChild(data, 0, "--rate-limits")
+    client = Client(limited.base_url)
+    credential = basic(limited.facts["appId"], limited.facts["appSecret"])
+    answers = [
+        client.call("POST", "/v2/accounts", authorization=credential, body={}) for _ in range(80)
+    ]
+    limited.end()
+    assert {answer.status for answer in answers} == {400, 429}
+    assert {name.lower(): text for name, text in answers[0].headers.items()}[
+        "ratelimit-limit"
+    ] == "70"

@@ -60,6 +60,8 @@ PAYMENT: set[Row] = {
     *each(CLOSED_OR_FAILED, "receipt_after_window", "=", "payment.late", "late"),
     *each(f"{LATER} {CLOSED_OR_FAILED}", "overpaid", "=", "payment.overpaid", "overpaid"),
     *each(f"{LATER} {CLOSED_OR_FAILED}", "duplicate", "=", "payment.overpaid", "duplicate"),
+    ("accepted", "completed", "accepted", "payment.accepted", None),
+    *each(f"{LATER} {CLOSED_OR_FAILED}", "missed_release", "=", "payment.late", "late"),
     *each(f"{OPEN} {LATER} {CLOSED_OR_FAILED}", "receipt_reorged", "=", "payment.reorged",
           "reorged"),
     *each("accepted executing succeeded partially_refunded refunded", "receipt_returned", "=",

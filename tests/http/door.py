@@ -10,7 +10,8 @@ import base64
 import io
 import json
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, NoReturn
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
@@ -27,17 +28,23 @@ from payments_core.errors import InvalidState, NotFound
 from payments_core.idempotency.record import Answer, Idempotent
 from payments_core.identifiers import Draw
 from payments_core.ledger import Ledger
-from payments_core.service import PaymentsService
+from payments_core.service import PaymentsService, Settings
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Page, Position, Storage, StorageUnavailable, Transaction
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.record import Environment
+from payments_core.versions import FIRST, Versions
 from payments_core_http.app import create_app
 from payments_core_http.calls import Call
 from payments_core_http.metadata import Metadata
 from payments_core_http.query import PageQuery
-from payments_core_http.routing import Route
+from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2.routes import ROUTES
+from tests.http.agreement import Agreement
+
+OTHER_VERSION = "2026-01-01"
+VERSIONS = Versions((OTHER_VERSION, FIRST))
+"""The contract, and one before it that only tests know; the newer is the current one."""
 
 # A resource for tests
 
@@ -118,6 +125,13 @@ class ThingView:
     open: bool
 
 
+@attrs.frozen(kw_only=True, slots=False)
+class OpenedView:
+    """What two credentials open."""
+
+    paymentId: str
+
+
 def view(thing: Thing) -> ThingView:
     return ThingView(id=thing.id, name=thing.name, open=thing.open)
 
@@ -185,7 +199,7 @@ def list_(service: Bench, call: Call[None, ThingsQuery]) -> Answer:
 
 
 def vault(service: Bench, call: Call[None, None]) -> Answer:
-    return call.answer({"paymentId": call.payment_secret.subject})
+    return call.answer(OpenedView(paymentId=call.payment_secret.subject))
 
 
 def burst(service: Bench, call: Call[None, None]) -> Answer:
@@ -196,21 +210,33 @@ KEY = Requirement("server")
 ROWS = (
     Route(
         "POST", "/v2/things", make, needs=KEY, body=MakeThing, success=201,
-        idempotency="required", summary="Make a thing.",
+        idempotency="required", answers=ThingView, summary="Make a thing.",
     ),
-    Route("GET", "/v2/things", list_, needs=KEY, query=ThingsQuery, summary="List things."),
-    Route("GET", "/v2/things/{paymentId}", read, needs=KEY, summary="Read a thing."),
-    Route("PATCH", "/v2/things/{paymentId}", make, needs=KEY, body=MakeThing, summary="Make."),
-    Route("POST", "/v2/things/{paymentId}/close", close, needs=KEY, summary="Close a thing."),
+    Route(
+        "GET", "/v2/things", list_, needs=KEY, query=ThingsQuery, answers=ListOf(ThingView),
+        summary="List things.",
+    ),
+    Route(
+        "GET", "/v2/things/{paymentId}", read, needs=KEY, answers=ThingView,
+        summary="Read a thing.",
+    ),
+    Route(
+        "PATCH", "/v2/things/{paymentId}", make, needs=KEY, body=MakeThing, answers=ThingView,
+        operation="changeThing", summary="Make.",
+    ),
+    Route(
+        "POST", "/v2/things/{paymentId}/close", close, needs=KEY, answers=ThingView,
+        errors=(InvalidState,), summary="Close a thing.",
+    ),
     Route(
         "POST", "/v2/client/things/{paymentId}", vault,
         needs=Requirement("client", permissions=("account:read",)),
-        with_payment_secret=True, summary="Needs two credentials.",
+        with_payment_secret=True, answers=OpenedView, summary="Needs two credentials.",
     ),
-    Route("GET", "/v2/burst", burst, needs=KEY, summary="Always fails."),
+    Route("GET", "/v2/burst", burst, needs=KEY, answers=NoReturn, summary="Always fails."),
     Route(
         "GET", "/v2/scoped", read, needs=Requirement("server", scopes=("v2:vaults",)),
-        summary="Needs a scope.",
+        answers=ThingView, operation="readScoped", summary="Needs a scope.",
     ),
 )  # fmt: skip
 
@@ -224,7 +250,12 @@ class Bench(PaymentsService):
 
     def __init__(self, clock: Clock | None = None, storage: Storage | None = None) -> None:
         storage = storage or MemoryStorage()
-        super().__init__(storage, KeyRing.parse(KeyRing.generate()), clock=clock or FixedClock())
+        super().__init__(
+            storage,
+            KeyRing.parse(KeyRing.generate()),
+            settings=Settings(versions=VERSIONS),
+            clock=clock or FixedClock(),
+        )
         self.things = Things(self.storage, self.ledger)
 
     def out_of_reach(self) -> None:
@@ -354,6 +385,7 @@ class Door:
         return self.service.tokens.payment_secret(Claims(**{**facts, **claims}))
 
     def _answered(self, environ: dict[str, Any], valid: bool) -> Seen:
+        stream = environ["wsgi.input"]
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
         def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> Any:
@@ -367,7 +399,16 @@ class Door:
             if hasattr(result, "close"):
                 result.close()
         [(status, headers)] = started
-        return Seen(int(status[:3]), {name.lower(): value for name, value in headers}, body)
+        seen = Seen(int(status[:3]), {name.lower(): value for name, value in headers}, body)
+        sent = stream.getvalue() if isinstance(stream, io.BytesIO) else b""
+        described().check(environ, sent, seen.status, seen.headers, seen.body)
+        return seen
+
+
+@cache
+def described() -> Agreement:
+    """What the OpenAPI document says of every route that the door has."""
+    return Agreement((*ROUTES, *ROWS))
 
 
 def real_time() -> SystemClock:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 from typing import Any, ClassVar
 
-import pytest
-
 from payments_core.clock import FixedClock
 from payments_core.credentials.secrets import new_secret
 from payments_core_http.v2.routes import ROUTES
@@ -157,7 +155,7 @@ class TestTheBearerKey:
         assert (seen.status, seen.code) == (403, "entitlement_required")
 
     def test_is_bound_to_its_environments_version(self, door: Door) -> None:
-        TestVersions().pin(door, "2026-01-01")
+        door.service.tenants.set_api_version(door.partition, "2026-01-01")
         headers = {"Service-Version": "2026-09-09"}
         seen = self.call(door, f"Bearer {door.secret}", headers=headers)
         assert (seen.code, seen.headers["service-version"]) == ("version_mismatch", "2026-01-01")
@@ -272,76 +270,3 @@ def test_a_product_that_is_off_is_named(door: Door) -> None:
     seen = door.call("GET", "/v2/scoped")
     assert (seen.status, seen.code) == (403, "entitlement_required")
     assert seen.json["error"]["details"]["product"] == "vaults"
-
-
-class TestVersions:
-    """Interface "Versioning" 2 to 6."""
-
-    def test_the_pin_applies_where_none_is_asked_for(self, door: Door) -> None:
-        self.pin(door, "2026-01-01")
-        assert door.call("GET", "/v2/things").headers["service-version"] == "2026-01-01"
-
-    def test_the_pinned_version_may_be_asked_for(self, door: Door) -> None:
-        seen = door.call("GET", "/v2/things", headers={"Service-Version": "2026-09-09"})
-        assert (seen.status, seen.headers["service-version"]) == (200, "2026-09-09")
-
-    @pytest.mark.parametrize("asked", ["1999-01-01", "", "latest", "2026-09-09, 2026-09-09"])
-    def test_an_unsupported_version_is_refused(self, door: Door, asked: str) -> None:
-        seen = door.call("GET", "/v2/things", headers={"Service-Version": asked})
-        assert (seen.status, seen.code) == (400, "unsupported_version")
-        assert seen.json["error"]["details"]["supportedApiVersions"] == ["2026-09-09"]
-        assert seen.headers["service-version"] == "2026-09-09"
-
-    def test_a_supported_version_that_is_not_the_pin_is_refused(self, door: Door) -> None:
-        self.pin(door, "2026-01-01")
-        seen = door.call("GET", "/v2/things", headers={"Service-Version": "2026-09-09"})
-        assert (seen.status, seen.code) == (400, "version_mismatch")
-        assert seen.headers["service-version"] == "2026-01-01"
-
-    def test_a_token_keeps_the_version_that_it_was_made_under(self, door: Door) -> None:
-        token = door.access_token()
-        self.pin(door, "2026-01-01")
-        secret = door.payment_secret(PAYMENT, api_version="2026-09-09")
-        headers = {"X-Service-Payment-Secret": secret, "Service-Version": "2026-09-09"}
-        path, auth = f"/v2/client/things/{PAYMENT}", f"Bearer {token}"
-        assert door.call("POST", path, auth=auth, headers=headers).status == 200
-
-    def test_a_payment_secret_is_bound_too(self, door: Door) -> None:
-        auth = f"Bearer {door.access_token()}"
-        secret = door.payment_secret(PAYMENT, api_version="2026-01-01")
-        headers = {"X-Service-Payment-Secret": secret, "Service-Version": "2026-09-09"}
-        seen = door.call("POST", f"/v2/client/things/{PAYMENT}", auth=auth, headers=headers)
-        assert seen.code == "version_mismatch"
-
-    def test_a_mismatch_does_not_consume_a_session_token(self, door: Door) -> None:
-        self.pin(door, "2026-01-01")
-        token = door.session().json["clientSessionToken"]
-        seen = door.exchange(token, headers={"Service-Version": "2026-09-09"})
-        assert seen.code == "version_mismatch"
-        again = door.exchange(token)
-        assert (again.status, again.headers["service-version"]) == (200, "2026-01-01")
-
-    def test_a_replay_echoes_the_version_that_was_stored(self, door: Door) -> None:
-        first = door.make(key="v")
-        self.pin(door, "2026-01-01")
-        again = door.make(key="v")
-        assert again.body == first.body
-        assert again.headers["service-version"] == "2026-09-09"
-
-    def test_an_unsupported_version_is_refused_on_public_routes_too(self, door: Door) -> None:
-        seen = door.call("GET", "/healthz", auth=None, headers={"Service-Version": "x"})
-        assert seen.code == "unsupported_version"
-
-    def pin(self, door: Door, version: str) -> None:
-        """Pin the environment, as a deployment's upgrade would."""
-        import attrs
-
-        from payments_core.storage.port import Transaction
-        from payments_core.tenants.record import Environment
-
-        def work(tx: Transaction) -> None:
-            environment = tx.get(Environment, door.partition, for_update=True)
-            assert environment is not None
-            tx.replace(attrs.evolve(environment, api_version=version))
-
-        door.service.storage.transact(door.partition, work)

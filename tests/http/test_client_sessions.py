@@ -18,7 +18,7 @@ def test_the_config_names_every_field_of_the_interface(door: Door) -> None:
         "credentialType": "standard",
         "credentialMode": "app_secret",
         "apiVersion": "2026-09-09",
-        "supportedApiVersions": ["2026-09-09"],
+        "supportedApiVersions": ["2026-01-01", "2026-09-09"],
         "scopes": [
             "v2:accounts", "v2:console", "v2:deposit_addresses", "v2:kyc", "v2:payments",
             "v2:vaults", "v2:webhooks",

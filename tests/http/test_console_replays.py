@@ -143,6 +143,13 @@ def test_a_recovery_from_no_time_is_refused(console: Console, body: Any) -> None
     assert (seen.status, set(seen.faults)) == (400, {"since"})
 
 
+@pytest.mark.parametrize("since", ["", "yesterday", "2026-11-22", "2026-11-22T10:00:00", "x" * 99])
+def test_a_recovery_from_what_is_no_time_says_what_one_is(console: Console, since: str) -> None:
+    endpoint = console.endpoint()
+    seen = console.post(f"webhooks/{endpoint['id']}/recover", {"since": since})
+    assert seen.faults == {"since": "must be an ISO 8601 time with a zone"}
+
+
 def test_a_recovery_of_a_closed_endpoint_is_refused(console: Console) -> None:
     since = console.advance(1).json["now"]
     endpoint = console.endpoint()

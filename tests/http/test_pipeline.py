@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
 from payments_core.identifiers import is_identifier
-from payments_core.versions import CURRENT
+from payments_core.versions import FIRST
 from payments_core_http.errors import logger
 from payments_core_http.routing import Route, by_path
 from tests.http.door import KEY, ROWS, Door, read
@@ -59,7 +60,7 @@ def test_every_response_carries_its_id_and_its_version(
     seen = door.call(method, target, auth=auth)
     assert seen.status == status
     assert is_identifier(seen.headers["x-request-id"], "req")
-    assert seen.headers["service-version"] == CURRENT
+    assert seen.headers["service-version"] == FIRST
     assert seen.headers["cache-control"] == "no-store"
     if seen.body and status >= 400:
         assert seen.headers["content-type"] == "application/json"
@@ -230,14 +231,16 @@ def test_a_malformed_id_is_the_same_not_found_as_an_unknown_one(door: Door) -> N
 
 def test_two_rows_for_one_place_are_refused() -> None:
     with pytest.raises(ValueError, match="two rows for GET"):
-        by_path((*ROWS, Route("GET", "/v2/things", read, needs=KEY, summary="Again.")))
+        by_path((*ROWS, Route("GET", "/v2/things", read, needs=KEY, answers=Any, summary="Again.")))
 
 
 def test_a_path_names_only_known_ids() -> None:
     with pytest.raises(ValueError, match="PATH_IDS"):
-        Route("GET", "/v2/x/{somethingId}", read, needs=KEY, summary="Unknown.")
+        Route("GET", "/v2/x/{somethingId}", read, needs=KEY, answers=Any, summary="Unknown.")
 
 
 def test_idempotency_needs_somebody_whose_key_it_is() -> None:
     with pytest.raises(ValueError, match="principal"):
-        Route("POST", "/v2/x", read, needs=None, idempotency="required", summary="Whose?")
+        Route(
+            "POST", "/v2/x", read, needs=None, idempotency="required", answers=Any, summary="Whose?"
+        )

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import attrs
 from msgspec import Meta
 
-from payments_core.payments.operations import DEFAULT_EXPIRY_S, METHODS
 from payments_core_http.metadata import Metadata
 from payments_core_http.v2.bodies.payments import Expiry, Methods, Reference, Sentence
 from payments_core_http.v2.bodies.types import AccountId, Amount, AssetSymbol, ChainId, Url
@@ -32,8 +31,8 @@ class CreateOwnPayment:
     chainId: ChainId | None = None
     reference: Reference | None = None
     description: Sentence | None = None
-    expiresInSeconds: Expiry = DEFAULT_EXPIRY_S
-    allowedMethods: Methods = METHODS
+    expiresInSeconds: Expiry | None = None
+    allowedMethods: Methods | None = None
     successUrl: Url | None = None
     cancelUrl: Url | None = None
     metadata: Metadata | None = None

@@ -8,7 +8,6 @@ import attrs
 from msgspec import Meta
 
 from payments_core.errors import FieldError
-from payments_core.payments.operations import DEFAULT_EXPIRY_S, METHODS
 from payments_core.refunds.reconciling import Action
 from payments_core_http.metadata import Metadata
 from payments_core_http.v2.bodies.types import (
@@ -92,7 +91,7 @@ AnyDestination = AccountDestination | PaymentAddressDestination | WalletDestinat
 
 @attrs.frozen(kw_only=True)
 class CreatePayment:
-    """A receive Payment."""
+    """A receive Payment. Without expiry, methods or URLs it has those of the payment settings."""
 
     intent: Literal["receive"]
     amount: Amount
@@ -101,8 +100,8 @@ class CreatePayment:
     chainId: ChainId | None = None
     reference: Reference | None = None
     description: Sentence | None = None
-    expiresInSeconds: Expiry = DEFAULT_EXPIRY_S
-    allowedMethods: Methods = METHODS
+    expiresInSeconds: Expiry | None = None
+    allowedMethods: Methods | None = None
     successUrl: Url | None = None
     cancelUrl: Url | None = None
     metadata: Metadata | None = None

@@ -9,7 +9,14 @@ from msgspec import Meta
 
 from payments_core.sandbox.failures import ANY, MOST_TIMES
 from payments_core.sandbox.operations import DEEPEST_REORG, LONGEST_ADVANCE_S, MOST_BLOCKS
-from payments_core_http.v2.bodies.types import AccountId, Address, Amount, AssetSymbol, ChainId
+from payments_core_http.v2.bodies.types import (
+    AccountId,
+    Address,
+    Amount,
+    AssetSymbol,
+    ChainId,
+    EventName,
+)
 
 Id = Annotated[str, Meta(min_length=1, max_length=64)]
 
@@ -90,7 +97,7 @@ class Fail:
 class TriggerEvent:
     """An event of the catalog, and what it shall be about."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    name: EventName
     accountId: AccountId | None = None
     paymentId: Id | None = None
 

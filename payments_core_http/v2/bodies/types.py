@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from payments_core.events import BY_NAME
+
 AccountId = Annotated[str, Meta(min_length=1, max_length=64)]
 ExternalUserId = Annotated[str, Meta(min_length=1, max_length=128)]
 Amount = Annotated[
@@ -31,6 +33,26 @@ Username = Annotated[
 ]
 Url = Annotated[
     str, Meta(pattern=r"^https?://[^\s]+$", max_length=2_048, extra={"rule": "an http(s) URL"})
+]
+EventName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=64,
+        extra={
+            "values": tuple(BY_NAME),
+            "fault": "is no event of the catalog",
+            "rule": "an event of the catalog",
+        },
+    ),
+]
+Moment = Annotated[
+    str,
+    Meta(
+        min_length=10,
+        max_length=40,
+        extra={"format": "date-time", "rule": "an ISO 8601 time with a zone"},
+    ),
 ]
 Method = Literal["vault", "direct", "routing", "hosted_onramp"]
 

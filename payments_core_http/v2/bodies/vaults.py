@@ -7,10 +7,15 @@ from typing import Annotated, Literal
 import attrs
 from msgspec import Meta
 
-from payments_core.clock import parse_iso
-from payments_core.errors import FieldError
 from payments_core_http.metadata import Metadata
-from payments_core_http.v2.bodies.types import AccountId, Address, Amount, AssetSymbol, ChainId
+from payments_core_http.v2.bodies.types import (
+    AccountId,
+    Address,
+    Amount,
+    AssetSymbol,
+    ChainId,
+    Moment,
+)
 
 Version = Annotated[int, Meta(ge=1)]
 
@@ -81,14 +86,6 @@ class CreateMandate:
     assetSymbol: AssetSymbol = "USDC"
     amountPerPeriod: Amount
     period: Literal["day", "week", "month"]
-    expiresAt: Annotated[str, Meta(min_length=10, max_length=40)] | None = None
+    expiresAt: Moment | None = None
     reference: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
     metadata: Metadata | None = None
-
-    def faults(self) -> list[FieldError]:
-        """An expiry that is no moment."""
-        try:
-            parse_iso(self.expiresAt or "1970-01-01T00:00:00Z")
-        except ValueError:
-            return [FieldError("expiresAt", "must be an ISO 8601 time with a zone")]
-        return []

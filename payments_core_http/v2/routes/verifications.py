@@ -5,10 +5,11 @@ from __future__ import annotations
 from payments_core import errors
 from payments_core.errors import NotFound
 from payments_core_http.query import PageQuery
-from payments_core_http.routing import Route
+from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2 import verifications
 from payments_core_http.v2.bodies import verifications as bodies
 from payments_core_http.v2.routes.requirements import KYC_KEY
+from payments_core_http.v2.verification_views import VerificationView
 
 VERIFICATIONS = (
     Route(
@@ -18,11 +19,13 @@ VERIFICATIONS = (
             NotFound, errors.AccountSuspended, errors.InvalidState, errors.CapabilityNotActive,
             errors.DependencyFailed,
         ),
+        answers=VerificationView,
         summary="Start a verification; answers the URL where the user goes.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/verifications", verifications.list_verifications,
         needs=KYC_KEY, query=PageQuery, errors=(NotFound,),
+        answers=ListOf(VerificationView),
         summary="List an account's verifications, newest first.",
     ),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from payments_core.deposits.record import Deposit
 from payments_core.events import Event
 from payments_core.funding.record import FundingOperation
 from payments_core.jobs.parking import described
-from payments_core.options.record import Option
+from payments_core.options.record import DirectOption, Option
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt
 from payments_core.refunds.record import Refund
@@ -125,7 +125,7 @@ class Episode:
         """When the last of the Payments and options expires that wait for funds."""
         payments = self.stage.all(Payment).values()
         waiting = [p.expires_at for p in payments if p.status == "awaiting_payment"]
-        options = self.stage.all(Option).values()
+        options = (*self.stage.all(Option).values(), *self.stage.all(DirectOption).values())
         waiting += [option.expires_at for option in options if option.status == "pending"]
         now = self.stage.chain_clock.now()
         return max((instant for instant in waiting if instant > now), default=None)

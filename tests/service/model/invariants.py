@@ -13,7 +13,7 @@ from payments_core.deposits.record import Deposit
 from payments_core.events import Event
 from payments_core.funding.record import FundingOperation
 from payments_core.journal.record import ACCOUNTS, Entry
-from payments_core.options.record import Option
+from payments_core.options.record import DirectOption, Option
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt
 from payments_core.refunds.record import Refund
@@ -131,6 +131,14 @@ def labels_are_never_lost(stage: Stage, index: Index, commit: Commit) -> Wrong:
             yield f"{after.id} has a label twice: {after.labels}"
 
 
+def terms_are_kept(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """What a Payment was created under holds for good, whatever the settings say later."""
+    for before, after in commit.replaced(Payment):
+        for name in ("amount", "fee_bps", "tolerance_bps", "confirmations", "expires_at"):
+            if getattr(before, name) != getattr(after, name):
+                yield f"{after.id} has another {name} than it began with"
+
+
 def no_request_creates_twice(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """The reference of each request is on one Payment."""
     for payment in commit.inserted(Payment):
@@ -173,6 +181,7 @@ _TABLES: dict[type[Record], tuple[set[tables.Row], str]] = {
     Deposit: (tables.DEPOSIT, "deposit."),
     Receipt: (tables.RECEIPT, "receipt."),
     Option: (tables.OPTION, "option."),
+    DirectOption: (tables.OPTION, "option."),
 }
 
 
@@ -222,6 +231,26 @@ def timelines_say_what_happened(stage: Stage, index: Index, commit: Commit) -> W
             yield f"{payment.id} is {payment.status}, and its timeline differs"
 
 
+def direct_options_say_what_came(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """Each has what its verified receipts add up to, and is on its way with what is sighted."""
+    payments = _payments(stage, commit)
+    ids = {id for payment in payments for id in payment.direct_option_ids}
+    ids |= {option.id for option in commit.after(DirectOption)}
+    for id in sorted(ids):
+        option = stage.all(DirectOption)[id]
+        payment = stage.all(Payment)[option.payment_id]
+        receipts = index.receipts[payment.id].values()
+        own = [r for r in receipts if r.option_id == id and r.status == "verified"]
+        if option.paid != sum(receipt.amount for receipt in own):
+            yield f"{id} was paid {option.paid}, and its receipts differ"
+        if not set(option.sighted) <= set(payment.sighted):
+            yield f"{id} waits for {option.sighted}, and {payment.id} for {payment.sighted}"
+        if (option.status == "processing" and not option.sighted) or (
+            option.status == "pending" and option.sighted
+        ):
+            yield f"{id} is {option.status} with {option.sighted}"
+
+
 # Parts.
 
 
@@ -247,10 +276,12 @@ INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
     no_refund_exceeds_what_is_there,
     no_log_counts_twice,
     labels_are_never_lost,
+    terms_are_kept,
     no_request_creates_twice,
     spending.no_funds_are_reserved_twice,
     spending.limits_are_kept,
     spending.nobody_pays_who_may_not,
     every_change_is_told,
+    direct_options_say_what_came,
     timelines_say_what_happened,
 )

@@ -11,7 +11,7 @@ from payments_core.chains.outgoing import Outgoing
 from payments_core.chains.simulated_transfers import FAUCET
 from payments_core.deposits.record import Deposit
 from payments_core.funding.record import FundingOperation
-from payments_core.options.record import Option
+from payments_core.options.record import DirectOption, Option
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Receipt
 from payments_core.refunds.record import Refund
@@ -218,6 +218,7 @@ def nothing_is_under_way(stage: Stage, index: ChainIndex) -> Wrong:
 _LIVE: dict[type[Record], tuple[str, ...]] = {
     FundingOperation: (*LIVE_OPERATION, "awaiting_authorization"),
     Option: ("creating", "pending", "processing"),
+    DirectOption: ("creating", "pending", "processing"),
     Refund: LIVE_REFUND,
     Payment: ("awaiting_payment", "processing", "accepted", "executing"),
     Deposit: ("detected", "confirmed"),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, get_args
-
-import attrs
+from typing import get_args
 
 from payments_core.accounts.record import Account
 from payments_core.assets import Asset
@@ -14,6 +12,7 @@ from payments_core.deposits.record import Deposit
 from payments_core.mandates.operations import NewMandate
 from payments_core.mandates.record import Mandate
 from payments_core.money import format_amount
+from payments_core.payment_settings.record import Terms as PaymentTerms
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.operations import NewPayment
@@ -22,8 +21,8 @@ from payments_core.payments.sends import NewSend
 from payments_core.refunds.operations import NewRefund
 from payments_core.refunds.reconciling import Action
 from payments_core.vaults.record import Terms
+from tests.service.model.paying import PAYERS
 from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Stage
-from tests.service.world import write
 
 Act = Callable[[Stage, random.Random], None]
 
@@ -36,7 +35,9 @@ PAID = ("succeeded", "partially_refunded")
 
 
 def receive(stage: Stage, rng: random.Random) -> None:
-    """A Payment to receive; some with a fee and a tolerance, which have no operation yet."""
+    """A Payment to receive, under terms that change from time to time."""
+    if rng.random() < 0.2:
+        _settings(stage, rng)
     asset = an_asset(rng)
     new = NewPayment(
         amount=an_amount(rng),
@@ -46,21 +47,24 @@ def receive(stage: Stage, rng: random.Random) -> None:
         expires_in_s=rng.choice((300, 300, 300, 600, 600, 3_600, 3_600, 86_400)),
         reference=stage.name("reference"),
     )
-    done = stage.tried(
+    stage.tried(
         rng,
         "receive",
         lambda service, key: service.payments.create(stage.server, new, idempotent=key),
     )
-    if done is not None and rng.random() < 0.3:
-        _with_terms(stage, done.payment.id, rng.choice((0, 100, 250)), rng.choice((0, 500, 5_000)))
 
 
-def _with_terms(stage: Stage, payment_id: str, fee_bps: int, tolerance_bps: int) -> None:
-    def work(tx: Any) -> None:
-        payment = tx.get(Payment, payment_id, for_update=True)
-        tx.replace(attrs.evolve(payment, fee_bps=fee_bps, tolerance_bps=tolerance_bps))
-
-    write(stage.outside, stage.environment_id, work)
+def _settings(stage: Stage, rng: random.Random) -> None:
+    terms = PaymentTerms(
+        fee_bps=rng.choice((0, 0, 100, 250)),
+        tolerance_bps=rng.choice((0, 0, 500, 1_000)),
+        confirmations=rng.choice(({}, {}, {BASE: 1}, {BASE: 8, ETHEREUM: 5})),
+    )
+    stage.tried(
+        rng,
+        "settings",
+        lambda service, key: service.payment_settings.replace(stage.server, terms, idempotent=key),
+    )
 
 
 def send(stage: Stage, rng: random.Random) -> None:
@@ -376,5 +380,6 @@ CALLERS: tuple[tuple[int, Act], ...] = (
     (3, forbid_and_pay),
     (2, deposit_address),
     (4, check_deposits),
+    *PAYERS,
 )
 """How often each of them, among all rules."""

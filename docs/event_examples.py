@@ -1,0 +1,76 @@
+"""A payload of each group of events, as `payments trigger NAME --json` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "payment.succeeded": {
+        "paymentId": "payment_...",
+        "accountId": "acct_...",
+        "status": "succeeded",
+        "statusVersion": 5,
+        "labels": [],
+        "assetSymbol": "USDC",
+        "chainId": 8453,
+        "amountAtomic": "25000000",
+        "receivedAmountAtomic": "25000000",
+        "excessAmountAtomic": "0",
+        "settledAmountAtomic": "25000000",
+        "refundedAmountAtomic": "0",
+    },
+    "refund.succeeded": {
+        "paymentId": "payment_...",
+        "refundId": "refund_...",
+        "status": "succeeded",
+        "statusVersion": 3,
+        "amountAtomic": "25000000",
+    },
+    "vault_funding.confirmed": {
+        "paymentId": "payment_...",
+        "optionId": "pay_option_...",
+        "fundingOperationId": "pay_funding_...",
+        "status": "confirmed",
+        "statusVersion": 4,
+        "amountAtomic": "25000000",
+    },
+    "deposit.settled": {
+        "accountId": "acct_...",
+        "depositId": "deposit_...",
+        "status": "settled",
+        "statusVersion": 3,
+        "chainId": 8453,
+        "assetSymbol": "USDC",
+        "amountAtomic": "25000000",
+        "transactionHash": "0x2fa2be9f90cc8ff69c7e01e0fbdaec29eb1700145e28edb440211c8391b6d62f",
+    },
+    "account.created": {
+        "accountId": "acct_...",
+        "externalUserId": "alice",
+        "status": "active",
+    },
+    "account.capability_updated": {
+        "accountId": "acct_...",
+        "capability": "us_bank_payout",
+        "status": "active",
+    },
+    "bank_account.created": {
+        "accountId": "acct_...",
+        "bankAccountId": "bank_account_...",
+        "status": "pending",
+    },
+    "bank_funding.settled": {
+        "accountId": "acct_...",
+        "onrampBankAccountId": "onramp_account_...",
+        "transactionId": "bank_txn_...",
+        "status": "settled",
+        "amount": "25.00",
+    },
+    "dispute.flagged": {
+        "sessionId": "ses_...",
+        "paymentId": "payment_...",
+        "status": "flagged",
+    },
+    "webhook.test": {"webhookId": "webhook_..."},
+}

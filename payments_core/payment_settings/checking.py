@@ -1,0 +1,170 @@
+"""What payment settings may say. Pure: every fault is found, each with its path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from payments_core.addresses import AddressError, canonical
+from payments_core.assets import CHAINS
+from payments_core.errors import FieldError, ValidationFailed
+from payments_core.money import MoneyError, format_amount, parse_amount
+from payments_core.payment_settings.origins import origin_fault, url_fault
+from payments_core.payment_settings.record import AMOUNT_DECIMALS, AllowedWallet, Branding, Terms
+from payments_core.payments.record import METHODS
+
+MAX_ITEMS = 100
+"""Of each list."""
+
+EXPIRY_RANGE_S = (300, 86_400)
+MONITORING_RANGE_S = (3_600, 2_592_000)
+"""An hour to thirty days: how long after its end what comes still reopens a Payment."""
+
+MAX_TOLERANCE_BPS = 1_000
+"""A tenth. Tolerance is for what exchanges keep back and for rounding; who takes less than that
+decides it Payment by Payment, with reconcile `accept`. Below all of it, nothing is never enough."""
+
+MAX_FEE_BPS = 9_999
+"""With 10000 nothing would be released, and a transfer of nothing can never be proven."""
+
+MAX_CONFIRMATIONS = 1_000
+NAME_CHARACTERS = 64
+
+_COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+
+
+def checked(terms: Terms, mode: str) -> Terms:
+    """The terms in canonical form. Raises ValidationFailed with every fault.
+
+    In the sandbox origins and URLs may be http on the machine's own addresses.
+    """
+    local = mode == "sandbox"
+    symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
+    faults = [
+        *_each("allowedOrigins", terms.allowed_origins, _origin(local)),
+        *_each("allowedMethods", terms.allowed_methods, _one_of(METHODS, "method"), least=1),
+        *_each("chains", terms.chains, _one_of(CHAINS, "chain"), least=1),
+        *_each("assets", terms.assets, _one_of(symbols, "asset"), least=1),
+        *_range("expiresInSeconds", terms.expires_in_s, *EXPIRY_RANGE_S),
+        *_range("monitoringSeconds", terms.monitoring_s, *MONITORING_RANGE_S),
+        *_range("underpaymentToleranceBps", terms.tolerance_bps, 0, MAX_TOLERANCE_BPS),
+        *_range("feeBps", terms.fee_bps, 0, MAX_FEE_BPS),
+        *_confirmations(terms),
+        *_url("successUrl", terms.success_url, local),
+        *_url("cancelUrl", terms.cancel_url, local),
+        *_branding(terms.branding, local),
+    ]
+    least = _amount("minAmount", terms.min_amount, faults)
+    most = _amount("maxAmount", terms.max_amount, faults)
+    if least is not None and most is not None and least > most:
+        faults.append(FieldError("maxAmount", "must not be less than minAmount"))
+    wallets = _wallets(terms.allowed_destinations, faults)
+    if faults:
+        raise ValidationFailed(tuple(faults))
+    return attrs.evolve(
+        terms,
+        allowed_destinations=wallets,
+        min_amount=None if least is None else format_amount(least, AMOUNT_DECIMALS),
+        max_amount=None if most is None else format_amount(most, AMOUNT_DECIMALS),
+        confirmations=dict(sorted(terms.confirmations.items())),
+    )
+
+
+Judge = Callable[[Any], str | None]
+"""Tells what is wrong with an item, if anything is."""
+
+
+def _each(
+    path: str, items: Sequence[object] | None, judge: Judge, *, least: int = 0
+) -> Iterator[FieldError]:
+    if items is None:
+        return
+    if not least <= len(items) <= MAX_ITEMS:
+        yield FieldError(path, f"must have {least} to {MAX_ITEMS} items")
+        return
+    for place, item in enumerate(items):
+        fault = judge(item) or ("is given twice" if item in items[:place] else None)
+        if fault:
+            yield FieldError(f"{path}[{place}]", fault)
+
+
+def _one_of(known: Container[Any], noun: str) -> Judge:
+    return lambda item: None if item in known else f"is no supported {noun}"
+
+
+def _origin(local: bool) -> Judge:
+    return lambda item: origin_fault(item, local_allowed=local)
+
+
+def _range(path: str, value: int, least: int, most: int) -> Iterator[FieldError]:
+    if not least <= value <= most:
+        yield FieldError(path, f"must be {least} to {most}")
+
+
+def _confirmations(terms: Terms) -> Iterator[FieldError]:
+    for chain_id, count in terms.confirmations.items():
+        path = f"confirmations.{chain_id}"
+        if chain_id not in CHAINS:
+            yield FieldError(path, "is no supported chain")
+        else:
+            yield from _range(path, count, 1, MAX_CONFIRMATIONS)
+
+
+def _url(path: str, text: str | None, local: bool) -> Iterator[FieldError]:
+    fault = None if text is None else url_fault(text, local_allowed=local)
+    if fault:
+        yield FieldError(path, fault)
+
+
+def _branding(branding: Branding, local: bool) -> Iterator[FieldError]:
+    name, color = branding.name, branding.primary_color
+    if name is not None and not 1 <= len(name) <= NAME_CHARACTERS:
+        yield FieldError("branding.name", f"must have 1 to {NAME_CHARACTERS} characters")
+    elif name is not None and (_UNSEEN.search(name) or not name.strip()):
+        yield FieldError("branding.name", "must be visible text, without control characters")
+    yield from _url("branding.logoUrl", branding.logo_url, local)
+    if color is not None and not _COLOR.fullmatch(color):
+        yield FieldError("branding.primaryColor", "must be a color such as #1a2b3c")
+
+
+def _amount(path: str, text: str | None, faults: list[FieldError]) -> int | None:
+    if text is None:
+        return None
+    try:
+        amount = parse_amount(text, AMOUNT_DECIMALS)
+    except MoneyError as error:
+        faults.append(FieldError(path, str(error)))
+        return None
+    if amount == 0:
+        faults.append(FieldError(path, "must be more than zero; null is no limit"))
+        return None
+    return amount
+
+
+def _wallets(items: Sequence[AllowedWallet], faults: list[FieldError]) -> tuple[AllowedWallet, ...]:
+    """The wallets with canonical addresses; a faulty one is left out."""
+    path = "allowedDestinations"
+    if len(items) > MAX_ITEMS:
+        faults.append(FieldError(path, f"must have 0 to {MAX_ITEMS} items"))
+        return ()
+    wallets: list[AllowedWallet] = []
+    for place, item in enumerate(items):
+        entry = CHAINS.get(item.chain_id)
+        if entry is None:
+            faults.append(FieldError(f"{path}[{place}].chainId", "is no supported chain"))
+            continue
+        try:
+            wallet = attrs.evolve(item, address=canonical(entry.chain_type, item.address))
+        except AddressError as error:
+            faults.append(FieldError(f"{path}[{place}].address", str(error)))
+            continue
+        if wallet in wallets:
+            faults.append(FieldError(f"{path}[{place}]", "is given twice"))
+        wallets.append(wallet)
+    return tuple(wallets)

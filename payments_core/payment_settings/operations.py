@@ -1,0 +1,79 @@
+"""Payment settings: read, and replaced as a whole (contract §6 "Public checkout")."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import Clock
+from payments_core.credentials.authorization import Authority
+from payments_core.decision import Decision
+from payments_core.errors import Conflicting
+from payments_core.idempotency.record import Idempotent
+from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
+from payments_core.payment_settings.checking import checked
+from payments_core.payment_settings.record import (
+    NEVER_SET,
+    SETTINGS_ID,
+    PaymentSettings,
+    PaymentSettingsVersion,
+    Terms,
+)
+from payments_core.storage.port import Storage, Transaction
+
+
+class PartnerPaymentSettings:
+    """Reads and replaces what a partner has decided for all Payments of an environment."""
+
+    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+
+    def read(self, authority: Authority) -> PaymentSettings:
+        """The settings; the defaults, in version 0, where they were never set."""
+        found = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(PaymentSettings, SETTINGS_ID)
+        )
+        return found or NEVER_SET
+
+    def replace(
+        self,
+        authority: Authority,
+        terms: Terms,
+        *,
+        settings_version: int | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> PaymentSettings:
+        """The settings with new terms, in their next version: for Payments created from now on.
+
+        `settings_version`, where given, is the one that the caller has read and means to replace;
+        0 for settings that were never set. Raises ValidationFailed with every fault, and
+        Conflicting where the settings have changed since that version.
+        """
+        terms = checked(terms, authority.mode)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[PaymentSettings]:
+            found = tx.get(PaymentSettings, SETTINGS_ID, for_update=True)
+            settings = found or NEVER_SET
+            if settings_version not in (None, settings.settings_version):
+                raise Conflicting(
+                    f"The settings are at version {settings.settings_version} now; read them again."
+                )
+            changed = attrs.evolve(
+                settings,
+                settings_version=settings.settings_version + 1,
+                terms=terms,
+                created_at=settings.created_at or now,
+                updated_at=now,
+            )
+            # It keeps what was said when, and tells a lost COMMIT from one that never was.
+            kept = PaymentSettingsVersion(
+                id=f"{SETTINGS_ID}/{changed.settings_version:08}", terms=terms, created_at=now
+            )
+            if found is None:
+                return Decision(changed, inserts=(kept, changed))
+            return Decision(changed, inserts=(kept,), replaces=(changed,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)

@@ -1,0 +1,125 @@
+"""Payment settings as they are stored (contract §6 "Public checkout").
+
+There is one row for each environment, and none until they are first set: DEFAULTS hold then.
+A Payment takes over what concerns it when it is created; later changes leave it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from payments_core.clock import DAY, SECOND, Instant
+from payments_core.decision import held
+from payments_core.payments.record import METHODS, Method
+from payments_core.storage.port import Transaction
+from payments_core.storage.records import Collection, Record
+
+SETTINGS_ID = "payment_settings"
+"""The id of an environment's one row."""
+
+AMOUNT_DECIMALS = 6
+"""The least and the most amount have at most so many decimals, whatever the asset has."""
+
+
+@attrs.frozen(kw_only=True)
+class AllowedWallet:
+    """An address on a chain that strangers may ask to be paid to, in its canonical form."""
+
+    chain_id: int
+    address: str
+
+
+@attrs.frozen(kw_only=True)
+class Branding:
+    """What the checkout page shows of the partner."""
+
+    name: str | None = None
+    logo_url: str | None = None
+    primary_color: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Terms:
+    """What the settings say.
+
+    Public creation alone is bound by `enabled`, the allowed origins and destinations, `chains`,
+    `assets` and the least and most amount, decimal strings; where the chain or the asset is left
+    open, it takes the service's own default, or the first of the list that lacks that. None is no
+    limit. `allowed_methods`, the expiry and the URLs go for every Payment whose creation says
+    nothing of them; the rest goes for every Payment. `confirmations` has, by chain, how many
+    blocks must be on top of one before it is final for a Payment.
+    """
+
+    enabled: bool = False
+    allowed_origins: tuple[str, ...] = ()
+    allowed_destinations: tuple[AllowedWallet, ...] = ()
+    allowed_methods: tuple[Method, ...] = METHODS
+    chains: tuple[int, ...] | None = None
+    assets: tuple[str, ...] | None = None
+    min_amount: str | None = None
+    max_amount: str | None = None
+    expires_in_s: int = 3_600
+    monitoring_s: int = DAY // SECOND
+    tolerance_bps: int = 0
+    fee_bps: int = 0
+    confirmations: Mapping[int, int] = attrs.field(factory=dict)
+    success_url: str | None = None
+    cancel_url: str | None = None
+    branding: Branding = Branding()
+
+    def admits(self, origin: str | None) -> bool:
+        """Whether a browser on that origin may create Payments."""
+        return self.enabled and origin is not None and origin in self.allowed_origins
+
+    def frozen(
+        self, chain_id: int, *, now: Instant, expires_in_s: int | None = None
+    ) -> dict[str, Any]:
+        """What a Payment on that chain keeps of them for good, by its fields' names.
+
+        `expires_in_s` is what its creation says of that itself.
+        """
+        lasts_s = self.expires_in_s if expires_in_s is None else expires_in_s
+        expires_at = now + lasts_s * SECOND
+        return {
+            "fee_bps": self.fee_bps,
+            "tolerance_bps": self.tolerance_bps,
+            "confirmations": self.confirmations.get(chain_id, 0),
+            "expires_at": expires_at,
+            "monitoring_expires_at": expires_at + self.monitoring_s * SECOND,
+        }
+
+
+DEFAULTS = Terms()
+
+
+@attrs.frozen(kw_only=True)
+class PaymentSettings(Record):
+    """The settings of an environment; `settings_version` rises by one with every change."""
+
+    collection: ClassVar[Collection] = Collection("payment_settings")
+
+    settings_version: int = 0
+    terms: Terms = DEFAULTS
+    created_at: Instant | None = None
+    updated_at: Instant | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PaymentSettingsVersion(Record):
+    """What the settings said in one of their versions; the id ends in its number."""
+
+    collection: ClassVar[Collection] = Collection("payment_settings_versions")
+
+    terms: Terms
+    created_at: Instant
+
+
+NEVER_SET = PaymentSettings(id=SETTINGS_ID)
+
+
+def held_settings(tx: Transaction) -> PaymentSettings:
+    """The settings as they are until the commit, or NEVER_SET."""
+    return held(tx, PaymentSettings, SETTINGS_ID) or NEVER_SET

@@ -1,0 +1,46 @@
+"""Where a folder's sandbox answers: a file that is there, and locked, while it runs.
+
+The lock goes with the process, however it ends: what a killed one left behind is not believed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NAME = "sandbox.url"
+FILE_MODE = 0o600
+
+
+@contextmanager
+def address_told(folder: Path, url: str) -> Iterator[None]:
+    """Have the address in the folder meanwhile. For the folder's only sandbox."""
+    path = folder / NAME
+    unfinished = path.with_name(NAME + ".new")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # before anybody can find it
+        file.write(url + "\n")
+        file.flush()
+        os.replace(unfinished, path)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def address_of(folder: Path) -> str | None:
+    """Where the folder's sandbox answers; None where none runs."""
+    try:
+        with (folder / NAME).open(encoding="ascii") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read().strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None  # nobody holds it

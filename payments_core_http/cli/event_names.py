@@ -1,0 +1,23 @@
+"""What to say of a name that is of no event: which were meant, perhaps, or else which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+import click
+
+from payments_core.events import BY_NAME
+
+LIKENESS = 0.8
+
+
+def meant(names: Iterable[str]) -> str:
+    """A sentence about the names that are of no event; empty where there are none."""
+    wrong = [name for name in names if name not in BY_NAME]
+    if not wrong:
+        return ""
+    close = [near for name in wrong for near in get_close_matches(name, BY_NAME, 1, LIKENESS)]
+    if close:
+        return f"Did you mean {' and '.join(close)}?"
+    return click.wrap_text(f"The events are {', '.join(BY_NAME)}.", width=96)

@@ -1,0 +1,63 @@
+"""Which client a request comes from, also behind proxies (contract §9).
+
+Whoever sends `X-Forwarded-For` may write anything into it. It is read only where the peer is a
+configured proxy, and from the right: each trusted proxy has appended whom it was called by, and
+the first entry that is no trusted proxy is the client.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+MOST_ENTRIES = 32
+"""A longer chain of proxies than anyone has: what is further left is not looked at."""
+
+
+def networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Trusted proxies as a deployment names them, `10.0.0.0/8` or `::1`. Raises ValueError."""
+    return tuple(ipaddress.ip_network(text) for text in texts)
+
+
+def client_of(environ: Mapping[str, Any], trusted: tuple[Network, ...]) -> str:
+    """What stands for the client: its IPv4 address, or the /64 of its IPv6 address.
+
+    A subscriber has a whole /64 of IPv6, and could take a new address for every request. A peer
+    without an address, as behind a Unix socket, is `local`.
+    """
+    client = _address(environ.get("REMOTE_ADDR") or "")
+    if client is None:
+        return "local"
+    entries = str(environ.get("HTTP_X_FORWARDED_FOR", "")).split(",")
+    for entry in reversed(entries[-MOST_ENTRIES:]):
+        if not any(client in network for network in trusted):
+            break
+        before = _address(entry.strip())
+        if before is None:  # nobody can be made out behind this proxy
+            break
+        client = before
+    return _counted(client)
+
+
+def _address(text: str) -> Address | None:
+    """An address, perhaps with a port as some proxies append it."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _counted(address: Address) -> str:
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
+    return str(address)

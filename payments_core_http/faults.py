@@ -1,0 +1,38 @@
+"""Faults of a document on their way up from the value that has them, each with its path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from payments_core.errors import FieldError
+
+
+class Faults(Exception):
+    """What is wrong with one value, by paths relative to it."""
+
+    def __init__(self, *found: FieldError) -> None:
+        super().__init__(*found)
+        self.found = found
+
+    @classmethod
+    def here(cls, message: str) -> Faults:
+        """The value itself is wrong."""
+        return cls(FieldError("", message))
+
+    def below(self, name: str) -> list[FieldError]:
+        """The same faults seen from the object or array that holds the value under `name`."""
+        return [FieldError(joined(name, fault.path), fault.message) for fault in self.found]
+
+
+def joined(above: str, below: str) -> str:
+    """A path and a path below it: `a` and `b` make `a.b`, `a` and `[0]` make `a[0]`."""
+    return above + below if not below or below.startswith("[") else f"{above}.{below}"
+
+
+def faults_of_group(group: tuple[str, ...], value: Mapping[str, Any]) -> list[FieldError]:
+    """What is wrong where exactly one of some fields must be given."""
+    given = [name for name in group if value.get(name) is not None]
+    if not given:
+        return [FieldError(group[0], f"is required, or instead of it {' or '.join(group[1:])}")]
+    return [FieldError(name, f"cannot be given beside {given[0]}") for name in given[1:]]

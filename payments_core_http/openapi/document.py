@@ -1,0 +1,167 @@
+"""The whole document: paths, components, webhooks and examples, in an order that never changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from payments_core.versions import FIRST
+from payments_core_http import health
+from payments_core_http.openapi.conventions import Schema
+from payments_core_http.openapi.examples import example
+from payments_core_http.openapi.failures import EXAMPLES, Failures
+from payments_core_http.openapi.operations import PAYMENT_SECRET_HEADER, Operations
+from payments_core_http.openapi.resources import resources_of
+from payments_core_http.openapi.schemas import COMPONENTS, Schemas
+from payments_core_http.openapi.webhooks import add_examples as add_webhook_examples
+from payments_core_http.openapi.webhooks import header_parameters, webhooks
+from payments_core_http.routing import Route
+from payments_core_http.v2.routes import ROUTES
+
+SPECIFICATION = "3.1.0"
+_WIDTH = 96
+
+ABOUT = """\
+Stablecoin Payments and accounts.
+
+Amounts are decimal strings, and those in an asset's smallest unit digit strings; times are ISO 8601
+in UTC. A field that a body does not list is refused, and every fault of a body is told at once.
+Every answer, errors too, carries `X-Request-Id` and `Service-Version`. Paths that take GET take
+HEAD as well.
+"""
+
+
+def document(version: str = FIRST, routes: Sequence[Route] | None = None) -> Schema:
+    """The OpenAPI 3.1 document of a dated contract, as JSON values.
+
+    `routes` are those of the application; without them, all that there are.
+    """
+    rows = (*health.ROUTES, *(ROUTES if routes is None else routes))
+    schemas = Schemas()
+    failures = Failures(schemas)
+    operations = Operations(schemas, failures)
+    tags: list[Schema] = []
+    paths: dict[str, Schema] = {}
+    for title, members in resources_of(rows):
+        tags.append({"name": title})
+        for route in members:
+            paths.setdefault(route.path, {})[route.method.lower()] = operations.of(route, title)
+    events = webhooks(schemas, version)
+    shared = {**operations.shared_parameters((version,)), **header_parameters()}
+    whole = schemas.named(
+        {
+            "openapi": SPECIFICATION,
+            "info": {
+                "title": "payments-core",
+                "version": version,
+                "description": ABOUT,
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "servers": [{"url": "/", "description": "This deployment."}],
+            "tags": [*tags, {"name": "Webhooks"}],
+            "paths": {path: paths[path] for path in sorted(paths)},
+            "webhooks": events,
+            "components": {
+                "securitySchemes": SECURITY_SCHEMES,
+                "parameters": dict(sorted(shared.items())),
+                "headers": RESPONSE_HEADERS,
+                "responses": dict(sorted(failures.responses.items())),
+                "examples": dict(failures.examples),
+            },
+        }
+    )
+    _add_examples(whole)
+    whole["components"]["examples"] = dict(sorted(whole["components"]["examples"].items()))
+    return whole
+
+
+def text_of(whole: Schema) -> str:
+    """The document as it is committed and printed, always the same bytes: what fits stands on one
+    line, and else each key on its own, so that a change is a change of few lines."""
+    return _laid_out(whole, 0) + "\n"
+
+
+def _laid_out(value: Any, depth: int) -> str:
+    line = json.dumps(value, ensure_ascii=False)
+    if len(line) + depth <= _WIDTH or not isinstance(value, dict | list):
+        return line
+    inner, outer = "\n" + " " * (depth + 1), "\n" + " " * depth
+    if isinstance(value, list):
+        listed = (_laid_out(item, depth + 1) for item in value)
+        return "[" + inner + f",{inner}".join(listed) + outer + "]"
+    items = (f"{json.dumps(name)}: {_laid_out(it, depth + 1)}" for name, it in value.items())
+    return "{" + inner + f",{inner}".join(items) + outer + "}"
+
+
+def _add_examples(whole: Schema) -> None:
+    """Give every body and every success an example; a body of several forms has one of each."""
+    schemas, shared = whole["components"]["schemas"], whole["components"]["examples"]
+    add_webhook_examples(whole["webhooks"], schemas)
+    for path in whole["paths"].values():
+        for operation in path.values():
+            for content in _contents(operation):
+                content["examples"] = _examples(content["schema"], schemas, shared)
+
+
+def _contents(operation: Schema) -> list[Schema]:
+    holders = [operation["requestBody"]] if "requestBody" in operation else []
+    holders += [
+        response
+        for status, response in operation["responses"].items()
+        if status.startswith("2") and "content" in response
+    ]
+    return [holder["content"]["application/json"] for holder in holders]
+
+
+def _examples(schema: Schema, schemas: Schema, shared: Schema) -> Schema:
+    """References to an example of each form that the schema has, which are kept in `shared`."""
+    forms = schema.get("oneOf") or schema.get("anyOf") or [schema]
+    names = [form["$ref"].removeprefix(COMPONENTS) for form in forms]
+    for name in names:
+        shared.setdefault(name, {"value": example({"$ref": COMPONENTS + name}, schemas)})
+    return {name: {"$ref": EXAMPLES + name} for name in names}
+
+
+def _bearer(text: str) -> Schema:
+    return {"type": "http", "scheme": "bearer", "description": text}
+
+
+SECURITY_SCHEMES: Schema = {
+    "appSecret": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "App id and app secret, from the partner's backend alone.",
+    },
+    "appSecretAsBearer": _bearer("The app secret, without the app id."),
+    "accessToken": _bearer("What a client session's token was exchanged for."),
+    "sessionToken": _bearer("A client session's token, which works once."),
+    "paymentSecret": _bearer("The `clientSecret` of the path's Payment."),
+    PAYMENT_SECRET_HEADER: {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Service-Payment-Secret",
+        "description": "The `clientSecret` of the path's Payment, beside an access token.",
+    },
+}
+
+
+def _header(text: str, kind: str, *, always: bool = False, **keywords: Any) -> Schema:
+    return {"description": text, "required": always, "schema": {"type": kind, **keywords}}
+
+
+RESPONSE_HEADERS: Schema = {
+    "ETag": _header("Changes exactly when the answer does.", "string"),
+    "Idempotent-Replayed": _header(
+        "There where the answer is that of an earlier request.", "string", const="true"
+    ),
+    "RateLimit-Limit": _header(
+        "The quota of the policy with the least left, where limits are enforced.", "integer"
+    ),
+    "RateLimit-Remaining": _header("What is left of it.", "integer"),
+    "RateLimit-Reset": _header("In how many seconds it begins anew.", "integer"),
+    "Retry-After": _header("After how many seconds to try again.", "integer"),
+    "Service-Version": _header("The contract of this answer.", "string", always=True),
+    "WWW-Authenticate": _header("The scheme that is asked for.", "string", always=True),
+    "X-Request-Id": _header("To quote when you ask about it.", "string", always=True),
+}

@@ -1,0 +1,308 @@
+"""Examples: one value for each name on the wire, the same in every body and answer.
+
+They tell one story, a Payment of 25 USDC on Base, and are made from the schemas, which they
+must fit; nothing in them is drawn by chance.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from payments_core.clock import iso, parse_iso
+from payments_core.errors import FieldError
+from payments_core.identifiers import LENGTH
+from payments_core_http.openapi.conventions import Schema, prefix_of
+
+_NOW = parse_iso("2026-09-09T12:00:00Z")
+_HOUR_MS = 3_600_000
+
+
+def identifier(prefix: str) -> str:
+    """An id of a kind, always the same."""
+    digest = hashlib.sha256(prefix.encode()).digest()
+    return f"{prefix}_{base64.urlsafe_b64encode(digest).decode()[:LENGTH]}"
+
+
+def _hash(name: str) -> str:
+    return "0x" + hashlib.sha256(name.encode()).hexdigest()
+
+
+_ADDRESS = "0x8ba1f109551bD432803012645Ac136ddd64DBA72"
+_TOKEN = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+
+VALUES: Mapping[str, Any] = {
+    "accessToken": "cat_...",
+    "achReference": "INV 1042",
+    "address": _ADDRESS,
+    "advanceSeconds": 3_600,
+    "allowedAssets": ["USDC"],
+    "allowedChains": [8453],
+    "amount": "25.00",
+    "amountAtomic": "25000000",
+    "amountDecimal": "25.00",
+    "amountPerPeriod": "100.00",
+    "amountPerPeriodAtomic": "100000000",
+    "apiVersion": "2026-09-09",
+    "appId": identifier("app"),
+    "assetSymbol": "USDC",
+    "at": iso(_NOW),
+    "attempts": 1,
+    "available": "75.00",
+    "availableAtomic": "75000000",
+    "balances": {"payer": "-25000000", "escrow": "25000000"},
+    "blockHash": _hash("block"),
+    "blockNumber": 31_415_926,
+    "cancelUrl": "https://shop.example/cart",
+    "chainId": 8453,
+    "clientSecret": identifier("payment") + "_secret_...",
+    "clientSessionToken": "cst_...",
+    "count": 1,
+    "dailyLimit": "500.00",
+    "decimals": 6,
+    "deliveryRetryHeader": "x-service-delivery",
+    "depth": 2,
+    "description": "Order 1042",
+    "displayName": "Pay with Service Vault",
+    "email": "ada@shop.example",
+    "eventHeader": "x-service-event-id",
+    "excessAmountAtomic": "0",
+    "expiresInSeconds": 3_600,
+    "externalUserId": "user-1042",
+    "feeAmountAtomic": "0",
+    "feeBps": 0,
+    "fields": ["paymentId", "accountId", "status"],
+    "from": _ADDRESS,
+    "hash": _hash("block"),
+    "hostedUrl": "https://kyc.example/start/1042",
+    "jobsRun": 3,
+    "label": "Main wallet",
+    "labels": [],
+    "limit": 50,
+    "logIndex": 12,
+    "maxAttempts": 10,
+    "meaning": "The recipient has the funds, finally.",
+    "message": "Link this wallet to account user-1042.",
+    "metadata": {"orderId": "1042"},
+    "name": "payment.succeeded",
+    "eventName": "payment.succeeded",
+    "nonce": "4f1c2d3e5a6b7c8d",
+    "note": "Agreed with the customer.",
+    "number": 31_415_926,
+    "overlapSeconds": 86_400,
+    "paidAmountAtomic": "0",
+    "partnerId": "shop",
+    "payload": {"paymentId": identifier("payment"), "status": "succeeded"},
+    "paymentAddress": "ada@shop",
+    "paymentUrl": "https://pay.example/pay/...",
+    "perPaymentLimit": "100.00",
+    "permissions": ["account:read", "payments:read", "vault_payments:write"],
+    "postings": {"payer": "-25000000", "escrow": "25000000"},
+    "products": ["accounts", "payments", "vaults", "webhooks"],
+    "reason": "Ordered twice.",
+    "receivedAmountAtomic": "0",
+    "reference": "order-1042",
+    "refundedAmountAtomic": "0",
+    "releaseTransactionHash": _hash("release"),
+    "logoUrl": "https://shop.example/logo.png",
+    "maxAmount": "1000.00",
+    "minAmount": "1.00",
+    "primaryColor": "#0b5fff",
+    "remainingAtomic": "100000000",
+    "remainingAmountAtomic": "25000000",
+    "requestBody": '{"id":"' + identifier("evt") + '","name":"payment.succeeded"}',
+    "requiredAmountAtomic": "25000000",
+    "reservedAtomic": "25000000",
+    "responseBody": "ok",
+    "responseStatus": 200,
+    "returnUrl": "https://shop.example/account",
+    "scopes": ["v2:accounts", "v2:payments", "v2:vaults"],
+    "settledAmountAtomic": "0",
+    "signature": _hash("signature") + _hash("signature")[2:] + "1b",
+    "signingSecret": "whsec_...",
+    "status": "ok",
+    "statusVersion": 1,
+    "subject": identifier("receipt"),
+    "subscribedEvents": ["payment.succeeded", "payment.action_required"],
+    "successUrl": "https://shop.example/thanks",
+    "supportedApiVersions": ["2026-09-09"],
+    "times": 1,
+    "to": _ADDRESS,
+    "tokenAddress": _TOKEN,
+    "totalAtomic": "100000000",
+    "transactionHash": _hash("transfer"),
+    "url": "https://shop.example/webhooks",
+    "username": "ada",
+    "version": 1,
+    "wireMessage": "Invoice 1042",
+}
+"""By the name of the field. Secrets are cut short: an example must not look like a credential."""
+
+VALUES_OF: Mapping[tuple[str, str], Any] = {
+    ("Branding", "name"): "Shop",
+    ("Challenge", "nonce"): "4f1c2d3e5a6b7c8d",
+    ("Option", "status"): "pending",
+    ("DirectOption", "status"): "pending",
+    **{
+        (owner, "status"): "awaiting_payment"
+        for owner in (
+            "Payment", "CreatedPayment", "RecipientPayment", "PayerPayment", "PublicPayment",
+            "CreatedPublicPayment", "CheckoutState", "Moment", "PublicMoment", "Timeline",
+        )
+    },
+}  # fmt: skip
+"""By the name of the object and that of the field, where the field's alone does not suffice."""
+
+NULL = frozenset({
+    "block", "cancelledAt", "confirmedAt", "broadcastAt", "deliveredAt", "dispute", "failure",
+    "nextCursor", "orderExpiresAt", "rejectionReason", "releaseTransactionHash", "resolution",
+    "resolvedAt", "revokedAt", "selectedOptionId", "source", "succeededAt",
+})  # fmt: skip
+"""What is null in an example, where it may be."""
+
+EMPTY = frozenset({"options", "receipts", "refunds", "transactionSubmissions"})
+"""Lists that an example leaves empty, since their items have examples of their own."""
+
+ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt"})
+"""What an example leaves out, where it may be absent."""
+
+_LATER = frozenset({"expiresAt", "exchangeExpiresAt", "actionExpiresAt", "quoteExpiresAt"})
+
+
+def example(schema: Schema, schemas: Mapping[str, Schema], name: str = "", owner: str = "") -> Any:
+    """A value that fits the schema. `name` is the field's, `owner` the name of its object."""
+    if "$ref" in schema:
+        kind = schema["$ref"].rpartition("/")[2]
+        return example(schemas[kind], schemas, name, kind)
+    if name in NULL and _may_be_null(schema):
+        return None
+    for several in ("anyOf", "oneOf"):
+        if several in schema and "properties" not in schema:
+            return example(schema[several][0], schemas, name, owner)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        known = _known(name, owner)
+        return next((value for value in schema["enum"] if value == known), schema["enum"][0])
+    if "properties" in schema:
+        return _object(schema, schemas, owner)
+    if "items" in schema:
+        return _array(schema, schemas, name, owner)
+    return _scalar(schema, name, owner)
+
+
+def _object(schema: Schema, schemas: Mapping[str, Schema], owner: str) -> dict[str, Any]:
+    required = schema.get("required", [])
+    # Of a group of which one must be given, the first is.
+    groups = [branch["required"][0] for branch in schema.get("oneOf", ())]
+    closed = schema.get("additionalProperties") is False
+    return {
+        name: example(inner, schemas, name, owner)
+        for name, inner in schema["properties"].items()
+        if name in required
+        or name in groups[:1]
+        or not (name in groups or name in ABSENT or (closed and "default" in inner))
+    }
+
+
+def _array(schema: Schema, schemas: Mapping[str, Schema], name: str, owner: str) -> list[Any]:
+    if name in EMPTY:
+        return []
+    items = schema["items"]
+    given = _known(name, owner)
+    if isinstance(given, list):
+        return given
+    return [example(items, schemas, name.removesuffix("s"), owner)]
+
+
+def _scalar(schema: Schema, name: str, owner: str) -> Any:
+    kinds = schema.get("type")
+    kind = kinds[0] if isinstance(kinds, list) else kinds
+    prefix = prefix_of(name, owner)
+    if kind == "string" and (prefix is not None or (name == "id" and "pattern" not in schema)):
+        return identifier(prefix or "id")
+    known = _known(name, owner)
+    if known is not None and _is_a(known, kind):
+        return known
+    if schema.get("format") == "date-time":
+        return iso(_NOW + _HOUR_MS) if name in _LATER else iso(_NOW)
+    if "default" in schema:
+        return schema["default"]
+    return _PLAIN[kind or "object"]
+
+
+def _known(name: str, owner: str) -> Any:
+    return VALUES_OF.get((owner.removesuffix("Input"), name), VALUES.get(name))
+
+
+def _may_be_null(schema: Schema) -> bool:
+    branches = schema.get("anyOf") or schema.get("oneOf") or []
+    return "null" in schema.get("type", []) or {"type": "null"} in branches
+
+
+def _is_a(value: Any, kind: str | None) -> bool:
+    return kind is None or type(value) is type(_PLAIN[kind])
+
+
+_PLAIN: Mapping[str, Any] = {
+    "string": "text",
+    "integer": 1,
+    "number": 1,
+    "boolean": True,
+    "object": {},
+    "null": None,
+}
+
+# Errors
+
+_FACTS: Mapping[str, Any] = {
+    "account_id": identifier("acct"),
+    "action": "cancel",
+    "allowed": ("GET", "HEAD", "OPTIONS"),
+    "api_version": "2026-09-09",
+    "available_atomic": 5_000_000,
+    "capability": "us_bank_payout",
+    "chain_id": 8453,
+    "dependency": "chain",
+    "expired_at": _NOW,
+    "fields": (FieldError("amount", "is required"),),
+    "limit": 10,
+    "limit_bytes": 65_536,
+    "option_id": identifier("pay_option"),
+    "product": "payments",
+    "remaining": 0,
+    "required": ("v2:payments",),
+    "required_atomic": 25_000_000,
+    "reset_at": _NOW,
+    "resource": "payment",
+    "retry_after_s": 12,
+    "rule": "perPaymentLimit",
+    "status": "succeeded",
+    "supported_api_versions": ("2026-09-09",),
+    "symbol": "DAI",
+}
+_FACTS_OF: Mapping[tuple[str, str], Any] = {
+    ("account_suspended", "status"): "suspended",
+    ("amount_out_of_range", "reason"): "zero",
+    ("conflict", "reason"): "An account with this externalUserId exists.",
+    ("destination_not_allowed", "reason"): "the account has no vault on this chain",
+    ("headers_too_large", "limit_bytes"): 16_384,
+    ("invalid_json", "reason"): "the body is empty",
+    ("rate_limited", "limit"): 70,
+    ("rate_limited", "reason"): "rate_limit_exceeded",
+    ("rate_limited", "rule"): "sensitive_minute",
+    ("reconciliation_action_not_allowed", "action"): "accept",
+    ("reconciliation_action_not_allowed", "reason"): "nothing is held",
+    ("webhook_url_not_allowed", "reason"): "it leads to a private address",
+}
+_UNKNOWN: Mapping[Any, Any] = {int: 1, bool: True}
+
+
+def fact(code: str, field: attrs.Attribute[Any]) -> Any:
+    """What an example of the error says in this field."""
+    default = _UNKNOWN.get(field.type, "as the message says")
+    return _FACTS_OF.get((code, field.name), _FACTS.get(field.name, default))

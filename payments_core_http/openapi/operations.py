@@ -1,0 +1,210 @@
+"""One row of the routes as an operation: its parameters, body, answers, errors and credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, NoReturn, get_args, get_origin
+
+import attrs
+
+from payments_core_http.idempotency import KEY_PATTERN
+from payments_core_http.openapi.conventions import Schema
+from payments_core_http.openapi.failures import Failures
+from payments_core_http.openapi.resources import operation_id
+from payments_core_http.openapi.schemas import Schemas, told
+from payments_core_http.query import PageQuery
+from payments_core_http.routing import PATH_IDS, Credential, ListOf, Nothing, Route
+
+PARAMETERS = "#/components/parameters/"
+HEADERS = "#/components/headers/"
+PAYMENT_SECRET_HEADER = "paymentSecretHeader"
+
+SCHEMES: Mapping[Credential, str] = {
+    "server_key": "appSecret",
+    "bearer_key": "appSecretAsBearer",
+    "client_token": "accessToken",
+    "session_token": "sessionToken",
+    "payment_secret": "paymentSecret",
+}
+"""The security scheme of each credential; what is open to all has none."""
+
+
+class Operations:
+    """Makes operations, and gathers the schemas, errors and parameters that they refer to."""
+
+    def __init__(self, schemas: Schemas, failures: Failures) -> None:
+        self._schemas = schemas
+        self._failures = failures
+
+    def of(self, route: Route, tag: str) -> Schema:
+        """The operation of a row; `tag` is its resource."""
+        found: Schema = {
+            "operationId": operation_id(route),
+            "tags": [tag],
+            "summary": route.summary,
+        }
+        if text := _description(route):
+            found["description"] = text
+        found["security"] = security_of(route)
+        if parameters := self._parameters(route):
+            found["parameters"] = parameters
+        if route.body is not Nothing:
+            found["requestBody"] = {
+                "required": not route.body_may_be_empty,
+                "content": {"application/json": {"schema": self._schemas.of(route.body, "body")}},
+            }
+        found["responses"] = {**self._successes(route), **self._failures.responses_of(route)}
+        return found
+
+    def _parameters(self, route: Route) -> list[Schema]:
+        names = [*route.path_names, "Service-Version"]
+        if route.idempotency != "ignored":
+            required = route.idempotency == "required"
+            names.append("Idempotency-Key-required" if required else "Idempotency-Key")
+        names += ["If-None-Match"] * route.tagged
+        return [{"$ref": PARAMETERS + name} for name in names] + self._query(route)
+
+    def _query(self, route: Route) -> list[Schema]:
+        if route.query is Nothing:
+            return []
+        attrs.resolve_types(route.query)
+        paged = {field.name for field in attrs.fields(PageQuery)}
+        own = [field for field in attrs.fields(route.query) if field.name not in paged]
+        shared = [{"$ref": PARAMETERS + name} for name in sorted(paged)]
+        return [self._parameter(field) for field in own] + (
+            shared if issubclass(route.query, PageQuery) else []
+        )
+
+    def _parameter(self, field: attrs.Attribute[Any]) -> Schema:
+        schema = _without_null(self._schemas.field(field))
+        about = schema.pop("description", None)
+        return {
+            "name": field.name,
+            "in": "query",
+            "required": field.default is attrs.NOTHING,
+            **({"description": about} if about else {}),
+            "schema": schema,
+        }
+
+    def _successes(self, route: Route) -> dict[str, Schema]:
+        if route.answers is NoReturn:
+            return {}
+        schema = self._schemas.of(route.answers, "answer")
+        names = ["Service-Version", "X-Request-Id"]
+        if route.idempotency != "ignored":
+            names.append("Idempotent-Replayed")
+        names += ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]
+        names += ["ETag"] * route.tagged
+        response = {
+            "description": _about_answer(route.answers),
+            "headers": {name: {"$ref": HEADERS + name} for name in names},
+            "content": {"application/json": {"schema": schema}},
+        }
+        found = {str(route.success): response}
+        if route.success_if_there:
+            found = {str(route.success_if_there): dict(response), **found}
+        if route.tagged:
+            found["304"] = {
+                "description": "Nothing has changed since the answer with that ETag.",
+                "headers": {name: {"$ref": HEADERS + name} for name in names},
+            }
+        return found
+
+    def shared_parameters(self, versions: tuple[str, ...]) -> dict[str, Schema]:
+        """The parameters that many rows have."""
+        attrs.resolve_types(PageQuery)
+        paged = {field.name: self._parameter(field) for field in attrs.fields(PageQuery)}
+        return {**_path_parameters(), **_header_parameters(versions), **paged}
+
+
+def security_of(route: Route) -> list[Schema]:
+    """The credentials that open a row, each way with the scopes or permissions that it needs."""
+    if route.credential not in SCHEMES:
+        return []
+    needs = route.needs
+    roles = [] if needs is None else [*needs.scopes, *needs.permissions]
+    alone: Schema = {SCHEMES[route.credential]: roles}
+    both = {**alone, PAYMENT_SECRET_HEADER: []}
+    if route.with_payment_secret:
+        return [both]
+    return [alone, both] if route.may_have_payment_secret else [alone]
+
+
+def _description(route: Route) -> str:
+    sentences = []
+    needs = route.needs
+    if needs is not None and needs.standard_only:
+        sentences.append("Needs a standard key.")
+    if needs is not None and (needs.scopes or needs.permissions):
+        names = ", ".join(f"`{name}`" for name in (*needs.scopes, *needs.permissions))
+        sentences.append(f"Needs {names}.")
+    if route.success_if_there:
+        sentences.append(f"Answers {route.success_if_there} where it was there already.")
+    if route.answers is NoReturn:
+        sentences.append("This release does not carry it out yet.")
+    if route.query is not Nothing:
+        sentences.append(told(route.query))
+    return " ".join(sentences)
+
+
+def _about_answer(kind: Any) -> str:
+    """What the answer's class says of itself."""
+    if isinstance(kind, ListOf):
+        return f"A page of: {_about_answer(kind.view)}"
+    kinds = get_args(kind) if get_origin(kind) is not None else (kind,)
+    return " Or: ".join(told(one) for one in kinds) or HTTPStatus.OK.phrase
+
+
+def _path_parameters() -> dict[str, Schema]:
+    return {
+        name: {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": f"The {shape.noun}.",
+            "schema": {"type": "string", "pattern": shape.pattern},
+        }
+        for name, shape in PATH_IDS.items()
+    }
+
+
+def _header_parameters(versions: tuple[str, ...]) -> dict[str, Schema]:
+    key: Schema = {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "The same request with the same key is answered once, and again with"
+        " `Idempotent-Replayed: true`.",
+        "schema": {"type": "string", "pattern": KEY_PATTERN},
+    }
+    version: Schema = {
+        "name": "Service-Version",
+        "in": "header",
+        "required": False,
+        "description": "The dated contract that you were written for; it must be the one that the"
+        " credential is bound to.",
+        "schema": {"type": "string", "enum": list(versions)},
+    }
+    tag: Schema = {
+        "name": "If-None-Match",
+        "in": "header",
+        "required": False,
+        "description": "The ETag of the answer that you have.",
+        "schema": {"type": "string"},
+    }
+    return {
+        "Service-Version": version,
+        "If-None-Match": tag,
+        "Idempotency-Key": {**key, "required": False},
+        "Idempotency-Key-required": {**key, "required": True},
+    }
+
+
+def _without_null(schema: Schema) -> Schema:
+    """A parameter is absent or a text: it cannot be null."""
+    if isinstance(schema.get("type"), list):
+        [kind] = [kind for kind in schema["type"] if kind != "null"]
+        schema = {**schema, "type": kind}
+    if "enum" in schema:
+        schema = {**schema, "enum": [value for value in schema["enum"] if value is not None]}
+    return schema

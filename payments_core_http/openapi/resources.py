@@ -1,0 +1,61 @@
+"""The routes by resource, and the name of each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from payments_core_http import health
+from payments_core_http.routing import Route
+from payments_core_http.v2 import routes as tables
+
+TITLES = {"OWN": "With a client token: the own account", "PAYER": "With a client token: paying"}
+"""Of the tuples of routes whose names say too little."""
+
+Resource = tuple[str, tuple[Route, ...]]
+
+_READS = ("read", "list", "check")
+
+
+def resources() -> Iterable[Resource]:
+    """The routes by resource: each tuple that `v2/routes/__init__.py` gathers, and a title."""
+    yield "Health", health.ROUTES
+    named = {
+        rows: TITLES.get(name, name.replace("_", " ").capitalize())
+        for name, rows in vars(tables).items()
+        if name.isupper() and name != "ROUTES"
+    }
+    if left := set(tables.ROUTES).difference(*named):
+        raise ValueError(f"in no resource's tuple: {[route.name for route in left]}")
+    for rows in sorted(named, key=lambda rows: tables.ROUTES.index(rows[0])):
+        yield named[rows], rows
+
+
+def resources_of(routes: Sequence[Route]) -> list[Resource]:
+    """The same for some routes; those that v2 does not have stand under `Others`."""
+    wanted = set(routes)
+    found = [(title, tuple(row for row in rows if row in wanted)) for title, rows in resources()]
+    known = {row for _, rows in found for row in rows}
+    others = tuple(row for row in routes if row not in known)
+    return [(title, rows) for title, rows in (*found, ("Others", others)) if rows]
+
+
+def operation_id(route: Route) -> str:
+    """The name of a route's operation: the row's own, or else its handler's with its resource.
+
+    `accounts.create` makes `createAccount`, `accounts.set_handle` makes `setAccountHandle`.
+    """
+    if route.operation is not None:
+        return route.operation
+    words = route.handler.__name__.strip("_").split("_")
+    module = route.handler.__module__.rpartition(".")[2]
+    noun = "".join(map(str.capitalize, _singular(module).split("_")))
+    if route.method == "GET" and words[0] not in _READS:
+        words.insert(0, "read")
+    rest = "".join(map(str.capitalize, words[1:]))
+    if _singular(rest).lower() == noun.lower():
+        return words[0] + rest
+    return words[0] + noun + rest
+
+
+def _singular(noun: str) -> str:
+    return noun.removesuffix("s")

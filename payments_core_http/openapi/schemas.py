@@ -1,0 +1,363 @@
+"""JSON Schemas of wire classes, from the annotations that structuring reads them by.
+
+Bodies are closed: a field that is not listed is refused. Answers stay open, since a contract may
+gain fields, but for the classes that the interface closes (`closed`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import attrs
+import msgspec
+
+from payments_core_http import metadata
+from payments_core_http.metadata import Metadata
+from payments_core_http.openapi.conventions import Schema, rules_of
+from payments_core_http.routing import ListOf
+from payments_core_http.structuring import MAX_INTEGER, discriminator
+
+COMPONENTS = "#/components/schemas/"
+_SOURCE = re.compile(r" \((?:contract|interface)[^)]*\)")
+"""Where a docstring names its source, which the document's readers do not have."""
+
+Side = Literal["body", "answer"]
+"""Which way a class goes."""
+
+
+@attrs.frozen
+class Named:
+    """A class whose schema has a name of its own, and which way it goes, or a page of them."""
+
+    kind: Any
+    side: Literal["body", "answer", "page"]
+
+    @property
+    def mark(self) -> str:
+        """What stands for its name until all names are known."""
+        return f"{COMPONENTS}?{self.side}:{self.kind.__module__}.{self.kind.__qualname__}"
+
+    @property
+    def plain(self) -> str:
+        """The name that it has where no other wants the same."""
+        name: str = self.kind.__name__
+        if self.side == "body":
+            return name
+        return name.removesuffix("View") + ("Page" if self.side == "page" else "")
+
+    @property
+    def qualified(self) -> str:
+        """The name with its module's, where another class of its side has the plain one."""
+        module = self.kind.__module__.rpartition(".")[2].removesuffix("views").strip("_")
+        return "".join(word.capitalize() for word in module.split("_")) + self.plain
+
+
+class Schemas:
+    """Gathers the schemas of classes as they are asked for."""
+
+    def __init__(self) -> None:
+        self._found: dict[Named, Schema] = {}
+        self._added: dict[str, Schema] = {}
+        self._needs_metadata = False
+
+    def of(self, kind: Any, side: Side) -> Schema:
+        """The schema of a type; objects are referred to by marks that `named` replaces."""
+        if isinstance(kind, ListOf):
+            named = Named(kind.view, "page")
+            self._found.setdefault(named, self._page(kind.view))
+            return {"$ref": named.mark}
+        return self._schema(kind, side)
+
+    def add(self, name: str, schema: Schema) -> Schema:
+        """A schema that no class describes, under a name of its own."""
+        self._added[name] = schema
+        return {"$ref": COMPONENTS + name}
+
+    def field(self, field: attrs.Attribute[Any]) -> Schema:
+        """The schema of a single parameter, with its default."""
+        return {**self._schema(field.type, "body"), **_default(field)}
+
+    def named(self, document: Schema) -> Schema:
+        """The document with the gathered schemas in it and real names in place of marks."""
+        names = self._names()
+        schemas = {
+            names[named.mark].removeprefix(COMPONENTS): schema
+            for named, schema in self._found.items()
+        }
+        if self._needs_metadata:
+            schemas.update(_metadata_schemas())
+        if twice := schemas.keys() & self._added.keys():
+            raise ValueError(f"two schemas with one name: {sorted(twice)}")
+        components = {**document["components"], "schemas": {**schemas, **self._added}}
+        components["schemas"] = dict(sorted(components["schemas"].items()))
+        renamed: Schema = _renamed({**document, "components": components}, names)
+        return renamed
+
+    # Types
+
+    def _schema(self, kind: Any, side: Side) -> Schema:
+        origin: Any = get_origin(kind)
+        if origin is Annotated:
+            inner, *annotations = get_args(kind)
+            metas = [one for one in annotations if isinstance(one, msgspec.Meta)]
+            return _constrained(self._schema(inner, side), metas)
+        if origin in (Union, UnionType):
+            return self._union(kind, side)
+        if origin is Literal:
+            return _literal(get_args(kind))
+        if origin is tuple:
+            return {"type": "array", "items": self._schema(get_args(kind)[0], side)}
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            names, items = (self._schema(one, side) for one in get_args(kind))
+            ruled = {"propertyNames": names} if names.keys() - {"type"} else {}
+            return {"type": "object", **ruled, "additionalProperties": items}
+        if kind is Metadata:
+            self._needs_metadata = True
+            return {"$ref": COMPONENTS + "Metadata"}
+        if attrs.has(kind) or _is_struct(kind):
+            return self._reference(kind, side)
+        return dict(_PLAIN[side][kind])
+
+    def _union(self, kind: Any, side: Side) -> Schema:
+        parts = get_args(kind)
+        nullable = NoneType in parts
+        kinds = [part for part in parts if part not in (NoneType, msgspec.UnsetType)]
+        if len(kinds) == 1:
+            schema = self._schema(kinds[0], side)
+            return _nullable(schema) if nullable else schema
+        schemas = [self._schema(one, side) for one in kinds]
+        ends = [{"type": "null"}] if nullable else []
+        told_apart = _told_apart(kinds)
+        if told_apart is None:  # as some answers, whose classes differ by their fields alone
+            return {"anyOf": [*schemas, *ends]}
+        tag, by_value = told_apart
+        mapping = {value: self._schema(one, side)["$ref"] for value, one in by_value.items()}
+        return {
+            "oneOf": [*schemas, *ends],
+            "discriminator": {"propertyName": tag, "mapping": mapping},
+        }
+
+    def _page(self, view: Any) -> Schema:
+        schema: Schema = {
+            "type": "object",
+            "required": ["data", "limit", "hasNextPage", "nextCursor"],
+            "properties": {
+                "data": {"type": "array", "items": self._schema(view, "answer")},
+                "limit": {"type": "integer"},
+                "hasNextPage": {"type": "boolean"},
+                "nextCursor": {"type": ["string", "null"]},
+            },
+        }
+        return schema
+
+    # Objects
+
+    def _reference(self, kind: Any, side: Side) -> Schema:
+        named = Named(kind, side)
+        if named not in self._found:
+            self._found[named] = {}  # a class may hold itself
+            self._found[named].update(self._object(kind, side))
+        return {"$ref": named.mark}
+
+    def _object(self, kind: Any, side: Side) -> Schema:
+        fields = list(fields_of(kind, side))
+        owner = kind.__name__
+        properties = {}
+        for field in fields:
+            schema = self._schema(field.type, side)
+            if side == "answer" and schema.get("type") in ("string", ["string", "null"]):
+                schema = {**(rules_of(field.name, owner) if len(schema) == 1 else {}), **schema}
+            properties[field.name] = {**schema, **field.default}
+        found: Schema = {
+            "type": "object",
+            "description": told(kind),
+            "properties": properties,
+            "required": [field.name for field in fields if field.required],
+        }
+        if not found["description"]:
+            del found["description"]
+        if not found["required"]:
+            del found["required"]
+        if side == "body" or getattr(kind, "closed", False):
+            found["additionalProperties"] = False
+        found.update(_groups(kind, properties))
+        return found
+
+    def _names(self) -> dict[str, str]:
+        """The name of every class. Where two want one, all of that side tell their module; a body
+        that wants an answer's name is its input."""
+        names: dict[str, str] = {}
+        for is_body in (False, True):
+            mine = [named for named in self._found if (named.side == "body") == is_body]
+            wanted = [named.plain for named in mine]
+            for named in mine:
+                name = named.plain if wanted.count(named.plain) == 1 else named.qualified
+                taken = COMPONENTS + name in names.values()
+                names[named.mark] = COMPONENTS + name + ("Input" if taken else "")
+        if len(set(names.values())) != len(names):
+            raise ValueError(f"two classes with one name among {sorted(names.values())}")
+        return names
+
+
+@attrs.frozen
+class Field:
+    """A field of a wire class, as the wire has it."""
+
+    name: str
+    type: Any
+    required: bool
+    default: Schema = attrs.field(factory=dict)
+
+
+def fields_of(kind: Any, side: Side) -> Iterator[Field]:
+    """The fields of a class, in its order."""
+    if _is_struct(kind):
+        for member in msgspec.structs.fields(kind):
+            absent = msgspec.UnsetType in get_args(member.type)
+            yield Field(member.encode_name, member.type, not absent)
+        return
+    attrs.resolve_types(kind)
+    for field in attrs.fields(kind):
+        if side == "answer":
+            yield Field(field.name, field.type, msgspec.UnsetType not in get_args(field.type))
+        else:
+            yield Field(field.name, field.type, field.default is attrs.NOTHING, _default(field))
+
+
+def told(kind: Any) -> str:
+    """What a class says of itself, and what it refuses beside its fields' own rules."""
+    # attrs writes a docstring where there is none, and it begins with the class's name.
+    text = _SOURCE.sub("", " ".join((kind.__doc__ or "").split()))
+    sentences = [] if text.startswith(f"{kind.__name__}(") else [text]
+    if hasattr(kind, "faults"):
+        refused = " ".join((kind.faults.__doc__ or "").split())
+        sentences.append(f"Refused too: {refused[:1].lower()}{refused[1:]}")
+    return " ".join(sentences).strip()
+
+
+def _told_apart(kinds: list[Any]) -> tuple[str, dict[str, Any]] | None:
+    """The field whose value tells the classes apart, and the class of each; None without one."""
+    try:
+        tag, by_value = discriminator(kinds)
+    except TypeError:
+        return None
+    values = [get_args(attrs.fields_dict(kind)[tag].type) for kind in kinds]
+    return (tag, by_value) if len(by_value) == sum(map(len, values)) else None
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _default(field: attrs.Attribute[Any]) -> Schema:
+    default = field.default
+    if default is None or default is attrs.NOTHING or default is msgspec.UNSET:
+        return {}
+    return {"default": list(default) if isinstance(default, tuple) else default}
+
+
+def _groups(kind: Any, properties: Mapping[str, Schema]) -> Schema:
+    """`exactly_one_of`, where null is the same as absent."""
+    groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
+    if not groups:
+        return {}
+    [group] = groups
+    # Given is what is there and not null; of those there is one.
+    return {
+        "oneOf": [
+            {"required": [name], "properties": {name: {"type": _given(properties[name])}}}
+            for name in group
+        ]
+    }
+
+
+def _given(schema: Schema) -> str:
+    [kind] = [kind for kind in schema["type"] if kind != "null"]
+    return str(kind)
+
+
+def _literal(values: tuple[Any, ...]) -> Schema:
+    [kind] = {type(value) for value in values}
+    schema: Schema = {"type": {str: "string", int: "integer", bool: "boolean"}[kind]}
+    return {**schema, **({"const": values[0]} if len(values) == 1 else {"enum": list(values)})}
+
+
+def _nullable(schema: Schema) -> Schema:
+    if "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    found = {**schema, "type": [schema["type"], "null"]}
+    if "const" in found:
+        found["enum"] = [found.pop("const")]
+    if "enum" in found:
+        found["enum"] = [*found["enum"], None]
+    return found
+
+
+def _constrained(schema: Schema, metas: Iterable[msgspec.Meta]) -> Schema:
+    found = dict(schema)
+    for meta in metas:
+        extra = meta.extra or {}
+        counted = "Items" if schema.get("type") == "array" else "Length"
+        keywords = {
+            f"min{counted}": meta.min_length,
+            f"max{counted}": meta.max_length,
+            "minimum": meta.ge,
+            "maximum": meta.le,
+            "pattern": meta.pattern,
+            "enum": list(extra["values"]) if "values" in extra else None,
+            "format": extra.get("format"),
+            "description": extra.get("rule"),
+        }
+        found.update({name: value for name, value in keywords.items() if value is not None})
+    return found
+
+
+def _metadata_schemas() -> dict[str, Schema]:
+    """The limits of metadata: each level of nesting is a schema of its own."""
+    names = ["Metadata", *(f"MetadataLevel{n}" for n in range(2, metadata.MAX_DEPTH + 1))]
+    text: Schema = {"maxLength": metadata.MAX_CHARACTERS}
+    scalars = ["string", "number", "boolean", "null"]
+    found: dict[str, Schema] = {}
+    for name, below in zip(names, [*names[1:], None], strict=True):
+        value: Schema = {"type": scalars, **text}
+        if below is not None:
+            value = {"anyOf": [value, {"$ref": COMPONENTS + below}]}
+        inside: Schema = {
+            "maxProperties": metadata.MAX_KEYS,
+            "propertyNames": text,
+            "additionalProperties": value,
+        }
+        if name == "Metadata":
+            about = (
+                f"The partner's own data: at most {metadata.MAX_BYTES} bytes as JSON, and"
+                f" {metadata.MAX_DEPTH} levels. Integers lie within ±(2^53−1)."
+            )
+            found[name] = {"type": "object", "description": about, **inside}
+        else:
+            listed = {"maxItems": metadata.MAX_ITEMS, "items": value}
+            found[name] = {"type": ["object", "array"], **inside, **listed}
+    return found
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+_INTEGER: Schema = {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
+_PLAIN: Mapping[Side, Mapping[Any, Schema]] = {
+    "body": {str: {"type": "string"}, int: _INTEGER, bool: {"type": "boolean"}},
+    "answer": {
+        str: {"type": "string"},
+        int: {"type": "integer"},
+        bool: {"type": "boolean"},
+        NoneType: {"type": "null"},
+        Any: {},
+    },
+}

@@ -1,0 +1,171 @@
+"""The section `webhooks`: one entry for each event of the catalogue, with its payload's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import get_args
+
+from payments_core.accounts.capabilities import CAPABILITIES
+from payments_core.accounts.record import AccountStatus
+from payments_core.deposits.lifecycle import DEPOSIT
+from payments_core.disputes.record import DisputeStatus
+from payments_core.events import CATALOGUE, EventType
+from payments_core.funding.lifecycle import FUNDING_OPERATION
+from payments_core.payments.machine import PAYMENT
+from payments_core.refunds.lifecycle import REFUND
+from payments_core_http.openapi.conventions import Schema, rules_of
+from payments_core_http.openapi.examples import example
+from payments_core_http.openapi.schemas import Schemas
+from payments_core_http.v2.statuses import PaymentLabel
+
+ENVELOPE = ("id", "name", "apiVersion", "createdAt", "payload")
+
+_STATUSES: Mapping[str, tuple[str, ...]] = {
+    "account": get_args(AccountStatus),
+    "deposit": tuple(sorted(DEPOSIT.states)),
+    "dispute": get_args(DisputeStatus),
+    "payment": tuple(sorted(PAYMENT.states)),
+    "refund": tuple(sorted(REFUND.states)),
+    "vault_funding": tuple(sorted(FUNDING_OPERATION.states)),
+}
+"""What `status` may be, by family; the others are not sent yet."""
+
+_FIELDS: Mapping[str, Schema] = {
+    "accountId": {"type": ["string", "null"], **rules_of("accountId")},
+    "amount": {"type": "string"},
+    "assetSymbol": {"type": "string"},
+    "bankAccountId": {"type": "string"},
+    "capability": {"type": "string", "enum": list(CAPABILITIES)},
+    "chainId": {"type": "integer"},
+    "externalUserId": {"type": "string"},
+    "onrampBankAccountId": {"type": "string"},
+    "statusVersion": {"type": "integer"},
+    "transactionHash": {"type": "string"},
+    "transactionId": {"type": "string"},
+}
+"""Fields whose name alone does not say what they hold. A Payment to a wallet has no account."""
+
+
+def webhooks(schemas: Schemas, version: str) -> Schema:
+    """Each event as the request that it makes."""
+    return {event.name: {"post": _delivery(event, schemas, version)} for event in CATALOGUE}
+
+
+def _delivery(event: EventType, schemas: Schemas, version: str) -> Schema:
+    later = "" if event.emitted else " This release does not send it yet."
+    return {
+        "operationId": "on" + "".join(map(str.capitalize, _words(event.name))),
+        "tags": ["Webhooks"],
+        "summary": event.meaning,
+        "description": f"Sent at least once: dedupe by `x-service-delivery`.{later}",
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in HEADERS],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _envelope(event, schemas, version)}},
+        },
+        "responses": {
+            "2XX": {"description": "Delivered; it is not sent to this endpoint again."},
+            "default": {
+                "description": "408, 425, 429 and any 5xx are tried again; any other status"
+                " abandons the delivery."
+            },
+        },
+        "security": [],
+    }
+
+
+def _envelope(event: EventType, schemas: Schemas, version: str) -> Schema:
+    properties: Schema = {
+        "id": {"type": "string", **rules_of("eventId")},
+        "name": {"type": "string", "const": event.name},
+        "apiVersion": {"type": "string", "const": version},
+        "createdAt": {"type": "string", **rules_of("createdAt")},
+        "payload": schemas.add(_payload_name(event), _payload(event, schemas)),
+    }
+    return {"type": "object", "required": list(ENVELOPE), "properties": properties}
+
+
+def _payload(event: EventType, schemas: Schemas) -> Schema:
+    properties = {name: _field(event, name, schemas) for name in event.fields}
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _payload_name(event: EventType) -> str:
+    """Events of a family share a payload, unless one has fields of its own."""
+    family = event.name.partition(".")[0]
+    first = next(one for one in CATALOGUE if one.name.startswith(f"{family}."))
+    words = _words(family if first.fields == event.fields else event.name)
+    return "".join(map(str.capitalize, words)) + "Payload"
+
+
+def _field(event: EventType, name: str, schemas: Schemas) -> Schema:
+    if name == "status":
+        states = _STATUSES.get(event.name.partition(".")[0])
+        known = {} if states is None or "capability" in event.fields else {"enum": list(states)}
+        return {"type": "string", **known}
+    if name == "labels":
+        return {"type": "array", "items": schemas.of(PaymentLabel, "answer")}
+    return dict(_FIELDS.get(name, {"type": "string", **rules_of(name)}))
+
+
+def add_examples(events: Schema, schemas: Mapping[str, Schema]) -> None:
+    """Give every event an example, in the status that its name tells."""
+    for name, entry in events.items():
+        content = entry["post"]["requestBody"]["content"]["application/json"]
+        found = example(content["schema"], schemas, owner="Event")
+        if "status" in found["payload"]:
+            family, _, word = name.partition(".")
+            if word in _STATUSES.get(family, ()):
+                found["payload"]["status"] = word
+        content["example"] = found
+
+
+def _words(name: str) -> list[str]:
+    return name.replace(".", "_").split("_")
+
+
+_TEXT: Schema = {"type": "string"}
+_UNIX: Schema = {"type": "string", "pattern": "^[0-9]+$"}
+
+HEADERS: Mapping[str, tuple[str, Schema]] = {
+    "x-service-event": ("The event's name.", _TEXT),
+    "x-service-event-id": (
+        "The event's id; it is the same in every delivery.",
+        {"type": "string", **rules_of("eventId")},
+    ),
+    "x-service-delivery": (
+        "The delivery's id; a retry keeps it.",
+        {"type": "string", **rules_of("deliveryId")},
+    ),
+    "x-service-account-id": (
+        "The account that the event is about, if there is one.",
+        {"type": "string", **rules_of("accountId")},
+    ),
+    "x-service-external-user-id": ("Your own id of that account's user, percent-encoded.", _TEXT),
+    "x-service-timestamp": ("When it was sent, in Unix seconds.", _UNIX),
+    "x-service-signature": (
+        "HMAC-SHA256 over `<timestamp>.<raw body>`, keyed with the whole signing secret. While a"
+        " rotation overlaps there is one `v1` for each secret.",
+        {"type": "string", "pattern": "^t=[0-9]+(,v1=[0-9a-f]{64})+$"},
+    ),
+    "webhook-id": ("As Standard Webhooks has it.", _TEXT),
+    "webhook-timestamp": ("As Standard Webhooks has it, in Unix seconds.", _UNIX),
+    "webhook-signature": ("As Standard Webhooks has it.", _TEXT),
+}
+"""The headers of a delivery."""
+
+_WHERE_THERE_IS_ONE = frozenset({"x-service-account-id", "x-service-external-user-id"})
+
+
+def header_parameters() -> dict[str, Schema]:
+    """The headers of a delivery as components."""
+    return {
+        name: {
+            "name": name,
+            "in": "header",
+            "required": name not in _WHERE_THERE_IS_ONE,
+            "description": text,
+            "schema": schema,
+        }
+        for name, (text, schema) in HEADERS.items()
+    }

@@ -1,0 +1,41 @@
+"""The statuses of answers and filters, straight from the tables that step through them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args
+
+from msgspec import Meta
+
+from payments_core.deposits.lifecycle import DEPOSIT
+from payments_core.funding.lifecycle import FUNDING_OPERATION
+from payments_core.options.lifecycle import OPTION, SELECTION
+from payments_core.payments.machine import PAYMENT
+from payments_core.receipts.lifecycle import RECEIPT
+from payments_core.refunds.lifecycle import REFUND
+from payments_core.refunds.reconciling import Action
+from payments_core.transitions import Machine
+
+
+def _states(machine: Machine, noun: str) -> Meta:
+    extra = {"fault": f"is no status of {noun}", "rule": f"a status of {noun}"}
+    return Meta(extra={"values": tuple(sorted(machine.states)), **extra})
+
+
+def _labels(machine: Machine) -> Meta:
+    labels: set[Any] = {row.label for row in machine.transitions if row.label is not None}
+    return Meta(extra={"values": tuple(sorted(labels)), "fault": "is no label of a Payment"})
+
+
+def _decisions() -> Meta:
+    return Meta(extra={"values": get_args(Action), "fault": "is no decision about a Payment"})
+
+
+PaymentStatus = Annotated[str, _states(PAYMENT, "a Payment")]
+PaymentLabel = Annotated[str, _labels(PAYMENT)]
+PaymentResolution = Annotated[str, _decisions()]
+ReceiptStatus = Annotated[str, _states(RECEIPT, "a receipt")]
+DepositStatus = Annotated[str, _states(DEPOSIT, "a deposit")]
+RefundStatus = Annotated[str, _states(REFUND, "a refund")]
+OptionStatus = Annotated[str, _states(OPTION, "an option")]
+SelectionStatus = Annotated[str, _states(SELECTION, "a selection")]
+FundingStatus = Annotated[str, _states(FUNDING_OPERATION, "a funding operation")]

@@ -1,0 +1,98 @@
+"""What the commands tell a person: each fault once, what was meant, and where an event goes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from payments_core.events import BY_NAME
+from payments_core_http.cli.children import SandboxChild
+from payments_core_http.cli.event_names import meant
+from tests.cli.test_listen import ask, listen, options, payments
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxChild]:
+    child = SandboxChild(tmp_path_factory.mktemp("messages") / "sandbox-data")
+    yield child
+    child.end()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [("trigger", "payment.succeded"), ("events", "--name", "payment.succeded")],
+)
+def test_a_wrong_name_is_told_once_with_the_one_that_was_meant(
+    sandbox: SandboxChild, call: tuple[str, ...]
+) -> None:
+    done = payments(*call, *options(sandbox))
+    assert done.returncode == 1
+    assert done.stderr.count("no event of the catalog") == 1
+    assert "Did you mean payment.succeeded" in done.stderr
+
+
+def test_a_wrong_name_among_several_is_told_with_the_one_that_was_meant(
+    sandbox: SandboxChild,
+) -> None:
+    done = payments("listen", "--events", "payment.late,acount.created", *options(sandbox))
+    assert done.returncode == 1
+    assert "subscribedEvents[1]" in done.stderr
+    assert "Did you mean account.created?" in done.stderr
+
+
+def test_several_faults_are_told_once_each(sandbox: SandboxChild) -> None:
+    done = payments("trigger", "payment.succeded", "color=red", *options(sandbox))
+    assert done.returncode == 1
+    assert "2 fields are wrong" in done.stderr
+    assert done.stderr.count("no event of the catalog") == 1
+    assert done.stderr.count("color") == 1
+
+
+def test_for_a_name_like_no_other_all_events_are_named() -> None:
+    told = meant(["no.such"])
+    assert all(name in told for name in BY_NAME)
+    assert max(map(len, told.splitlines())) <= 96
+    assert meant(BY_NAME) == meant([]) == ""
+
+
+def test_trigger_says_when_no_endpoint_is_subscribed(sandbox: SandboxChild) -> None:
+    child = listen(sandbox, "--events", "payment.late", "--name", "late")
+    try:
+        child.first()
+        done = payments("trigger", "payment.failed", "--json", *options(sandbox))
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["name"] == "payment.failed"
+        assert "no active endpoint is subscribed to payment.failed" in done.stderr
+        done = payments("trigger", "payment.late", *options(sandbox))
+        assert (done.returncode, done.stderr) == (0, "")
+    finally:
+        child.end()
+    done = payments("trigger", "payment.late", *options(sandbox))
+    assert "no active endpoint is subscribed to payment.late" in done.stderr
+
+
+def test_an_endpoint_without_subscriptions_is_subscribed_to_everything(
+    sandbox: SandboxChild,
+) -> None:
+    child = listen(sandbox, "--name", "everything")
+    try:
+        child.first()
+        done = payments("trigger", "payment.failed", *options(sandbox))
+        assert (done.returncode, done.stderr) == (0, "")
+    finally:
+        child.end()
+
+
+def test_an_empty_list_says_that_it_is_empty(tmp_path: Path) -> None:
+    fresh = SandboxChild(tmp_path / "sandbox-data")
+    try:
+        done = payments("events", *options(fresh))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "No event yet.\n")
+        ask(fresh, "POST", "/v2/accounts", {"externalUserId": "u", "subjectType": "individual"})
+        done = payments("events", "--name", "payment.late", *options(fresh))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "No payment.late yet.\n")
+    finally:
+        fresh.end()

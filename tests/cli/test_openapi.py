@@ -1,0 +1,87 @@
+"""`payments openapi` writes what a service answers, and guards the contract."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from payments_core.versions import FIRST
+from payments_core_http.openapi.document import document, text_of
+
+
+def payments(*arguments: str, seed: str = "0") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "payments_core_http.cli", "openapi", *arguments],
+        capture_output=True, text=True, timeout=60, env={"PYTHONHASHSEED": seed},
+    )  # fmt: skip
+
+
+def test_it_prints_the_document() -> None:
+    done = payments()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == text_of(document())
+
+
+def test_it_is_the_same_text_in_every_process(tmp_path: Path) -> None:
+    written = []
+    for seed in ("1", "2"):
+        file = tmp_path / f"{seed}.json"
+        assert payments("--output", str(file), "--version", FIRST, seed=seed).returncode == 0
+        written.append(file.read_text(encoding="utf-8"))
+    assert written == [text_of(document())] * 2
+
+
+def test_json_is_one_line() -> None:
+    [line] = payments("--json").stdout.splitlines()
+    assert json.loads(line) == document()
+
+
+def test_a_version_that_there_is_not_is_refused() -> None:
+    done = payments("--version", "2020-01-01")
+    assert done.returncode == 2
+    assert FIRST in done.stderr
+
+
+def test_a_folder_that_there_is_not_is_told(tmp_path: Path) -> None:
+    done = payments("--output", str(tmp_path / "none" / "openapi.json"))
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+
+
+class TestAdditive:
+    @staticmethod
+    def write(file: Path, change: Any) -> None:
+        whole = document()
+        change(whole)
+        file.write_text(json.dumps(whole), encoding="utf-8")
+
+    def test_an_addition_is_written(self, tmp_path: Path) -> None:
+        file = tmp_path / "openapi.json"
+        self.write(file, lambda whole: whole["paths"].pop("/v2/payments"))
+        assert payments("--additive", "--output", str(file)).returncode == 0
+        assert file.read_text(encoding="utf-8") == text_of(document())
+
+    def test_what_breaks_is_named_and_not_written(self, tmp_path: Path) -> None:
+        file = tmp_path / "openapi.json"
+        self.write(
+            file, lambda whole: whole["paths"].update({"/v2/old": whole["paths"]["/healthz"]})
+        )
+        before = file.read_bytes()
+        done = payments("--additive", "--output", str(file))
+        assert done.returncode == 1
+        assert "GET /v2/old: the route is gone" in done.stderr
+        assert file.read_bytes() == before
+
+    @pytest.mark.parametrize("text", ["", "{}", "[]", "not json"])
+    def test_another_file_is_left_alone(self, text: str, tmp_path: Path) -> None:
+        file = tmp_path / "notes.txt"
+        file.write_text(text, encoding="utf-8")
+        done = payments("--additive", "--output", str(file))
+        assert done.returncode == 1
+        assert "is no OpenAPI document of ours" in done.stderr
+        assert file.read_text(encoding="utf-8") == text

@@ -1,0 +1,101 @@
+"""A payer without an account: the holder of one Payment's client secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from payments_core.credentials.authorization import Authority
+from payments_core.credentials.tokens import Claims
+from payments_core.options.record import DirectOption
+from payments_core.payments.checkout import PAYER
+from payments_core.payments.details import DirectDetails, PaymentDetails
+from payments_core.payments.record import Payment
+from tests.service.world import BASE, WALLET, World
+
+INVENTED = "0x" + "ab" * 32
+
+
+class Payer:
+    """What a payer's page does with a Payment, over a world."""
+
+    def __init__(self, world: World, amount: str = "25.00", **more: Any) -> None:
+        self.world = world
+        self.payment = world.payment(amount, **more)
+        self.id = self.payment.payment.id
+
+    @property
+    def secret(self) -> str:
+        assert self.payment.client_secret is not None
+        return self.payment.client_secret
+
+    @property
+    def authority(self) -> Authority:
+        return authority_of(self.world, self.secret)
+
+    def option(self, **more: Any) -> DirectDetails:
+        more.setdefault("method", "direct")
+        return self.world.service.paying.create(self.authority, self.id, **more)
+
+    def select(self, option: DirectDetails, **more: Any) -> DirectDetails:
+        paying = self.world.service.paying
+        return paying.select(self.authority, self.id, option.option.id, **more)
+
+    def refresh(self, option: DirectDetails, **more: Any) -> DirectDetails:
+        paying = self.world.service.paying
+        return paying.refresh(self.authority, self.id, option.option.id, **more)
+
+    def submit(
+        self, option: DirectDetails, hash: str = INVENTED, chain_id: int = BASE, **more: Any
+    ) -> DirectDetails:
+        return self.world.service.paying.submit(
+            self.authority,
+            self.id,
+            option.option.id,
+            chain_id=chain_id,
+            transaction_hash=hash,
+            **more,
+        )
+
+    def pay(self, amount: str = "25.00", source: str = WALLET) -> str:
+        """A transfer to the escrow, not final; its hash."""
+        return self.world.pay(self.payment, amount, source)
+
+    # Looking.
+
+    def read(self, option: DirectDetails) -> DirectDetails:
+        return self.world.service.paying.get(self.authority, self.id, option.option.id)
+
+    def now(self, option: DirectDetails) -> DirectOption:
+        return self.world.get(DirectOption, option.option.id)
+
+    def status(self, option: DirectDetails) -> tuple[str, str | None, int]:
+        found = self.now(option)
+        return found.status, found.selection_status, found.paid
+
+    def paid(self) -> Payment:
+        return self.world.paid(self.id)
+
+    def details(self) -> PaymentDetails:
+        return self.world.service.checkout.payment(self.authority, self.id)
+
+
+def authority_of(world: World, secret: str) -> Authority:
+    """The authority of whoever holds a secret, freshly authenticated."""
+    environment, claims = world.service.checkout.authenticate(secret, mode="sandbox")
+    return Authority(
+        requirement=PAYER,
+        environment=environment,
+        payment_id=claims.subject,
+        api_version=claims.api_version,
+    )
+
+
+def claims_of(world: World, payment_id: str, **changes: Any) -> Claims:
+    """What the secret of a Payment says."""
+    facts = {
+        "environment_id": world.environment_id,
+        "subject": payment_id,
+        "api_version": world.environment.api_version,
+        "expires_at": 0,
+    }
+    return Claims(**{**facts, **changes})
