@@ -55,18 +55,29 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 	@$(PY) -m pytest -q tests/test_tidy.py
 
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
-# on two cores at a time: the service on the other storages unmeasured beside all that is measured.
-.PHONY: coverage
+# on two cores at a time, the longest first; what the gate does not need is not measured.
+SUITES := suite-measured suite-sqlite suite-http suite-storages suite-doors suite-memory
+APART := tests/service tests/http tests/cli tests/conformance_bites tests/limiters
+.PHONY: coverage $(SUITES)
 coverage: $(READY) ## Run the tests, and hold the branch coverage that was promised
 	@$(PY) -m coverage erase
-	@mkdir -p build
-	@$(PY) -m pytest tests/service -k "not memory" >build/service-tests.log 2>&1 & half=$$!; \
-		$(PY) -m coverage run -m pytest --ignore tests/service && \
-		$(PY) -m coverage run -m pytest tests/service -k memory; measured=$$?; \
-		wait $$half; service=$$?; cat build/service-tests.log; exit $$((measured | service))
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target $(SUITES)
 	@$(PY) -m coverage combine --quiet
 	@$(PY) -m coverage json --quiet
 	@$(PY) tests/coverage_gate.py build/coverage.json
+
+suite-measured:
+	@$(PY) -m coverage run -m pytest $(APART:%=--ignore %)
+suite-memory:
+	@$(PY) -m coverage run -m pytest tests/service -k memory
+suite-sqlite:
+	@$(PY) -m pytest tests/service -k "sqlite and not memory"
+suite-storages:
+	@$(PY) -m pytest tests/service -k "not sqlite and not memory"
+suite-http:
+	@$(PY) -m pytest tests/http
+suite-doors:
+	@$(PY) -m pytest tests/cli tests/conformance_bites tests/limiters
 
 .PHONY: docs
 docs: $(READY) ## Write docs/reference from the code and build the pages into build/docs
