@@ -10,6 +10,7 @@ import pytest
 
 from payments_core.clock import HOUR, MINUTE, FixedClock
 from payments_core.limiters.policies import APP_POLICIES, ROUTE_POLICIES, RULES, Limits
+from payments_core.limiters.port import Limiter
 from payments_core_http.app import create_app
 from payments_core_http.client_address import client_of, networks
 from payments_core_http.throttling import Throttle
@@ -25,13 +26,16 @@ class Gate(Door):
     """The door with rate policies, on a clock that stands."""
 
     def __init__(
-        self, by_rule: dict[str, int] | None = None, proxies: tuple[str, ...] = ()
+        self,
+        by_rule: dict[str, int] | None = None,
+        proxies: tuple[str, ...] = (),
+        limiter: Limiter | None = None,
     ) -> None:
         self.clock = FixedClock()
         super().__init__(self.clock)
         self.limiter = CountingLimiter()
         throttle = Throttle(
-            self.limiter,
+            limiter or self.limiter,
             Limits(by_rule or {}),
             trusted_proxies=networks(proxies),
             clock=self.clock,
