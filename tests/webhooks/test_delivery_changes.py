@@ -202,6 +202,7 @@ def test_what_was_given_up_with_an_endpoint_stays_so_when_it_opens_again() -> No
     bench.run()
     assert [item.status for item in bench.stored(endpoint)] == ["abandoned"]
     assert bench.wire.sent == []  # type: ignore[attr-defined]
+    bench.clock.advance(1)
     bench.happen()
     bench.run()
     assert [item.status for item in bench.stored(endpoint)] == ["delivered", "abandoned"]
