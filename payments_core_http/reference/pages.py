@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 import jinja2
+import markupsafe
 
 from payments_core_http.openapi.containment import resolved
 from payments_core_http.openapi.conventions import Schema
@@ -33,6 +35,16 @@ _PAGES = jinja2.Environment(
     lstrip_blocks=True,
     undefined=jinja2.StrictUndefined,
 )
+
+
+def _prose(text: str) -> markupsafe.Markup:
+    """A description as HTML: escaped, and what stands in backticks as code."""
+    escaped = str(markupsafe.escape(text))
+    return markupsafe.Markup(_CODE.sub(r"<code>\1</code>", escaped))
+
+
+_CODE = re.compile("`([^`]+)`")
+_PAGES.filters["prose"] = _prose
 
 
 @attrs.frozen(kw_only=True)
