@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 DEFAULT_THREADS = 8
 
+ASKED_BY_BROWSERS = frozenset({"/favicon.ico", "/robots.txt"})
+"""Paths that nobody typed: asking for them is no abuse."""
+
 
 def create_app(
     service: PaymentsService,
@@ -266,10 +269,13 @@ class Pipeline:
         current = self._service.settings.versions.current
         exchange = Exchange(self._service.identifiers.new("req"), current)
         try:
-            self._throttle.enter(exchange.passage, req.env)
+            if (
+                req.path not in health.PATHS
+            ):  # whether the process lives is not the limiter's matter
+                self._throttle.enter(exchange.passage, req.env)
             reply = answer(exchange)
         except Exception as error:
-            if isinstance(error, RouteNotFound):
+            if isinstance(error, RouteNotFound) and req.path not in ASKED_BY_BROWSERS:
                 self._throttle.wander(exchange.passage)
             told = as_payments_error(error, exchange.request_id, place)
             reply = Reply(

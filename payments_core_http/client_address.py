@@ -14,6 +14,8 @@ from typing import Any
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
 MOST_ENTRIES = 32
 """A longer chain of proxies than anyone has: what is further left is not looked at."""
 
@@ -53,8 +55,11 @@ def _address(text: str) -> Address | None:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _NAT64:  # the IPv4 clients of a whole network would share one /64
+            return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+        return address.ipv4_mapped or address
+    return address
 
 
 def _counted(address: Address) -> str:

@@ -54,3 +54,5 @@ ROUTES = (
         errors=(Unavailable,),
     ),
 )
+
+PATHS = frozenset(route.path for route in ROUTES)

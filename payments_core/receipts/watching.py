@@ -83,9 +83,10 @@ class ReceiptJobs:
         """What the chain knows of the transaction, and the vault's balance after it.
 
         The heads are read before the transaction, and the balance after it: what is judged final
-        is then contained in the balance. What is final the Payment's own terms may put off. Our
-        own transaction, if the chain does not know it, is sent again, unless it has failed for
-        good.
+        is then contained in the balance. What is final of a stranger's transfer the Payment's own
+        terms may put off; not of a vault's, whose balance is less from the chain's own finality
+        on: its reservation would count the same money twice. Our own transaction, if the chain
+        does not know it, is sent again, unless it has failed for good.
         """
         chain = self._chains[evidence.chain_id]
         payment = self._storage.read(
@@ -93,8 +94,8 @@ class ReceiptJobs:
         )
         assert payment is not None
         scanned = scanned_to(self._storage, scope.mode, evidence.chain_id)
-        is_its_chain = evidence.chain_id == payment.chain_id
-        heads = deepened(chain.heads(), payment.confirmations if is_its_chain else 0)
+        is_strangers = evidence.option_id is None and evidence.chain_id == payment.chain_id
+        heads = deepened(chain.heads(), payment.confirmations if is_strangers else 0)
         sighting = Sighting(chain.transaction(evidence.transaction_hash), heads)
         if sighting.block is None:
             _require_undone(chain, evidence)

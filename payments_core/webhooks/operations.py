@@ -287,7 +287,7 @@ def _present(endpoint: Endpoint | None) -> Endpoint:
 
 def _delivery(delivery: Delivery | None, endpoint: Endpoint) -> Delivery:
     if delivery is None or delivery.endpoint_id != endpoint.id:
-        raise NotFound("webhook delivery")
+        raise NotFound("delivery")
     return delivery
 
 

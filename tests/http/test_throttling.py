@@ -243,7 +243,7 @@ class TestOrder:
         gate.send(auth=None)
         for method, target in (
             ("GET", "/no/such/path"),
-            ("PATCH", "/healthz"),
+            ("PATCH", "/v2/payments"),
             ("OPTIONS", "/v2/payments"),
         ):
             assert "rule" not in details(gate.send(method, target, auth="Basic x"))
@@ -295,8 +295,21 @@ class TestAbuse:
             gate.clock.advance(MINUTE / 1000 / 4)
         assert gate.send().status == 200
 
+    def test_what_browsers_ask_for_by_themselves_is_no_abuse(self) -> None:
+        gate = Gate()
+        for _ in range(30):
+            assert gate.send("GET", "/favicon.ico").code == "route_not_found"
+        assert gate.send().status == 200
+
 
 class TestFailure:
+    def test_whether_the_process_lives_is_told_all_the_same(self) -> None:
+        gate = Gate()
+        gate.limiter.down = True
+        for path in ("/healthz", "/readyz"):
+            seen = gate.send("GET", path, auth=None)
+            assert (seen.status, "ratelimit-limit" in seen.headers) == (200, False)
+
     def test_a_limiter_that_fails_lets_nobody_through(self) -> None:
         gate = Gate()
         gate.limiter.down = True
@@ -339,6 +352,7 @@ class TestClients:
             ("::ffff:10.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"),
             ("2001:db8::1:2:3:4", "", "2001:db8::/64"),
             ("fe80::1%eth0", "", "fe80::/64"),
+            ("64:ff9b::c633:6401", "", "198.51.100.1"),
             ("", "198.51.100.1", "local"),
             ("not an address", "", "local"),
         ],
