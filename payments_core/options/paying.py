@@ -36,9 +36,11 @@ from payments_core.options.record import DirectOption
 from payments_core.options.selecting import check_submissions, superseded
 from payments_core.payments.details import (
     DirectDetails,
+    coming_of,
     details_of,
     locked_direct_option,
     locked_payment,
+    receipts_of,
 )
 from payments_core.payments.lifecycle import check_payable
 from payments_core.payments.machine import OPEN
@@ -109,6 +111,9 @@ class Paying:
         authority.require_payment(payment_id)
         if method == "vault":
             raise InsufficientPermissions(("a client token",))
+        coming = self._storage.read(
+            authority.partition, lambda snapshot: coming_of(receipts_of(snapshot, payment_id))
+        )
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[DirectDetails]:
@@ -123,7 +128,7 @@ class Paying:
             option = direct.offer(payment, payer, draw, now)
             ids = (*payment.direct_option_ids, option.id)
             offered = attrs.evolve(payment, direct_option_ids=ids, updated_at=now)
-            details = DirectDetails(offered, option)
+            details = DirectDetails(offered, option, coming=coming)
             return Decision(details, inserts=(option,), replaces=(offered,))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
@@ -164,12 +169,12 @@ class Paying:
             payment, option = _locked(tx, payment_id, option_id)
             check_payable(payment, now=now)
             if payment.selected_option_id == option.id:
-                return Decision(DirectDetails(payment, option, known.receipts))
+                return Decision(DirectDetails(payment, option, known.receipts, known.coming))
             _check_free(tx, payment, "select option")
             selected = direct.select(option, now=now)
             before = superseded(tx, payment, now)
             selecting = attrs.evolve(payment, selected_option_id=option.id, updated_at=now)
-            details = DirectDetails(selecting, selected, known.receipts)
+            details = DirectDetails(selecting, selected, known.receipts, known.coming)
             return Decision(details, replaces=(selecting, selected)).joined(before)
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
@@ -195,7 +200,7 @@ class Paying:
             if payment.status not in OPEN:
                 raise InvalidState("payment", payment.status, "refresh option")
             refreshed = direct.refresh(option, payment, now=now)
-            details = DirectDetails(payment, refreshed, known.receipts)
+            details = DirectDetails(payment, refreshed, known.receipts, known.coming)
             return Decision(details, replaces=(refreshed,))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
@@ -226,7 +231,7 @@ class Paying:
             payment, option = _locked(tx, payment_id, option_id)
             check_payable(payment, now=now)
             submitted = direct.submit(option, chain_id, hash, now=now)
-            details = DirectDetails(payment, submitted, known.receipts)
+            details = DirectDetails(payment, submitted, known.receipts, known.coming)
             if submitted == option:
                 return Decision(details)
             looked = Decision(details, replaces=(submitted,))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import attrs
 
 from payments_core.errors import NotFound
@@ -25,11 +27,15 @@ class OptionDetails:
 
 @attrs.frozen
 class DirectDetails:
-    """A direct option, and the receipts that count towards it."""
+    """A direct option, and the receipts that count towards it.
+
+    `coming` is what was seen on its way to the Payment, by whatever option, and is not final.
+    """
 
     payment: Payment
     option: DirectOption
     receipts: tuple[Receipt, ...] = ()
+    coming: int = 0
 
 
 @attrs.frozen
@@ -46,7 +52,7 @@ class PaymentDetails:
 
 def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     """Everything of a Payment, from one snapshot."""
-    receipts = snapshot.find(Receipt, "by_payment", (payment.id,), limit=100).records
+    receipts = receipts_of(snapshot, payment.id)
     options = tuple(
         option_details(snapshot, payment, option_id, receipts) for option_id in payment.option_ids
     )
@@ -58,6 +64,11 @@ def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     return PaymentDetails(
         payment, options, receipts, refunds=refunds, direct_options=direct_options
     )
+
+
+def receipts_of(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:
+    """The receipts of a Payment."""
+    return snapshot.find(Receipt, "by_payment", (payment_id,), limit=100).records
 
 
 def option_details(
@@ -79,7 +90,12 @@ def direct_details(
     option = snapshot.get(DirectOption, option_id)
     assert option is not None
     own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
-    return DirectDetails(payment, option, own)
+    return DirectDetails(payment, option, own, coming_of(receipts))
+
+
+def coming_of(receipts: Iterable[Receipt]) -> int:
+    """What was seen and is not final yet."""
+    return sum(receipt.amount for receipt in receipts if receipt.status == "observed")
 
 
 def locked_payment(tx: Transaction, payment_id: str) -> Payment:

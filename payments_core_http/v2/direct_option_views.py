@@ -11,10 +11,8 @@ import attrs
 
 from payments_core.clock import iso
 from payments_core.options.lifecycle import OPTION
-from payments_core.options.record import DirectOption
 from payments_core.payments.details import DirectDetails
 from payments_core.payments.machine import OPEN
-from payments_core.payments.record import Payment
 from payments_core_http.v2 import option_views
 from payments_core_http.v2.option_views import ChainAmount, ReceiptView, TokenAmount
 from payments_core_http.v2.statuses import OptionStatus, SelectionStatus
@@ -22,7 +20,8 @@ from payments_core_http.v2.statuses import OptionStatus, SelectionStatus
 
 @attrs.frozen(kw_only=True, slots=False)
 class TransferExecution:
-    """What the payer can do now: send what remains of the Payment to its escrow."""
+    """What the payer can do now: send to the Payment's escrow what remains of it and is not on
+    its way yet."""
 
     type: Literal["transfer"] = "transfer"
     chainId: int
@@ -94,7 +93,7 @@ def option(details: DirectDetails) -> DirectOptionView:
     """A direct option."""
     record, payment = details.option, details.payment
     asset, required = payment.asset, record.required
-    takes_more = record.status == "pending" and record.selection_status != "superseded"
+    is_open = record.status not in OPTION.terminal and record.selection_status != "superseded"
     chain_amount = ChainAmount(
         amountAtomic=str(required),
         assetSymbol=asset.symbol,
@@ -124,22 +123,29 @@ def option(details: DirectDetails) -> DirectOptionView:
         recipientAmount=option_views.token_amount(asset, recipient),
         providerFee=option_views.token_amount(asset, 0),
         payerAddress=record.payer_address,
-        execution=_execution(record, payment) if takes_more else None,
+        execution=_execution(details) if is_open else None,
         expiresAt=iso(record.expires_at),
-        refreshable=takes_more and payment.status in OPEN,
+        refreshable=is_open and record.status == "pending" and payment.status in OPEN,
         receipts=tuple(option_views.receipt(item, payment) for item in details.receipts),
         createdAt=iso(record.created_at),
         updatedAt=iso(record.updated_at),
     )
 
 
-def _execution(record: DirectOption, payment: Payment) -> TransferExecution | None:
-    """What to send: nothing where a vault's authorization brings it already."""
+def _execution(details: DirectDetails) -> TransferExecution | None:
+    """What to send: nothing where it is on its way, or a vault's authorization brings it.
+
+    A stranger's dust on its way takes nothing from what the payer has to do.
+    """
+    payment = details.payment
+    missing = payment.remaining.amount_atomic - details.coming
     if payment.status not in OPEN or payment.authorized or payment.escrow_address is None:
         return None
+    if missing <= 0:
+        return None
     return TransferExecution(
-        chainId=record.chain_id,
+        chainId=details.option.chain_id,
         tokenAddress=payment.asset.address,
         to=payment.escrow_address,
-        amountAtomic=str(payment.remaining.amount_atomic),
+        amountAtomic=str(missing),
     )

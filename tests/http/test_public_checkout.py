@@ -162,6 +162,22 @@ class TestWhatIsShown:
         seen = page.call("POST", f"/options/{option['id']}/select")
         assert (seen.status, seen.code) == (409, "option_locked")
 
+    def test_what_is_on_its_way_is_not_asked_for_again(self, checkout: Checkout) -> None:
+        """Nor does a stranger's dust take the rest from the payer."""
+        page = Page(checkout)
+        option, other = page.option(), page.option()
+        to = option["execution"]["to"]
+        body = {"chainId": BASE, "assetSymbol": "USDC", "to": to}
+        checkout.door.call("POST", "/v2/sandbox/transfers", {**body, "amount": "0.000001"})
+        checkout.run()
+        assert page.now(other)["execution"]["amountAtomic"] == "24999999"
+        assert page.now(option)["execution"]["amountAtomic"] == "24999999"
+        assert page.option()["execution"]["amountAtomic"] == "24999999"
+        checkout.door.call("POST", "/v2/sandbox/transfers", {**body, "amount": "24.999999"})
+        checkout.run()
+        assert page.now(other)["execution"] is None
+        assert page.now(option)["execution"] is None
+
     def test_a_short_transfer_leaves_the_rest_to_be_sent(self, checkout: Checkout) -> None:
         page = Page(checkout)
         option = page.option()
