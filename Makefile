@@ -56,8 +56,8 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
 # on two cores at a time, the longest first; what the gate does not need is not measured.
-SUITES := suite-measured suite-sqlite suite-http suite-storages suite-doors suite-memory
-APART := tests/service tests/http tests/cli tests/conformance_bites tests/limiters
+SUITES := suite-measured suite-sqlite suite-http suite-fuzz suite-storages suite-doors suite-memory
+APART := tests/service tests/http tests/cli tests/conformance_bites tests/limiters tests/fuzz
 .PHONY: coverage $(SUITES)
 coverage: $(READY) ## Run the tests, and hold the branch coverage that was promised
 	@$(PY) -m coverage erase
@@ -76,6 +76,8 @@ suite-storages:
 	@$(PY) -m pytest tests/service -k "not sqlite and not memory"
 suite-http:
 	@$(PY) -m pytest tests/http
+suite-fuzz:
+	@$(PY) -m pytest tests/fuzz
 suite-doors:
 	@$(PY) -m pytest tests/cli tests/conformance_bites tests/limiters
 
@@ -106,6 +108,10 @@ soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOB
 		$(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY))
 
+.PHONY: fuzz
+fuzz: $(READY) ## Send made-up requests to every route for MINUTES=20; SEED= plays one again
+	@$(PY) -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench
@@ -117,6 +123,11 @@ bench: $(READY) ## Measure the pipeline, SQLite's group commit, webhooks and lim
 	@$(PY) -m benchmarks.webhook_transports
 	@$(PY) -m benchmarks.webhook_verify
 	@$(PY) -m benchmarks.limiter
+
+# Not in `check`: a machine that is busy with something else cannot tell microseconds.
+.PHONY: timing
+timing: $(READY) ## Measure that refusals cannot be told apart by their time; a minute, nothing beside
+	@$(PY) -m tests.timing $(ARGS)
 
 # --- Set it up ---------------------------------------------------------------------------------
 

@@ -79,6 +79,14 @@ class MalformedRequest(BadInput):
 
 
 @attrs.frozen
+class RequestTooSlow(BadInput):
+    """The request was not whole in time; nothing of it was done."""
+
+    code = "request_timeout"
+    sentence = "The request did not arrive in time."
+
+
+@attrs.frozen
 class HeadersTooLarge(BadInput):
     """More header than any call needs."""
 
@@ -131,6 +139,7 @@ STATUSES: Mapping[type[PaymentsError], int] = {
     Forbidden: 403,
     Missing: 404,
     MethodNotAllowed: 405,
+    RequestTooSlow: 408,
     Contradiction: 409,
     PayloadTooLarge: 413,
     UnsupportedMediaType: 415,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import resource
 import socket
 import sys
 import threading
@@ -16,46 +17,33 @@ from types import TracebackType
 from typing import Any
 from wsgiref.types import WSGIApplication
 
-import waitress
+import attrs
 from waitress import wasyncore
-from waitress.channel import HTTPChannel
-from waitress.task import ErrorTask
+from waitress.adjustments import Adjustments
+from waitress.task import ThreadedTaskDispatcher
 
-from payments_core.errors import PaymentsError
 from payments_core.identifiers import Identifiers
 from payments_core.versions import FIRST
 from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.errors import (
-    HeadersTooLarge,
-    InternalError,
-    MalformedRequest,
-    PayloadTooLarge,
-    TransferCodingUnknown,
-    envelope,
-    status_of,
-)
+from payments_core_http.connections import HEADER_LIMIT_BYTES, Bounds, Listener
 from payments_core_http.request_body import LIMIT_BYTES
+
+__all__ = ["Server", "Bounds", "HEADER_LIMIT_BYTES", "RECEIVED_LIMIT_BYTES", "SWITCH_INTERVAL_S"]
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others: the default is ten times this, and a
 database call that gives it up would wait as long to get it back."""
 
-HEADER_LIMIT_BYTES = 16 * 1024
-RECEIVED_LIMIT_BYTES = 1024 * 1024
-"""Up to here a body that is too large is read and refused by the application; beyond it, waitress
-stops reading."""
+RECEIVED_LIMIT_BYTES = 2 * LIMIT_BYTES
+"""Up to here a body that is too large is read and refused by the application; beyond it, chunk
+sizes included, the server stops reading. Every connection may hold as much."""
 
-_CONNECTIONS = 1_000
-_IDLE_S = 60
-_RECEIVE_BYTES = 64 * 1024
+_RECEIVE_BYTES = 8 * 1024
+"""Of one connection at a time: one that is slow to read must not hold up the rest for long."""
+_KERNEL_BYTES = 128 * 1024
 _LOOP_S = 0.5
-
-_REFUSALS: dict[int, PaymentsError] = {
-    400: MalformedRequest(),
-    413: PayloadTooLarge(LIMIT_BYTES),
-    431: HeadersTooLarge(HEADER_LIMIT_BYTES),
-    501: TransferCodingUnknown(),
-}
+_OTHER_DESCRIPTORS = 128
+"""Left to databases, webhooks and files, where the process may not open many."""
 
 
 class Server:
@@ -70,30 +58,48 @@ class Server:
         port: int = 0,
         threads: int = DEFAULT_THREADS,
         api_version: str = FIRST,
+        bounds: Bounds | None = None,
     ) -> None:
         """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
 
         `api_version` is what refusals say that no application has seen: the current one.
+        `bounds` are those of `Bounds` unless given; where the process may open fewer descriptors,
+        it takes fewer connections.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family)
+        # Accepted connections inherit these; left alone, the kernel keeps megabytes for each.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
         self.host = host
         self.port: int = listening.getsockname()[1]
-        self._waitress: Any = waitress.create_server(
-            app,
+        settings = Adjustments(
             sockets=[listening],
-            threads=threads,
             ident=None,
             expose_tracebacks=False,
-            connection_limit=_CONNECTIONS,
-            channel_timeout=_IDLE_S,
+            log_socket_errors=False,  # clients that break off would fill the log
             max_request_header_size=HEADER_LIMIT_BYTES,
             max_request_body_size=RECEIVED_LIMIT_BYTES,
             inbuf_overflow=RECEIVED_LIMIT_BYTES,
             recv_bytes=_RECEIVE_BYTES,
-            asyncore_use_poll=True,
+            # The application reads X-Forwarded-For itself, from the proxies that it trusts.
+            clear_untrusted_proxy_headers=False,
         )
-        self._waitress.channel_class = _channel_class(identifiers, api_version)
+        pool = ThreadedTaskDispatcher()
+        pool.set_thread_count(threads)
+        self._waitress: Any = Listener(
+            app,
+            {},
+            True,
+            listening,
+            dispatcher=pool,
+            adj=settings,
+            bind_socket=False,
+            sockinfo=(family, listening.type, listening.proto, listening.getsockname()),
+            identifiers=identifiers,
+            api_version=api_version,
+            bounds=_fitting(bounds or Bounds()),
+        )
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -155,27 +161,10 @@ class Server:
         return any(channel.requests or channel.total_outbufs_len for channel in channels)
 
 
-def _channel_class(identifiers: Identifiers, api_version: str) -> type[Any]:
-    """Waitress's channel, whose own refusals look like ours."""
-
-    class Refusal(ErrorTask):  # type: ignore[misc]
-        def execute(self) -> None:
-            code = self.request.error.code
-            error = _REFUSALS.get(code, InternalError())
-            request_id = identifiers.new("req")
-            body = envelope(error, request_id)
-            self.status = f"{status_of(type(error))} {self.request.error.reason}"
-            self.response_headers += [
-                ("Content-Type", "application/json"),
-                ("X-Request-Id", request_id),
-                ("Service-Version", api_version),
-                ("Cache-Control", "no-store"),
-            ]
-            self.set_close_on_finish()
-            self.content_length = len(body)
-            self.write(body)
-
-    class Channel(HTTPChannel):  # type: ignore[misc]
-        error_task_class = Refusal
-
-    return Channel
+def _fitting(bounds: Bounds) -> Bounds:
+    """The bounds, with no more connections than the process may have descriptors."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return bounds
+    fitting = max(1, allowed - _OTHER_DESCRIPTORS)
+    return attrs.evolve(bounds, connections=min(bounds.connections, fitting))

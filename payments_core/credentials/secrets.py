@@ -44,6 +44,11 @@ def looks_like_secret(text: str) -> bool:
     return match is not None and _checksum(match[1]) == match[2]
 
 
+def mode_of(secret: str) -> str:
+    """The mode that a secret of the right shape says."""
+    return secret.split("_", 2)[1]
+
+
 def holds_credential(text: str) -> bool:
     """Whether a secret or a token of any kind stands anywhere in a text."""
     return _CREDENTIAL.search(text) is not None

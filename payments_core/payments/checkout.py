@@ -67,7 +67,8 @@ class Checkout:
         """The Payment of a link's code, with its client secret; repeatable until it expires.
 
         Raises NotFound, alike for a code that never was and for one of another mode;
-        EntitlementRequired; PaymentExpired.
+        EntitlementRequired; PaymentExpired. Whatever is not found ends at the same look-up, so
+        that its time tells no more than its bytes.
         """
         environment_id = environment_of(code)
         digests = self._links.digests(code)
@@ -75,8 +76,9 @@ class Checkout:
         def look(snapshot: Snapshot) -> tuple[Environment | None, Payment | None]:
             links = [snapshot.get(PaymentLink, digest) for digest in digests]
             link = next((link for link in links if link is not None), None)
-            payment_id = link.payment_id if link is not None else "payment_"
-            return snapshot.get(Environment, environment_id), snapshot.get(Payment, payment_id)
+            if link is None or link.mode != mode:
+                return None, None
+            return snapshot.get(Environment, environment_id), snapshot.get(Payment, link.payment_id)
 
         environment, payment = self._storage.read(environment_id, look)
         if payment is None or environment is None or environment.mode != mode:

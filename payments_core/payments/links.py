@@ -11,6 +11,7 @@ import base64
 import attrs
 
 from payments_core.credentials.keyring import KeyRing
+from payments_core.credentials.secrets import Mode
 from payments_core.entropy import Entropy
 from payments_core.identifiers import LENGTH
 from payments_core.payments.record import Payment, PaymentLink
@@ -43,12 +44,13 @@ class Links:
         self._entropy = entropy
         self._public_url = public_url.rstrip("/")
 
-    def mint(self, environment_id: str, payment_id: str) -> NewLink:
+    def mint(self, environment_id: str, payment_id: str, mode: Mode) -> NewLink:
         """A new link for a Payment."""
         random = base64.urlsafe_b64encode(self._entropy(18)).decode()
         code = environment_id.removeprefix("env_") + random
         sealed = self._key_ring.seal(_SEAL, payment_id, code.encode())
-        record = PaymentLink(id=self._key_ring.digest(_DIGEST, code), payment_id=payment_id)
+        digest = self._key_ring.digest(_DIGEST, code)
+        record = PaymentLink(id=digest, payment_id=payment_id, mode=mode)
         return NewLink(record, base64.b64encode(sealed).decode())
 
     def digests(self, code: str) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ class Payments:
             _check_expiry(new.expires_in_s)
         draw = self._ledger.draw()
         payment_id = draw.id("payment")
-        link = self._links.mint(authority.partition, payment_id)
+        link = self._links.mint(authority.partition, payment_id, authority.environment.mode)
         secret = self._tokens.payment_secret(
             Claims(authority.partition, payment_id, authority.api_version, 0)
         )

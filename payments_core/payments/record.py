@@ -9,6 +9,7 @@ import attrs
 
 from payments_core.assets import Asset, asset_of
 from payments_core.clock import Instant
+from payments_core.credentials.secrets import Mode
 from payments_core.journal.record import Books
 from payments_core.money import ZERO, Atomic, Money, atomic
 from payments_core.storage.records import Collection, Index, Lookup, Record
@@ -207,8 +208,12 @@ class Payment(Record):
 
 @attrs.frozen(kw_only=True)
 class PaymentLink(Record):
-    """A checkout link, by the keyed digest of its code."""
+    """A checkout link, by the keyed digest of its code.
+
+    It says its `mode`, so that a code of the other one is refused without reading any further.
+    """
 
     collection: ClassVar[Collection] = Collection("payment_links")
 
     payment_id: str
+    mode: Mode

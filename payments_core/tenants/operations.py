@@ -20,6 +20,7 @@ from payments_core.credentials.secrets import (
     Mode,
     SecretKind,
     looks_like_secret,
+    mode_of,
     new_secret,
 )
 from payments_core.decision import Decision, Scope
@@ -81,7 +82,7 @@ class Tenants:
         self._key_ring = key_ring
         self._entropy = entropy
         self._versions = versions
-        self._addresses: dict[str, SecretAddress] = {}
+        self._addresses: dict[tuple[str | None, str], SecretAddress] = {}
         self._uses: dict[str, Instant] = {}
 
     def create_app(
@@ -182,7 +183,13 @@ class Tenants:
             return _replaced(environment, now, keys=(*kept, key))
 
         environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
-        address = SecretAddress(id=digest, environment_id=environment.id, key_id=key.id)
+        address = SecretAddress(
+            id=digest,
+            app_id=environment.app_id,
+            environment_id=environment.id,
+            key_id=key.id,
+            expires_at=expires_at,
+        )
         self._ledger.commit(
             Scope(DIRECTORY, "directory"),
             lambda tx, draw: Decision(None, inserts=(address,)),
@@ -204,7 +211,21 @@ class Tenants:
             keys = tuple(revoked if item.id == key_id else item for item in environment.keys)
             return _replaced(environment, now, keys=keys)
 
-        return self._ledger.commit(Scope(environment_id, "admin"), decide)
+        environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
+        self._unlist(environment, key_id)
+        return environment
+
+    def _unlist(self, environment: Environment, key_id: str) -> None:
+        """Take a revoked key out of the directory: its secret is then looked for, and not found,
+        as one that never was."""
+        key = environment.key(key_id)
+        assert key is not None
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            address = tx.get(SecretAddress, key.digest, for_update=True)
+            return Decision(None, deletes=() if address is None else (address,))
+
+        self._ledger.commit(Scope(DIRECTORY, "directory"), decide)
 
     def set_products(self, environment_id: str, products: Sequence[str]) -> Environment:
         """Replace the environment's entitlements. Raises NotFound, ValidationFailed."""
@@ -288,8 +309,14 @@ class Tenants:
         return environment, key
 
     def _opened(self, secret: str, mode: str, app_id: str | None) -> tuple[Environment, Key]:
-        """What a secret opens, in this mode and, where one is named, for this app."""
-        address = self._address(secret) if looks_like_secret(secret) else None
+        """What a secret opens, in this mode and, where one is named, for this app.
+
+        Those that open nothing are looked for in the directory and refused there, all alike: how
+        long it takes tells no more than the answer does.
+        """
+        wanted = looks_like_secret(secret) and mode_of(secret) == mode
+        now = self._clock.now()
+        address = self._address(secret, app_id, now) if wanted else None
         if address is None:
             raise Unauthorized()
         environment = self._storage.read(
@@ -301,21 +328,24 @@ class Tenants:
         if app_id is not None and environment.app_id != app_id:
             raise Unauthorized()
         key = environment.key(address.key_id)
-        now = self._clock.now()
         if key is None or key.digest != address.id or not key_is_live(key, now):
+            self._addresses.pop((app_id, address.id), None)
             raise Unauthorized()
         self._note_use(environment.id, key.id, now)
         return environment, key
 
-    def _address(self, secret: str) -> SecretAddress | None:
-        """Where a secret belongs. That never changes, so it is remembered; rights are not."""
+    def _address(self, secret: str, app_id: str | None, now: Instant) -> SecretAddress | None:
+        """Where a secret belongs, if it may open that. Where it does never changes, so it is
+        remembered; rights are not."""
         for digest in self._key_ring.digests(DIGEST_PURPOSE, secret):
             look = partial(_secret_address, digest)
-            found = self._addresses.get(digest) or self._storage.read(DIRECTORY, look)
-            if found is not None:
+            found = self._addresses.get((app_id, digest)) or self._storage.read(DIRECTORY, look)
+            if found is None or not found.may_open(app_id, now):
+                self._addresses.pop((app_id, digest), None)
+            else:
                 if len(self._addresses) >= _CACHED_ADDRESSES:
                     self._addresses.clear()
-                self._addresses[digest] = found
+                self._addresses[app_id, digest] = found
                 return found
         return None
 

@@ -114,12 +114,23 @@ class PartnerName(Record):
 
 @attrs.frozen(kw_only=True)
 class SecretAddress(Record):
-    """A directory row, by a secret's digest: in which environment, and which key it is."""
+    """A directory row, by a secret's digest: in which environment, and which key it is.
+
+    It says the app and the key's end, so that a secret beside another app's id, and one that has
+    expired, are refused without reading whose they are; a revoked key has none any more, as a
+    secret that never was. The key in its environment has the last word.
+    """
 
     collection: ClassVar[Collection] = Collection("secret_addresses")
 
+    app_id: str
     environment_id: str
     key_id: str
+    expires_at: Instant | None = None
+
+    def may_open(self, app_id: str | None, now: Instant) -> bool:
+        """Whether the secret has not expired and, where an app is named, belongs to it."""
+        return app_id in (None, self.app_id) and (self.expires_at is None or now < self.expires_at)
 
 
 @attrs.frozen(kw_only=True)

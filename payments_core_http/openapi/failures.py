@@ -83,6 +83,7 @@ PIPELINE: tuple[tuple[Condition, tuple[ErrorKind, ...]], ...] = (
             wire.MalformedRequest,
             errors.ValidationFailed,  # parameters that the row does not have
             errors.UnsupportedVersion,
+            wire.RequestTooSlow,
             wire.RateLimited,
             wire.HeadersTooLarge,
             wire.InternalError,

@@ -21,6 +21,7 @@ CONTRACT = {
     " account_suspended",
     404: "not_found route_not_found",
     405: "method_not_allowed",
+    408: "request_timeout",
     409: "idempotency_conflict idempotency_in_progress conflict invalid_state action_already_used"
     " option_superseded option_locked webhook_url_in_use username_taken",
     413: "payload_too_large",

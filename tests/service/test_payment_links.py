@@ -224,5 +224,5 @@ def test_every_code_has_the_shape_that_the_door_lets_in() -> None:
     links = Links(KeyRing.parse(RING), lambda count: b"\xff" * count, "https://shop.example/")
     code = "A" * 24 + "_" * 24
     assert re.fullmatch(CODE_SHAPE, code)
-    new = links.mint("env_" + "A" * 24, "payment_1")
+    new = links.mint("env_" + "A" * 24, "payment_1", "sandbox")
     assert new.record.id == links.digests(code)[0]

@@ -1,0 +1,101 @@
+"""What is refused although the document allows it: rules of which a schema cannot speak.
+
+Schemathesis expects that whatever fits the document is taken. 422, 424 and 409 are the business's
+answers, and documented where they can come; a 400 must be for one of the reasons here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from schemathesis import Case, CheckContext, Response
+from schemathesis.core.failures import Failure
+
+ADDRESS = "An address's form depends on its chain type, which stands in another field."
+GIVEN_BEFORE = "It must be what an earlier answer gave."
+OF_OTHERS = "Which fields belong together depends on the value of one of them."
+CLOCK = "What lies ahead or behind depends on when it is asked."
+
+REASONS: Mapping[tuple[str, str, str], str] = {
+    (".*", ".*", "must not hold U[+]0000|has a key that must not hold U[+]0000"): (
+        "No text holds U+0000, which storage cannot keep; said once for all in the document."
+    ),
+    (".*", ".*", "must be an integer within .*"): (
+        "A whole number written with a point, as 1.0, is an integer to JSON Schema and none here."
+    ),
+    (".*", "query", "must hold no credential.*"): (
+        "What looks like a credential is refused in every URL, whatever it is called."
+    ),
+    (".*", "cursor", "is not one that this list gave"): GIVEN_BEFORE,
+    (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
+    ("createRefund", "destination", "must be 0x and .*"): ADDRESS,
+    ("addWallet", "signature|publicKey", ".*"): ADDRESS,
+    ("submitPublicTransaction", "transactionHash", "must be 0x and .*"): ADDRESS,
+    ("createAccount", r"wallets\[\]", "is given twice"): "Objects that differ may be one wallet.",
+    ("createAccount", r"wallets\[\][.]address", "is given twice"): (
+        "Two addresses in other letters may be one."
+    ),
+    (
+        ".*",
+        "(.*[.])?(amount|minAmount|maxAmount|.*Limit|amountPerPeriod)",
+        "must have at most .*",
+    ): ("How many decimals an amount may have depends on its asset."),
+    (".*", "minAmount|maxAmount|.*Limit|amountPerPeriod|amount", "must be more than zero.*"): (
+        "A pattern that leaves out each way to write zero would be read by nobody."
+    ),
+    ("replacePaymentSettings", "minAmount|maxAmount", "must .*"): OF_OTHERS,
+    ("replacePaymentSettings|replaceVaultPolicy", r"\w+\[\]", "is given twice"): (
+        "Elements that differ in their letters may be one."
+    ),
+    (
+        "replacePaymentSettings|replaceVaultPolicy",
+        r"(.*[.])?(\w*[cC]hains|\w*[aA]ssets|confirmations|chainId)\S*",
+        "is no supported .*",
+    ): "What is supported grows: it is no part of the contract.",
+    ("replacePaymentSettings", "branding[.]logoUrl", "must have at most .*"): (
+        "The document gives it the length of every URL, of which the host may be but a part."
+    ),
+    (
+        "replacePaymentSettings|createPublicCreationPublicPayment",
+        r"successUrl|cancelUrl|branding[.]logoUrl|allowedOrigins\[\]",
+        "must (be scheme|name a host).*",
+    ): "Origins are compared as browsers send them, which no pattern describes.",
+    ("createMandate", "expiresAt", "must lie ahead.*"): CLOCK,
+    ("recoverWebhook", "since", "must (not be in the future|be at most 30 days ago)"): CLOCK,
+    (
+        "createWebhook",
+        "url",
+        "must be .*",
+    ): "What a URL is, is decided by reading it.",
+    ("createOwnPayment", "destination[.]accountId", "must be the token's own account"): (
+        "It depends on who asks."
+    ),
+    ("createPayment", "destination", "must not be the source itself"): OF_OTHERS,
+    ("createPayment", "destination[.](achReference|wireMessage)", "is for the rail .*"): OF_OTHERS,
+    ("failSandboxDependency", "operation|chainId", "must be one of .*|belongs to .*"): OF_OTHERS,
+    ("triggerSandboxEvent", "accountId|paymentId", "is no part of this event"): OF_OTHERS,
+    ("makeSandboxTransfer", "from", "must be a wallet outside.*"): (
+        "It depends on whose address it is."
+    ),
+}
+"""Why, by the operation, the field and what is said of it, each as a regular expression."""
+
+
+def refuses_only_for_a_reason(ctx: CheckContext, response: Response, case: Case) -> None:
+    """Fail on a 400 to a good request for which no reason is written down."""
+    meta = case.meta
+    if response.status_code != 400 or meta is None or not meta.generation.mode.is_positive:
+        return
+    error = response.json()["error"]
+    fields = error["details"].get("fields") or [{"path": "", "message": error["code"]}]
+    name = case.operation.definition.raw["operationId"]
+    for field in fields:
+        path = re.sub(r"\[\d+\]|\.\d+\b", "[]", field["path"])
+        facts = (name, path, field["message"])
+        if not any(all(map(re.fullmatch, row, facts)) for row in REASONS):
+            raise Failure(
+                operation=case.operation.label,
+                title="A good request was refused for a reason that is not written down",
+                message=f"{name} {path!r}: {field['message']}",
+            )

@@ -1,0 +1,226 @@
+"""What one environment of one app has: an object of every kind that a path can name."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from payments_core.assets import asset_of
+from payments_core.chains.simulated import SimulatedChain
+from tests.http.authorization.wire import Wire
+from tests.signers import EvmWallet
+
+BASE = 8453
+OPTIMISM = 10
+USDC = asset_of(BASE, "USDC")
+ORIGIN = "https://shop.example"
+PAYEE = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+HOOK = "https://93.184.216.34"
+EVERY_PERMISSION = (
+    "account:read", "deposits:read", "deposits:write", "payments:read", "payments:write",
+    "vault_payments:write",
+)  # fmt: skip
+
+Ids = dict[str, str]
+
+
+def basic(app_id: str, secret: str) -> dict[str, str]:
+    """The header of a server key."""
+    pair = base64.b64encode(f"{app_id}:{secret}".encode()).decode()
+    return {"Authorization": f"Basic {pair}"}
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header of everything else."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+class Estate:
+    """An environment with two accounts: a buyer, who is "own", and a seller, the neighbour.
+
+    `ids` and `neighbours` have an id for every name that stands in paths, and `payments` the
+    Payments, by what became of them.
+    """
+
+    def __init__(
+        self, wire: Wire, chain: SimulatedChain, app_id: str, environment_id: str, name: str
+    ) -> None:
+        self.wire, self.chain = wire, chain
+        self.app_id, self.environment_id, self.name = app_id, environment_id, name
+        tenants = wire.service.tenants
+        self.key, self.secret = tenants.create_key(environment_id, "standard", "main")
+        self.payments: dict[str, Any] = {}
+        self.ids: Ids = {"appId": app_id, "environmentId": environment_id}
+        self.neighbours: Ids = {}
+        self._calls = 0
+
+    def furnish(self, origin: str) -> Estate:
+        """Make one of everything."""
+        settings = {
+            "enabled": True, "allowedOrigins": [origin],
+            "allowedDestinations": [{"type": "wallet", "chainId": BASE, "address": PAYEE}],
+        }  # fmt: skip
+        self.call("PUT", "/v2/partners/payment-settings", settings)
+        self._accounts()
+        self._payments()
+        self._hooks()
+        return self
+
+    @property
+    def keyed(self) -> dict[str, str]:
+        """The header of the standard key."""
+        return basic(self.app_id, self.secret)
+
+    def call(
+        self, method: str, target: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """The answer to a call that must succeed, with the standard key unless told otherwise."""
+        self._calls += 1
+        key = {"Idempotency-Key": f"furnishing-{self._calls}"} if method != "GET" else {}
+        given = {**self.keyed, **(headers or {}), **key}
+        seen = self.wire.call(method, target, given, body)
+        assert seen.status < 300, (method, target, seen.body)
+        return seen.json
+
+    def access(self, account_id: str, *permissions: str, **body: Any) -> tuple[str, str]:
+        """The id and the access token of a session of the account."""
+        made = self.session(account_id, *permissions, **body)
+        headers = bearer(made["clientSessionToken"])
+        token = self.call("POST", "/v2/client/auth/exchange", headers=headers)["accessToken"]
+        return made["clientSessionId"], token
+
+    def session(
+        self,
+        account_id: str,
+        *permissions: str,
+        headers: Mapping[str, str] | None = None,
+        seconds: int = 86_400,
+    ) -> Any:
+        """A session of the account, with every permission unless told otherwise."""
+        body = {
+            "accountId": account_id, "expiresInSeconds": seconds,
+            "permissions": list(permissions or EVERY_PERMISSION),
+        }  # fmt: skip
+        return self.call("POST", "/v2/client-sessions", body, headers)
+
+    def payment(self, to: str, amount: str = "5.00") -> Any:
+        """A Payment that an account receives."""
+        destination = {"type": "account", "accountId": to}
+        body = {"intent": "receive", "amount": amount, "destination": destination}
+        return self.call("POST", "/v2/payments", body)
+
+    def option(self, payment: Any, access: str) -> Any:
+        """A Vault option of the token's account."""
+        path = f"/v2/client/me/payments/{payment['id']}/options"
+        return self.call("POST", path, None, self.both(payment, access))["option"]
+
+    def both(self, payment: Any, access: str) -> dict[str, str]:
+        """The two credentials of a checkout out of a vault."""
+        return {**bearer(access), "X-Service-Payment-Secret": payment["clientSecret"]}
+
+    def pay(self, to: str) -> Any:
+        """A Payment out of the buyer's vault, authorized."""
+        payment = self.payment(to)
+        option = self.option(payment, self.buyers)
+        body = {
+            "actionId": option["execution"]["actionId"],
+            "proof": {"type": "managed_authorization", "authorization": "approved"},
+        }
+        path = f"/v2/client/me/payments/{payment['id']}/options/{option['id']}/authorize"
+        self.call("POST", path, body, self.both(payment, self.buyers))
+        return payment
+
+    def work(self) -> None:
+        """Do what is due in this mode."""
+        self.wire.service.worker(self.wire.mode).run_until_idle()
+
+    def _accounts(self) -> None:
+        for number, (who, ids) in enumerate((("buyer", self.ids), ("seller", self.neighbours))):
+            wallet = {"address": f"0x{number + 1:040x}", "chainType": "evm"}
+            made = self.call(
+                "POST",
+                "/v2/accounts",
+                {
+                    "externalUserId": f"{self.name}-{who}",
+                    "subjectType": "individual",
+                    "wallets": [wallet],
+                },
+            )
+            account_id = made["id"]
+            [vault] = [vault for vault in made["vaults"] if vault["chainId"] == BASE]
+            self.chain.mint(USDC.address, vault["address"], 100_000_000, f"{self.name}-{who}")
+            body = {"vaultId": vault["vaultId"], "amountPerPeriod": "5.00", "period": "day"}
+            mandate = self.call("POST", f"/v2/accounts/{account_id}/mandates", body)
+            body = {"chainId": BASE}
+            self.call("POST", f"/v2/accounts/{account_id}/deposit-addresses", body)
+            ids.update(
+                accountId=account_id,
+                vaultId=vault["vaultId"],
+                walletId=made["wallets"][0]["id"],
+                mandateId=mandate["id"],
+                clientSessionId=self.session(account_id)["clientSessionId"],
+                challengeId=self._challenge(account_id, number)["id"],
+            )
+        self.chain.mine(3)
+        _, self.buyers = self.access(self.ids["accountId"])
+        _, self.sellers = self.access(self.neighbours["accountId"])
+
+    def _challenge(self, account_id: str, number: int) -> Any:
+        wallet = EvmWallet(7 + number)
+        body = {"address": wallet.address, "chainType": "evm"}
+        made = self.call("POST", f"/v2/accounts/{account_id}/wallets/challenge", body)
+        if number == 0:
+            self.signature = wallet.sign(made["message"])
+        return made
+
+    def _payments(self) -> None:
+        own, other = self.ids, self.neighbours
+        self.payments["in"] = self.payment(own["accountId"])
+        self.payments["out"] = out = self.payment(other["accountId"])
+        offered = self.option(out, self.sellers)
+        other["optionId"], self.sellers_action = offered["id"], offered["execution"]["actionId"]
+        self.selected = self.option(out, self.buyers)
+        self.direct: Ids = {}
+        for role, payment in self.payments.items():
+            path = f"/v2/public/payments/{payment['id']}/options"
+            headers = bearer(payment["clientSecret"])
+            made = self.call("POST", path, {"providerCode": "direct"}, headers)["option"]
+            self.direct[role] = made["id"]
+        own.update(
+            paymentId=out["id"],
+            optionId=self.selected["id"],
+            code=out["paymentUrl"].rpartition("/")[2],
+            sessionId=self.call("GET", f"/v2/payments/{out['id']}")["sessionId"],
+        )
+        other.update(paymentId=self.payments["in"]["id"])
+
+    def _hooks(self) -> None:
+        path = f"/v2/console/apps/{self.app_id}/environments/{self.environment_id}/webhooks"
+        for ids, url in ((self.ids, f"{HOOK}/a"), (self.neighbours, f"{HOOK}/b")):
+            made = self.call("POST", path, {"url": url, "subscribedEvents": ["webhook.test"]})
+            endpoint = made["webhookEndpoint"]["id"]
+            ids["webhookId"] = endpoint
+            self.call("POST", f"/v2/console/webhooks/{endpoint}/test")
+            self.work()
+            found = self.call("GET", f"/v2/console/webhooks/{endpoint}/deliveries")["deliveries"]
+            ids["deliveryId"], ids["eventId"] = found[0]["id"], found[0]["outboxEventId"]
+
+    def go_through(self, advance: Any) -> None:
+        """Bring Payments to where money has moved: settled ones, and one that came too late."""
+        seller = self.neighbours["accountId"]
+        for role in ("settled", "flagged"):
+            self.payments[role] = self.pay(seller)
+        late = self.payments["late"] = self.payment(seller)
+        self.call("POST", f"/v2/payments/{late['id']}/cancel")
+        self.chain.mint(USDC.address, late["escrow"]["address"], 5_000_000, "late")
+        for _ in range(3):
+            self.work()
+            advance(60)
+        for role in ("settled", "flagged", "late"):
+            read = self.call("GET", f"/v2/payments/{self.payments[role]['id']}")
+            wanted = "action_required" if role == "late" else "succeeded"
+            assert read["status"] == wanted, (role, read["status"])
+            self.payments[role] = {**self.payments[role], **read}
+        path = f"/v2/sessions/{self.payments['flagged']['sessionId']}/dispute"
+        self.call("POST", path, {"reason": "not delivered"}, bearer(self.secret))

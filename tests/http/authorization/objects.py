@@ -1,0 +1,207 @@
+"""The world of the matrix: our app's sandbox, its production, and a stranger's sandbox; the ids
+that its paths name and the bodies that its routes take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from payments_core.assets import CHAINS
+from payments_core.chains.simulated import SimulatedChain
+from payments_core.clock import FixedClock, iso
+from payments_core.credentials.keyring import KeyRing
+from payments_core.kyc.simulated import SimulatedKyc
+from payments_core.sandbox.clock import SandboxClock
+from payments_core.service import PaymentsService
+from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, PAYEE, Estate
+from tests.http.authorization.model import Row
+from tests.http.authorization.rewinding import RewindableStorage
+from tests.http.authorization.wire import Wire
+
+Owner = Literal["neighbour", "production", "stranger", "nobody", "no shape"]
+OWNERS: tuple[Owner, ...] = ("neighbour", "production", "stranger", "nobody", "no shape")
+
+PREFIXES = {
+    "accountId": "acct_", "appId": "app_", "clientSessionId": "client_session_",
+    "deliveryId": "delivery_", "environmentId": "env_", "eventId": "evt_",
+    "mandateId": "mandate_", "optionId": "pay_option_", "paymentId": "payment_",
+    "sessionId": "ses_", "vaultId": "vault_", "walletId": "wallet_", "webhookId": "webhook_",
+    "code": "A" * 24,
+}  # fmt: skip
+"""What ids that never were begin with."""
+
+_ROLES = {
+    "POST /v2/payments/{paymentId}/cancel": "in",
+    "POST /v2/payments/{paymentId}/refunds": "settled",
+    "POST /v2/payments/{paymentId}/reconcile": "late",
+    "POST /v2/sessions/{sessionId}/dispute": "settled",
+    "POST /v2/sessions/{sessionId}/dispute/resolve": "flagged",
+    "GET /v2/client/me/payments/{paymentId}": "in",
+}
+"""Which of our Payments a row is about; the others are about the one that the buyer pays."""
+
+
+class Refusing:
+    """The partner's side, which never takes a webhook, and keeps what it was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Request] = []
+
+    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+        self.sent.append(request)
+        return Outcome(400, b"no")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class World:
+    """Everything that the cells are about, in one storage that goes back after each."""
+
+    def __init__(self) -> None:
+        self.storage = RewindableStorage()
+        self.system = FixedClock()
+        self.clock = SandboxClock(self.storage, self.system)
+        self.receiver = Refusing()
+        ring = KeyRing.parse(KeyRing.generate())
+        ports: dict[str, Any] = {"clock": self.clock, "transport": self.receiver}
+        service = PaymentsService(self.storage, ring, **ports)
+        chains = {id: SimulatedChain(id, self.storage, service.ledger, self.clock) for id in CHAINS}
+        live = PaymentsService(self.storage, ring, chains=chains, kyc=SimulatedKyc(), **ports)
+        self.service = service
+        self.wires = {"sandbox": Wire(service, "sandbox"), "production": Wire(live, "production")}
+        self._chain = chains[BASE]
+        app = service.tenants.create_app("Own", "own")
+        self.own = self._estate(app, "sandbox", "own").furnish(ORIGIN)
+        self.production = self._estate(app, "production", "live").furnish(ORIGIN)
+        self.own.go_through(self.system.advance)
+
+    def add_stranger(self) -> None:
+        """Another app comes to the deployment."""
+        app = self.service.tenants.create_app("Stranger", "stranger")
+        self.stranger = self._estate(app, "sandbox", "strange").furnish("https://strange.example")
+
+    def _estate(self, app: Any, mode: str, name: str) -> Estate:
+        return Estate(self.wires[mode], self._chain, app.id, app.environments[mode], name)
+
+    def payment(self, row: Row) -> Any:
+        """Our Payment that the row is about."""
+        return self.own.payments[_ROLES.get(row.name, "out")]
+
+    def ids(self, row: Row) -> dict[str, str]:
+        """Our ids for a row's path."""
+        payment, ids = self.payment(row), dict(self.own.ids)
+        ids["paymentId"] = payment["id"]
+        ids["sessionId"] = payment.get("sessionId") or ids["sessionId"]
+        if row.caller == "payer":
+            ids["optionId"] = self.own.direct["out"]
+        return ids
+
+    def others(self, row: Row, owner: Owner) -> dict[str, str]:
+        """Ids for a row's path that are somebody else's, or nobody's; some have no neighbour."""
+        if owner == "nobody":
+            return {name: prefix + "A" * 24 for name, prefix in PREFIXES.items()}
+        if owner == "no shape":
+            return dict.fromkeys(PREFIXES, "1")
+        if owner == "neighbour":
+            ids = dict(self.own.neighbours)
+            if row.caller == "payer":
+                ids["optionId"] = self.own.direct["in"]
+            if row.name in _ROLES:
+                ids["paymentId"] = self.own.payments["out"]["id"]
+            return ids
+        estate = self.production if owner == "production" else self.stranger
+        ids = dict(estate.ids)
+        if row.caller == "payer":
+            ids["optionId"] = estate.direct["out"]
+        if owner == "production":
+            del ids["appId"]  # it is our own
+        return ids
+
+    def body(self, row: Row) -> Any:
+        """What the row's right request brings."""
+        make = BODIES.get(row.name)
+        return make(self) if make else None
+
+
+def filled(path: str, ids: Mapping[str, str]) -> str:
+    """The path with ids for its names."""
+    for name, id in ids.items():
+        path = path.replace(f"{{{name}}}", id)
+    return path
+
+
+def _settings(world: World) -> Any:
+    return {
+        "enabled": True, "allowedOrigins": [ORIGIN], "version": 1,
+        "allowedDestinations": [{"type": "wallet", "chainId": BASE, "address": PAYEE}],
+    }  # fmt: skip
+
+
+def _authorization(world: World) -> Any:
+    return {
+        "actionId": world.own.selected["execution"]["actionId"],
+        "proof": {"type": "managed_authorization", "authorization": "approved"},
+    }
+
+
+def _to_seller(world: World) -> Any:
+    destination = {"type": "account", "accountId": world.own.neighbours["accountId"]}
+    return {"intent": "receive", "amount": "1.00", "destination": destination}
+
+
+_CREDIT = {"chainId": BASE, "assetSymbol": "USDC", "amount": "1.00"}
+_ACCOUNT = "/v2/accounts/{accountId}"
+_HOOKS = "/v2/console/apps/{appId}/environments/{environmentId}/webhooks"
+
+BODIES: Mapping[str, Callable[[World], Any]] = {
+    "PUT /v2/partners/payment-settings": _settings,
+    "POST /v2/client-sessions": lambda w: {"accountId": w.own.ids["accountId"]},
+    "POST /v2/accounts": lambda w: {"externalUserId": "new", "subjectType": "individual"},
+    f"PATCH {_ACCOUNT}": lambda w: {"email": "buyer@shop.example"},
+    f"PUT {_ACCOUNT}/settlement-preferences": lambda w: {"chainId": BASE, "assetSymbol": "USDC"},
+    f"PUT {_ACCOUNT}/handle": lambda w: {"username": "buyer"},
+    f"POST {_ACCOUNT}/wallets/challenge": lambda w: {"address": PAYEE, "chainType": "evm"},
+    f"POST {_ACCOUNT}/wallets": lambda w: {
+        "challengeId": w.own.ids["challengeId"], "signature": w.own.signature,
+    },
+    f"POST {_ACCOUNT}/vaults": lambda w: {"chainId": BASE},
+    f"PUT {_ACCOUNT}/vaults/{{vaultId}}/policy": lambda w: {"status": "active"},
+    f"PUT {_ACCOUNT}/vaults/{{vaultId}}/yield-settings": lambda w: {"enabled": False},
+    f"POST {_ACCOUNT}/mandates": lambda w: {
+        "vaultId": w.own.ids["vaultId"], "amountPerPeriod": "1.00", "period": "day",
+    },
+    f"POST {_ACCOUNT}/deposit-addresses": lambda w: {"chainId": OPTIMISM},
+    "POST /v2/payments": _to_seller,
+    "POST /v2/payments/{paymentId}/refunds": lambda w: {"amount": "1.00"},
+    "POST /v2/payments/{paymentId}/reconcile": lambda w: {"action": "accept"},
+    "POST /v2/sessions/{sessionId}/dispute": lambda w: {"reason": "not delivered"},
+    "POST /v2/sessions/{sessionId}/dispute/resolve": lambda w: {"resolution": "won"},
+    "POST /v2/client/me/payments": lambda w: {"amount": "1.00"},
+    "POST /v2/client/me/payments/{paymentId}/options/{optionId}/authorize": _authorization,
+    "POST /v2/client/me/deposit-addresses": lambda w: {"chainId": OPTIMISM},
+    "POST /v2/public/apps/{appId}/payments": lambda w: {
+        "amount": "1.00", "destination": {"type": "wallet", "address": PAYEE},
+    },
+    "POST /v2/public/payments/{paymentId}/options": lambda w: {"providerCode": "direct"},
+    "POST /v2/public/payments/{paymentId}/options/{optionId}/submissions": lambda w: {
+        "transactionHash": "0x" + "ab" * 32, "chainId": BASE,
+    },
+    f"POST {_HOOKS}": lambda w: {"url": f"{HOOK}/new"},
+    "PATCH /v2/console/webhooks/{webhookId}": lambda w: {"description": "ours"},
+    "POST /v2/console/webhooks/{webhookId}/recover": lambda w: {"since": iso(w.clock.now())},
+    "POST /v2/sandbox/accounts/{accountId}/fund": lambda w: _CREDIT,
+    "POST /v2/sandbox/accounts/{accountId}/kyc": lambda w: {"status": "approved"},
+    "POST /v2/sandbox/blocks": lambda w: {"chainId": BASE},
+    "POST /v2/sandbox/clock": lambda w: {"advanceSeconds": 1},
+    "POST /v2/sandbox/events": lambda w: {"name": "account.created"},
+    "POST /v2/sandbox/failures": lambda w: {"dependency": "kyc"},
+    "POST /v2/sandbox/reorgs": lambda w: {"chainId": BASE, "depth": 1},
+    "POST /v2/sandbox/transfers": lambda w: {**_CREDIT, "to": PAYEE},
+    "POST /v2/sandbox/bank-deposits": lambda w: {
+        "onrampBankAccountId": "onramp_account_" + "A" * 24, "amount": "1.00", "rail": "wire",
+    },
+    "POST /v2/sandbox/payouts/{paymentId}": lambda w: {"outcome": "settle"},
+}  # fmt: skip
+"""A body that succeeds for every row that takes one."""

@@ -1,0 +1,29 @@
+"""A process that serves the real application on memory storage, for hostile clients.
+
+python -m tests.http.hostile.serve_child '{"idle_s": 1}'
+
+It prints where it listens and a credential, and ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+from payments_core_http.serving import Bounds, Server
+from tests.http.door import Door, real_time
+
+
+def main(bounds: str) -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    door = Door(real_time())
+    with Server(
+        door.app, door.service.identifiers, threads=4, bounds=Bounds(**json.loads(bounds))
+    ) as server:
+        print(json.dumps({"port": server.port, "authorization": door.basic()}), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
