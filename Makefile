@@ -112,6 +112,10 @@ soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOB
 fuzz: $(READY) ## Send made-up requests to every route for MINUTES=20; SEED= plays one again
 	@$(PY) -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: storm
+storm: $(READY) ## Let hostile clients at the server, 20 s for each attack; STORM_S=
+	@$(PY) -m tests.http.hostile.storm $(if $(STORM_S),--seconds $(STORM_S))
+
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench
@@ -126,7 +130,7 @@ bench: $(READY) ## Measure the pipeline, SQLite's group commit, webhooks and lim
 
 # Not in `check`: a machine that is busy with something else cannot tell microseconds.
 .PHONY: timing
-timing: $(READY) ## Measure that refusals cannot be told apart by their time; a minute, nothing beside
+timing: $(READY) ## Measure that refusals cannot be told apart by their time; one minute
 	@$(PY) -m tests.timing $(ARGS)
 
 # --- Set it up ---------------------------------------------------------------------------------

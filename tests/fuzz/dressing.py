@@ -5,7 +5,6 @@ What is chosen follows from the request alone, so that it is chosen again when t
 
 from __future__ import annotations
 
-import base64
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -89,9 +88,7 @@ class Dresser:
         """A header of a credential that opens."""
         shop = self._shop
         if scheme == "appSecret":
-            secret = shop.restricted if dice.roll("key") < 5 else shop.estate.secret
-            pair = base64.b64encode(f"{shop.app_id}:{secret}".encode()).decode()
-            return f"Basic {pair}"
+            return shop.basic(shop.restricted if dice.roll("key") < 5 else None)
         if scheme == "appSecretAsBearer":
             return f"Bearer {shop.estate.secret}"
         if scheme in ("accessToken", "sessionToken"):

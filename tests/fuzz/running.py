@@ -58,7 +58,6 @@ class Plan:
     examples: int
     scenarios: int
     phases: Sequence[str] = ("examples", "coverage", "fuzzing")
-    max_time: int | None = None
 
 
 @attrs.define
@@ -153,9 +152,7 @@ def configured(plan: Plan) -> SchemathesisConfig:
         ),
     )
     project.phases.update(phases=list(plan.phases))
-    return SchemathesisConfig(
-        seed=plan.seed, max_time=plan.max_time, projects=ProjectsConfig(default=project)
-    )
+    return SchemathesisConfig(seed=plan.seed, projects=ProjectsConfig(default=project))
 
 
 def run(plan: Plan) -> Report:

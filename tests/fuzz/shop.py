@@ -24,7 +24,7 @@ from payments_core.versions import FIRST
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Deadline, Outcome, Request
 from payments_core_http.app import create_app
-from tests.http.authorization.estate import BASE, EVERY_PERMISSION, ORIGIN, Estate
+from tests.http.authorization.estate import BASE, EVERY_PERMISSION, ORIGIN, Estate, basic
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
 from tests.http.console import NEVER, OK
@@ -105,6 +105,10 @@ class Shop:
         assert isinstance(clock, SandboxClock)
         worker = self.service.worker("sandbox")
         worker.run_through(clock.now() + LITTLE_MS, clock.advance_to)
+
+    def basic(self, secret: str | None = None) -> str:
+        """The header of a server key, the standard one unless told otherwise."""
+        return basic(self.app_id, secret or self.estate.secret)["Authorization"]
 
     def payment_secret(self, payment_id: str) -> str:
         """The client secret of any Payment of the shop's, there or not."""

@@ -16,7 +16,7 @@ from payments_core_http.throttling import Throttle
 from tests.http.door import Door, real_time
 
 
-@pytest.mark.parametrize(("trusted", "others"), [(("127.0.0.1/32",), 200), ((), 429)])
+@pytest.mark.parametrize(("trusted", "others"), [(("127.0.0.1/32",), 401), ((), 429)])
 def test_the_limit_is_the_clients_where_the_proxy_is_trusted(
     trusted: tuple[str, ...], others: int
 ) -> None:
@@ -29,12 +29,12 @@ def test_the_limit_is_the_clients_where_the_proxy_is_trusted(
     with Server(app, door.service.identifiers, threads=2) as server:
         seen = [status(server, f"203.0.113.{n}") for n in (1, 2, 3)]
     sys.setswitchinterval(before)
-    assert seen == [200, others, others]
+    assert seen == [401, others, others]
 
 
 def status(server: Server, client: str) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
-    connection.request("GET", "/healthz", headers={"X-Forwarded-For": client})
+    connection.request("GET", "/v2/partners/config", headers={"X-Forwarded-For": client})
     found = connection.getresponse().status
     connection.close()
     return found

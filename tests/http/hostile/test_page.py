@@ -1,0 +1,30 @@
+"""The page for operators says what the code does."""
+
+from __future__ import annotations
+
+from payments_core_http.app import DEFAULT_THREADS
+from payments_core_http.connections import HEADER_LIMIT_BYTES
+from payments_core_http.framing import CHUNK_LINE_BYTES, CHUNKS
+from payments_core_http.request_body import LIMIT_BYTES
+from payments_core_http.serving import RECEIVED_LIMIT_BYTES, Bounds
+from tests.http.hostile.target import ROOT
+
+KIB = 1024
+
+
+def test_the_page_has_the_bounds_of_the_code() -> None:
+    usual = Bounds()
+    page = (ROOT / "docs/explanation/hostile-clients.md").read_text()
+    for row in (
+        f"| request line and headers | {HEADER_LIMIT_BYTES // KIB} KiB",
+        f"| body | {LIMIT_BYTES // KIB} KiB, {RECEIVED_LIMIT_BYTES // KIB} KiB as it is sent",
+        f"| chunks of a body | {CHUNKS:,}, and {CHUNK_LINE_BYTES // KIB} KiB",
+        f"| a request, from its first byte to its last | {usual.request_s} s",
+        f"| a connection without a request | {usual.idle_s} s",
+        f"| an answer, until the client has taken it | {usual.answer_s} s",
+        f"| after the last answer, until the client closes | {usual.linger_s} s",
+        f"| connections | {usual.connections:,}, or",
+        f"all together | {usual.unsent_bytes // KIB // KIB} MiB",
+        f"| threads | {DEFAULT_THREADS} |",
+    ):
+        assert row in page, row
