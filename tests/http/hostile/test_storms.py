@@ -11,7 +11,7 @@ from tests.http.hostile.attacks import ATTACKS, Attack
 from tests.http.hostile.quick_client import measured, under
 from tests.http.hostile.target import Target
 
-STORM_S = 1.0
+STORM_S = 0.6
 P99_S = 1.0
 
 
