@@ -7,12 +7,14 @@ make fuzz MINUTES=5 SEED=7
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 
-from tests.fuzz.running import Plan, run
+from tests.fuzz.running import Plan, Report, run
 
 EXAMPLES, SCENARIOS = 40, 150
 """Of one round, which takes some minutes."""
@@ -31,7 +33,7 @@ def main() -> int:
     waiting = [edges, round_of(seed)]  # the round first: it is what a seed plays again
     while waiting or time.monotonic() < until:
         plan = waiting.pop() if waiting else round_of(seed)
-        report = run(plan)
+        report = apart(plan)
         for (_, status), times in report.statuses.items():
             totals[status] += times
         for fault in report.faults:
@@ -41,6 +43,12 @@ def main() -> int:
         seed += plan is not edges
     print(", ".join(f"{status}: {times:,}" for status, times in sorted(totals.items())))
     return 1 if faults else 0
+
+
+def apart(plan: Plan) -> Report:
+    """A run in a process of its own: Schemathesis keeps much of what it did."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(run, plan).result()
 
 
 def round_of(seed: int) -> Plan:

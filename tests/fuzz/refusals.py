@@ -66,7 +66,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (
         "createWebhook",
         "url",
-        "must be .*",
+        "(must|has|is) .*",
     ): "What a URL is, is decided by reading it.",
     ("createOwnPayment", "destination[.]accountId", "must be the token's own account"): (
         "It depends on who asks."
