@@ -43,7 +43,7 @@ class Case:
 
     def set_up(self) -> None:
         """Make what the request is about, and the request."""
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of request says how
 
     def again(self) -> Case:
         """The same request in the same world, with nothing counted yet."""
