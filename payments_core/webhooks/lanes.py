@@ -3,9 +3,9 @@
 An endpoint that hangs holds what it has until its attempts time out, so it must not have much.
 One that was quick may have more each time; one that was slow has half of it, down to one. Those
 that are not known yet share a quarter of what a process can send at once, those known to be slow
-a quarter, and both together never have more than three: the others always have the rest. Of the
-quick ones each may have one under way, and more only while three quarters are not taken: several
-that begin to hang together leave room. Pure, but for what it remembers.
+a quarter, and both together never have more than three: the quick ones always have the rest.
+Where several of those begin to hang together, others wait until they are known to be held up (see
+`senders`), and never again for the same ones. Pure, but for what it remembers.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ class Lanes(Mapping[str, int]):
         known, pace = self._lanes.get(lane), self.pace(lane)
         if known and known.lagging:
             return False
+        if pace == "quick":
+            return True
         under_way = {"new": 0, "slow": 0, "quick": 0}
         held = 0
         for busy in self._busy.values():
@@ -93,8 +95,6 @@ class Lanes(Mapping[str, int]):
                 under_way[busy.pace] += busy.under_way
         # Those that are held up have spare senders in their place, but not without end.
         under_way["slow"] += max(0, held - self._spare)
-        if known and pace == "quick":
-            return not known.under_way or under_way["quick"] < 3 * self._quarter
         both = under_way["new"] + under_way["slow"]
         return under_way[pace] < self._quarter and both < 3 * self._quarter
 

@@ -69,19 +69,16 @@ def test_however_many_turn_out_to_hang_the_quick_have_a_quarter(spare: int) -> N
     assert lanes.may_begin("quick")
 
 
-def test_quick_ones_that_begin_to_hang_together_leave_room_for_others() -> None:
-    lanes = Lanes(16)
+def test_quick_ones_have_all_their_slots_until_one_lags() -> None:
+    lanes = Lanes(4)
     names = [f"quick {number}" for number in range(6)]
     for name in names * 8:
         made(lanes, name, QUICK)
-    for name in names[:4] * 8:
-        if lanes.may_begin(name):
-            lanes.began(name)
-    assert sum(lanes._lanes[name].under_way for name in names) == 12
-    assert lanes.may_begin(names[4])
-    lanes.began(names[4])
-    assert not lanes.may_begin(names[4])
-    assert lanes.may_begin(names[5])
+    for name in names * MOST_SLOTS:
+        assert lanes.may_begin(name)
+        lanes.began(name)
+    lanes.lags(names[0])
+    assert [lanes.may_begin(name) for name in names] == [False] + [True] * 5
 
 
 def test_slow_endpoints_share_a_quarter_and_then_have_no_slots() -> None:
