@@ -7,6 +7,7 @@ Integers compare, sort and store exactly; they become ISO 8601 text only at the 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -17,6 +18,9 @@ SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+
+unix_s: Callable[[], float] = time.time
+"""Unix seconds by the machine's clock, for code that has no service around it."""
 
 
 class Clock(Protocol):

@@ -15,13 +15,12 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
-from payments_core.clock import SECOND, SystemClock
+from payments_core.clock import unix_s
 from payments_core.webhooks import signing
 
 TOLERANCE_S = 300
 LIMIT_CHARACTERS = 4_096
 
-_now = SystemClock().now
 
 _TIME = "0|[1-9][0-9]{0,11}"
 _USUAL_CHARACTERS = len("t=1790000000,v1=") + 64
@@ -152,7 +151,7 @@ def verify(
         standard = None
     else:
         own, id, standard_time, standard = _found(signature)
-    at = _now() / SECOND if now is None else now
+    at = unix_s() if now is None else now
     if own is not None:
         age = at - _own_time(own, raw_body, keys)
         if not -tolerance_s <= age <= tolerance_s:
@@ -185,7 +184,7 @@ def _own_time(header: str, body: bytes, keys: Sequence[signing.Keys]) -> int:
     timestamp = header[2:12]
     usual = len(header) == _USUAL_CHARACTERS and header.isascii() and timestamp.isdigit()
     if usual and timestamp[0] != "0":
-        signed = f"{timestamp}.".encode() + body
+        signed = b"%b.%b" % (timestamp.encode(), body)
         for key in keys:
             if compare_digest(header, f"t={timestamp},v1={key.whole(signed).hexdigest()}"):
                 return int(timestamp)
