@@ -140,9 +140,7 @@ class PaymentsService:
         self.identifiers = Identifiers(clock, entropy)
         self.ledger = Ledger(storage, clock, self.identifiers, key_ring)
         self._simulated = {} if chains is not None else self._simulated_chains()
-        self.chains: Mapping[int, Chain] = ServedChains(
-            chains if chains is not None else self._simulated
-        )
+        self.chains = ServedChains(self._simulated if chains is None else chains)
         self.outbox = Outbox(storage, self.ledger, self.chains, sent=self._sent)
         self.tokens = Tokens(key_ring)
         self.links = Links(key_ring, entropy, self.settings.public_url)
@@ -150,7 +148,9 @@ class PaymentsService:
             storage, self.ledger, clock, self.identifiers, key_ring, entropy, self.settings.versions
         )
         self.accounts = Accounts(storage, self.ledger, clock, self.chains)
-        self.wallets = Wallets(storage, self.ledger, clock, entropy, self.settings.service_name)
+        self.wallets = Wallets(
+            storage, self.ledger, clock, self.chains, entropy, self.settings.service_name
+        )
         failures = Failures(storage, self.ledger)
         self.verifications = Verifications(
             storage, self.ledger, clock, _kyc_providers(kyc, failures)

@@ -1,8 +1,8 @@
 """Proof that a text was signed by a wallet (contract §10).
 
 Pure: there is no clock, storage or chain here. So it cannot see what only a chain knows: contract
-wallets (ERC-1271), which are for later, and Aptos accounts that rotated their key or sign with
-more than one, whose address does not follow from a public key.
+wallets (ERC-1271), of which it says what to ask them (`contract_claim`), and Aptos accounts that
+rotated their key or sign with more than one, whose address does not follow from a public key.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import re
 
 import attrs
 
-from payments_core.addresses import base58_bytes, checksummed
+from payments_core.addresses import base58_bytes
 from payments_core.assets import ChainType
 from payments_core.errors import FieldError
+from payments_core.evm_signatures import (
+    NOT_SIGNED,
+    SignatureFault,
+    contract_signature,
+    evm_signer,
+)
 
-_HALF_ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141 // 2
-_RECOVERY_BYTES = {0: 0, 1: 1, 27: 0, 28: 1}
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})*)", re.ASCII)
 _ONE_ED25519_KEY = b"\x00"  # the scheme's byte in Aptos addresses
-
-_NOT_SIGNED = "is not this wallet's signature of the message"
 
 
 @attrs.frozen(kw_only=True)
@@ -41,8 +43,13 @@ class SignedText:
     public_key: str | None = None
 
 
-class SignatureFault(ValueError):
-    """Why a signature proves nothing; the message completes "signature …"."""
+@attrs.frozen
+class ContractClaim:
+    """A signature that the contract at an address is said to accept, of 32 bytes."""
+
+    address: str
+    digest: bytes
+    signature: bytes = attrs.field(repr=False)
 
 
 def signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
@@ -60,28 +67,18 @@ def signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
     return tuple(faults)
 
 
-def evm_signer(digest: bytes, signature: str) -> str:
-    """The address, with its EIP-55 checksum, whose key signed a digest of 32 bytes.
+def contract_claim(signed: SignedText) -> ContractClaim | None:
+    """What to ask a contract wallet where `signature_faults` found no key's signature.
 
-    `signature` is hex of 65 bytes: r, s, and a recovery byte of 0, 1, 27 or 28. A high s is
-    refused (EIP-2), so that one signature has one text. Raises SignatureFault.
+    None where no contract can have signed: for another chain type, and for what is no hex or too
+    long. An empty signature (`0x`) is one: a Safe accepts it for what its owners signed on chain.
     """
-    from coincurve import PublicKey  # loads a C library: only those who need it wait for it
-    from eth_utils.crypto import keccak
-
-    raw = _hex_bytes(signature, 65)
-    if raw is None:
-        raise SignatureFault("must be 65 bytes in hex")
-    if raw[64] not in _RECOVERY_BYTES:
-        raise SignatureFault("must end in a recovery byte of 0, 1, 27 or 28")
-    if int.from_bytes(raw[32:64], "big") > _HALF_ORDER:
-        raise SignatureFault("must have a low s (EIP-2)")
-    recoverable = raw[:64] + bytes([_RECOVERY_BYTES[raw[64]]])
-    try:
-        key = PublicKey.from_signature_and_message(recoverable, digest, hasher=None)
-    except ValueError:  # r or s is no number of the curve's
-        raise SignatureFault(_NOT_SIGNED) from None
-    return checksummed(keccak(key.format(compressed=False)[1:])[-20:])
+    if signed.chain_type != "evm" or signed.public_key is not None:
+        return None
+    signature = contract_signature(signed.signature)
+    if signature is None:
+        return None
+    return ContractClaim(signed.address, personal_digest(signed.text), signature)
 
 
 def personal_digest(text: str) -> bytes:
@@ -107,7 +104,7 @@ def aptos_address(public_key: bytes) -> str:
 
 def _require_evm(signed: SignedText) -> None:
     if evm_signer(personal_digest(signed.text), signed.signature) != signed.address:
-        raise SignatureFault(_NOT_SIGNED)
+        raise SignatureFault(NOT_SIGNED)
 
 
 def _require_solana(signed: SignedText) -> None:
@@ -117,7 +114,7 @@ def _require_solana(signed: SignedText) -> None:
         raise SignatureFault("must be 64 bytes in base58 or base64")
     key = base58_bytes(signed.address, 32)
     if key is None or not _ed25519(key, signed.text.encode(), signature):
-        raise SignatureFault(_NOT_SIGNED)
+        raise SignatureFault(NOT_SIGNED)
 
 
 def _aptos_faults(signed: SignedText) -> list[FieldError]:
@@ -133,7 +130,7 @@ def _aptos_faults(signed: SignedText) -> list[FieldError]:
     elif signature is not None:
         message = aptos_message(signed.text, signed.nonce).encode()
         if not _ed25519(key, message, signature):
-            faults.append(FieldError("signature", _NOT_SIGNED))
+            faults.append(FieldError("signature", NOT_SIGNED))
     return faults
 
 

@@ -1,20 +1,29 @@
 """Wallets: link one by a signature, list, remove (contract §5).
 
 A challenge is asked for, signed in the wallet, and answered once. What proves the ownership is
-the signature; the challenge binds it to one account, one address and a few minutes.
+the signature, by the key of the address or, where that is none's, by the word of the contract
+there; the challenge binds it to one account, one address and a few minutes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import attrs
 
 from payments_core.accounts.belongings import page_of
 from payments_core.accounts.challenges import LIFETIME_MS, NONCE_BYTES, challenge_text
+from payments_core.accounts.contract_wallets import ContractWallets
 from payments_core.accounts.happenings import happened
 from payments_core.accounts.record import MAX_WALLETS, Account, Wallet, WalletChallenge, address_key
-from payments_core.accounts.wallet_signatures import SignedText, signature_faults
+from payments_core.accounts.wallet_signatures import (
+    SignedText,
+    contract_claim,
+    signature_faults,
+)
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import ChainType
+from payments_core.chains.port import Chain
 from payments_core.clock import DAY, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision, held
@@ -24,8 +33,10 @@ from payments_core.errors import (
     ActionAlreadyUsed,
     ActionExpired,
     Conflicting,
+    DependencyFailed,
     FieldError,
     NotFound,
+    PaymentsError,
     ValidationFailed,
 )
 from payments_core.idempotency.record import Idempotent
@@ -40,16 +51,28 @@ FORGET_AFTER_MS = DAY
 
 FORGOTTEN_AT_ONCE = 20
 
+_KEY_SIGNATURE_BYTES = 65
+_ACCEPTED_BY_NOBODY = FieldError(
+    "signature", "is neither 65 bytes, as of a key, nor accepted by a contract at this address"
+)
+
 
 class Wallets:
     """Links wallets to accounts, and says which are."""
 
     def __init__(
-        self, storage: Storage, ledger: Ledger, clock: Clock, entropy: Entropy, service_name: str
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        chains: Mapping[int, Chain],
+        entropy: Entropy,
+        service_name: str,
     ) -> None:
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
+        self._contract_wallets = ContractWallets(chains, clock)
         self._entropy = entropy
         self._service_name = service_name
 
@@ -108,19 +131,21 @@ class Wallets:
 
         A wallet that the account already lists is that same row after. Raises NotFound for an
         unknown account or another account's challenge, AccountSuspended, ActionAlreadyUsed,
-        ActionExpired, ValidationFailed at `signature` and `publicKey`, and Conflicting where
-        the address is verified for another account or the account has too many wallets.
+        ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed where
+        only a chain that does not answer could tell whether a contract wallet signed, and
+        Conflicting where the address is verified for another account or the account has too
+        many wallets.
         """
         if label is not None and not 1 <= len(label) <= MAX_LABEL:
             raise ValidationFailed.at("label", f"must have 1 to {MAX_LABEL} characters")
-        faults = self._faults(authority, challenge_id, signature, public_key)
+        refusal = self._refusal(authority, account_id, challenge_id, signature, public_key)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[Wallet]:
             account = _require_active(tx.get(Account, account_id, for_update=True))
             challenge = _usable(tx, challenge_id, account_id, now)
-            if faults:
-                raise ValidationFailed(faults)
+            if refusal is not None:
+                raise refusal
             known = _known(tx, account_id, challenge)
             if known is None:
                 if account.wallet_count >= MAX_WALLETS:
@@ -182,28 +207,48 @@ class Wallets:
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
-    def _faults(
-        self, authority: Authority, challenge_id: str, signature: str, public_key: str | None
-    ) -> tuple[FieldError, ...]:
-        """What is wrong with the signature, worked out before any lock: a challenge's text stays.
+    def _refusal(
+        self,
+        authority: Authority,
+        account_id: str,
+        challenge_id: str,
+        signature: str,
+        public_key: str | None,
+    ) -> PaymentsError | None:
+        """Why the signature links nothing, worked out before any lock: a challenge's text stays.
 
-        Raises NotFound, so that nothing is ever decided without having looked.
+        Chains are asked only for a challenge that can still be answered. Raises NotFound, so that
+        nothing is ever decided without having looked.
         """
         challenge = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(WalletChallenge, challenge_id)
         )
         if challenge is None:
             raise NotFound("wallet challenge")
-        return signature_faults(
-            SignedText(
-                chain_type=challenge.chain_type,
-                address=challenge.address,
-                text=challenge.message,
-                nonce=challenge.nonce,
-                signature=signature,
-                public_key=public_key,
-            )
+        signed = SignedText(
+            chain_type=challenge.chain_type,
+            address=challenge.address,
+            text=challenge.message,
+            nonce=challenge.nonce,
+            signature=signature,
+            public_key=public_key,
         )
+        faults = signature_faults(signed)
+        claim = contract_claim(signed) if faults else None
+        if claim is not None and _may_answer(challenge, account_id, self._clock.now()):
+            try:
+                if self._contract_wallets.accept(claim):
+                    return None
+            except DependencyFailed as error:
+                return error
+            if len(claim.signature) != _KEY_SIGNATURE_BYTES:
+                faults = (_ACCEPTED_BY_NOBODY,)
+        return ValidationFailed(faults) if faults else None
+
+
+def _may_answer(challenge: WalletChallenge, account_id: str, now: Instant) -> bool:
+    fresh = challenge.used_at is None and now < challenge.expires_at
+    return fresh and challenge.account_id == account_id
 
 
 def _require_active(account: Account | None) -> Account:

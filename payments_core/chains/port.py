@@ -166,6 +166,13 @@ class Chain(Protocol):
     def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
         """Balances at the newest final height."""
 
+    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+        """Whether the contract at an address accepts a signature of 32 bytes (ERC-1271).
+
+        An address without code accepts none, and a revert is no. What it says may change with
+        every block. Raises Unsupported where accounts are no contracts.
+        """
+
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:
         """Sign, and never send. The same intent and slot give the same transaction."""
 

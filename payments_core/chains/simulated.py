@@ -144,6 +144,10 @@ class SimulatedChain:
 
         return self._asked("balances", look)
 
+    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+        """False: its contracts are addresses without code, and strangers have none."""
+        return self._asked("check_contract_signature", lambda snapshot: False)
+
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:
         sender = self.derive(AddressSpec(intent.environment_id, "operator", "operator"))
         call = _Call(

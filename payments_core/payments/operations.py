@@ -15,12 +15,13 @@ from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims, Tokens
 from payments_core.decision import Decision, Follow, Scope
-from payments_core.errors import NotFound, ValidationFailed
+from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.idempotency.record import Idempotent
 from payments_core.identifiers import Draw
 from payments_core.journal.record import Entry
 from payments_core.ledger import Ledger
 from payments_core.payment_settings.checking import EXPIRY_RANGE_S
+from payments_core.payment_settings.origins import url_fault
 from payments_core.payment_settings.record import Terms, held_settings
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations, To
@@ -114,6 +115,7 @@ class Payments:
         UnsupportedChain, UnsupportedAsset, and AccountSuspended where the account that asks is
         to be paid and is not active.
         """
+        _check_urls(authority, new)
         recipient_id = self._destinations.recipient_id(authority, new.destination)
 
         def payee(tx: Transaction, terms: Terms) -> Payee:
@@ -315,6 +317,14 @@ def _send_stopped(tx: Transaction, payment: Payment) -> Decision[None]:
 def expiry_job(partition: str, payment: Payment) -> Follow:
     """The job at a Payment's expiry."""
     return Follow("timers", EXPIRE, f"expiry:{partition}", payment.expires_at, payment.id)
+
+
+def _check_urls(authority: Authority, new: NewPayment) -> None:
+    local = authority.mode == "sandbox"
+    urls = (("successUrl", new.success_url), ("cancelUrl", new.cancel_url))
+    found = ((path, url_fault(url, local_allowed=local)) for path, url in urls if url is not None)
+    if faults := tuple(FieldError(path, fault) for path, fault in found if fault is not None):
+        raise ValidationFailed(faults)
 
 
 def _check_expiry(expires_in_s: int) -> None:

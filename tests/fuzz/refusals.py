@@ -57,9 +57,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "The document gives it the length of every URL, of which the host may be but a part."
     ),
     (
-        "replacePaymentSettings|createPublicCreationPublicPayment",
+        "replacePaymentSettings|createPublicPayment|createPayment|createOwnPayment",
         r"successUrl|cancelUrl|branding[.]logoUrl|allowedOrigins\[\]",
-        "must (be scheme|name a host).*",
+        "must (be scheme|name a host|be an absolute|be https|not hold|have a port|leave out).*",
     ): "Origins are compared as browsers send them, which no pattern describes.",
     ("createMandate", "expiresAt", "must lie ahead.*"): CLOCK,
     ("recoverWebhook", "since", "must (not be in the future|be at most 30 days ago)"): CLOCK,

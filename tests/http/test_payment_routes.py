@@ -72,6 +72,28 @@ def error_of(seen: Seen) -> Any:
     return seen.status, error
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://user:word@shop.example/",
+        "https://shop.example/a\\b",
+        "https://sh op.example/",
+        "http://shop.example/",
+        "https://",
+        "https://[v1.x]/",
+        "https://shop.example:443443/",
+    ],
+)
+def test_a_payer_is_sent_to_a_good_url_or_to_none(storage: Storage, url: str) -> None:
+    checkout = Checkout(storage)
+    before = stored(checkout)
+    seen = create(checkout, receive(checkout, successUrl=url, cancelUrl=url))
+    assert seen.status == 400, seen.body
+    fields = seen.json["error"]["details"]["fields"]
+    assert {field["path"] for field in fields} == {"successUrl", "cancelUrl"}
+    assert stored(checkout) == before
+
+
 # Sends
 
 

@@ -190,6 +190,11 @@ class FaultyChain:
     def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
         return self._through(lambda: self._inner.balances(token_address, holders))
 
+    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+        return self._through(
+            lambda: self._inner.check_contract_signature(address, digest, signature)
+        )
+
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:
         return self._through(lambda: self._inner.prepare(intent, slot))
 

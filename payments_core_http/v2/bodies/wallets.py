@@ -12,7 +12,8 @@ from payments_core.errors import FieldError
 from payments_core_http.v2.bodies.types import Address, Label
 
 ChallengeId = Annotated[str, Meta(min_length=1, max_length=64)]
-Signature = Annotated[str, Meta(min_length=1, max_length=256)]
+# Contract wallets' signatures have any length: 0x and 4,096 bytes in hex are the most.
+Signature = Annotated[str, Meta(min_length=1, max_length=8_194)]
 PublicKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
@@ -36,7 +37,8 @@ class CreateChallenge:
 class AddWallet:
     """The wallet's signature of a challenge.
 
-    EVM: 65 bytes in hex, by `personal_sign`. Solana: 64 bytes in base58 or base64, by
+    EVM: 65 bytes in hex, by `personal_sign`, or for a contract wallet what its contract accepts
+    (ERC-1271), in up to 4,096 bytes of hex. Solana: 64 bytes in base58 or base64, by
     `signMessage`. Aptos: 64 bytes in hex, by `signMessage` with the challenge's `message` and
     `nonce`, and the public key beside them.
     """

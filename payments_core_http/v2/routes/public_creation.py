@@ -18,6 +18,7 @@ PUBLIC_CREATION = (
             errors.NotFound, errors.OriginNotAllowed, errors.AmountOutOfRange,
             errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
         ),
+        operation="createPublicPayment",
         summary="Create a Payment from a shop's page, to a wallet that the settings allow.",
     ),
 )  # fmt: skip

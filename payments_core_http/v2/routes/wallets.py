@@ -24,7 +24,7 @@ WALLETS = (
         body=bodies.AddWallet, success=201,
         errors=(
             NotFound, errors.AccountSuspended, errors.ActionAlreadyUsed,
-            errors.ActionExpired, errors.Conflicting,
+            errors.ActionExpired, errors.Conflicting, errors.DependencyFailed,
         ),
         answers=views.WalletView,
         summary="Link the wallet that signed a challenge.",

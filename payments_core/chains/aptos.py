@@ -1,0 +1,190 @@
+"""Aptos over the REST API of a node, as far as it is read: the newest block, and balances.
+
+Nothing is sent there, nothing is scanned, and no addresses are derived: what needs that is
+Unsupported, with a sentence. One node is asked, and believed. The API:
+https://aptos.dev/rest-api.
+
+The numbers of our registry are those of EVM chains (EIP-155), and there Aptos' own 1 is Ethereum.
+So it has a number of ours, which no EVM chain has: 9 · 10^15, and Aptos' coin type by SLIP-44.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import NoReturn
+
+import attrs
+
+from payments_core.addresses import AddressError, canonical
+from payments_core.assets import ChainType
+from payments_core.chains.json_answers import HEIGHTS, U64, digits, integer, parsed, part, text
+from payments_core.chains.port import (
+    AddressSpec,
+    BalancesAt,
+    Block,
+    ChainMismatch,
+    ChainUnavailable,
+    Heads,
+    ScannedTransfer,
+    Signed,
+    TransactionView,
+    TransferIntent,
+    Unsupported,
+)
+from payments_core.chains.wire import Limits, Wire
+from payments_core.clock import HOUR
+
+MAINNET_CHAIN_ID = 9_000_000_000_000_637
+MAINNET_NETWORK = 1
+"""What the main network's nodes call themselves in `chain_id` (CAIP-2, namespace aptos)."""
+
+WHOLE_S = 20.0
+"""How long one operation takes at most, with all its requests."""
+
+_HASH = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
+_COIN = re.compile(r"0x[0-9a-fA-F]{1,64}::[A-Za-z_][A-Za-z0-9_]*::[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+@attrs.frozen
+class _Tip:
+    """The newest block, and the version of the ledger with which it ends."""
+
+    block: Block
+    version: int
+
+
+class AptosChain:
+    """One network of Aptos, over one node. Threads may share it."""
+
+    chain_type: ChainType = "aptos"
+    longest_pause_ms = HOUR
+    longest_scan = 1
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        chain_id: int = MAINNET_CHAIN_ID,
+        network: int = MAINNET_NETWORK,
+        limits: Limits | None = None,
+    ) -> None:
+        """`url` ends where the API begins, as in `https://node.example/v1`.
+
+        `network` is Aptos' own number; a node of another raises ChainMismatch. Raises
+        ValueError, which does not repeat the address, unless it is http or https.
+        """
+        self.chain_id = chain_id
+        self._network = network
+        self._wire = Wire(url, limits)
+
+    def __repr__(self) -> str:
+        return f"AptosChain({self._wire.name})"
+
+    def heads(self) -> Heads:
+        """The newest block, which is final: a block is shown once a quorum has committed it.
+
+        Raises ChainUnavailable, ChainMismatch.
+        """
+        tip = self._tip(time.monotonic() + WHOLE_S)
+        return Heads(tip.block, tip.block)
+
+    def block(self, number: int) -> Block | None:
+        """The block of a height, or None above the newest. Raises as `heads` does."""
+        until = time.monotonic() + WHOLE_S
+        tip = self._tip(until)
+        if number == tip.block.number:
+            return tip.block
+        is_below = 0 <= number < tip.block.number
+        return self._block(number, tip.version, until).block if is_below else None
+
+    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+        """What holders have of an asset at the end of the newest block.
+
+        The asset is a fungible one by the address of its metadata, or a coin by its type. Of a
+        fungible one the node counts the primary store alone. Raises ChainUnavailable,
+        ChainMismatch, and Unsupported for what is no asset or no holder of Aptos.
+        """
+        asset, addresses = _asset(token_address), {held: _address(held) for held in holders}
+        until = time.monotonic() + WHOLE_S
+        tip = self._tip(until)
+        at = f"?ledger_version={tip.version}"
+        amounts = {
+            holder: integer(
+                self._get(f"/accounts/{address}/balance/{asset}{at}", until), "balance", below=U64
+            )
+            for holder, address in addresses.items()
+        }
+        return BalancesAt(tip.block.number, amounts)
+
+    def derive(self, spec: AddressSpec) -> str:
+        _cannot("there are no vaults, escrows or deposit addresses of ours on Aptos")
+
+    def transaction(self, hash: str) -> TransactionView | None:
+        _cannot("transactions on Aptos are not read")
+
+    def scan(
+        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
+    ) -> tuple[ScannedTransfer, ...]:
+        _cannot("Aptos is not scanned for transfers")
+
+    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+        _cannot("ERC-1271 is of EVM chains; a wallet on Aptos signs with its key")
+
+    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+        _cannot("nothing is sent on Aptos")
+
+    def broadcast(self, signed: Signed) -> None:
+        _cannot("nothing is sent on Aptos")
+
+    def close(self) -> None:
+        """Close the connections that wait."""
+        self._wire.close()
+
+    def _tip(self, until: float) -> _Tip:
+        ledger = self._get("/", until)
+        if integer(part(ledger, "chain_id"), "chain id") != self._network:
+            raise ChainMismatch(f"{self._wire.name} serves another network of Aptos")
+        height = digits(part(ledger, "block_height"), "block height", below=HEIGHTS)
+        newest = digits(part(ledger, "ledger_version"), "ledger version")
+        return self._block(height, newest, until)
+
+    def _block(self, height: int, newest_version: int, until: float) -> _Tip:
+        shown = self._get(f"/blocks/by_height/{height}?with_transactions=false", until)
+        hash = text(part(shown, "block_hash"), "block hash")
+        first = digits(part(shown, "first_version"), "first version")
+        last = digits(part(shown, "last_version"), "last version")
+        is_right = (
+            digits(part(shown, "block_height"), "block height") == height
+            and _HASH.fullmatch(hash) is not None
+            and first <= last <= newest_version
+        )
+        if not is_right:
+            raise ChainUnavailable(f"the node's block {height} cannot be right")
+        return _Tip(Block(height, hash), last)
+
+    def _get(self, path: str, until: float) -> object:
+        status, raw = self._wire.send("GET", until, path)
+        if status != 200:
+            raise ChainUnavailable(f"{self._wire.name}: answered with status {status}")
+        return parsed(raw)
+
+
+def _cannot(sentence: str) -> NoReturn:
+    raise Unsupported(sentence)
+
+
+def _address(given: str) -> str:
+    try:
+        return canonical("aptos", given)
+    except AddressError:
+        _cannot("the holder is no address of Aptos")
+
+
+def _asset(given: str) -> str:
+    """The asset as it stands in a path."""
+    try:
+        return given if _COIN.fullmatch(given) else canonical("aptos", given)
+    except AddressError:
+        _cannot("the token is neither a fungible asset nor a coin of Aptos")

@@ -1,0 +1,1 @@
+"""EVM chains: our contracts, and the port over JSON-RPC nodes."""

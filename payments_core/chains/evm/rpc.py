@@ -1,0 +1,196 @@
+"""JSON-RPC to one node of an EVM chain: batched, strict about who answers what.
+
+What a node says when it refuses is neither shown nor understood: texts differ from node to node,
+and are written by strangers. It refused; that is all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+
+import attrs
+import msgspec
+
+from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.wire import WHOLE_S, AnswerTooLarge, Limits, Wire
+
+BATCH = 50
+"""So many calls go into one request."""
+
+_ASKED_WRONGLY = frozenset({400, 405, 406, 411, 413, 414, 415, 422, 501})
+"""Statuses by which a node refuses what was asked, where others say that it is not well."""
+
+
+class Refused(ChainUnavailable):
+    """The node answered with an error instead of a result."""
+
+
+@attrs.frozen
+class Call:
+    """A method and its parameters."""
+
+    method: str
+    params: tuple[object, ...] = ()
+
+
+@attrs.frozen
+class Refusal:
+    """In a batch, the place of a result that the node refused to give."""
+
+
+Result = msgspec.Raw | Refusal
+"""What a call came to: the result's JSON, to be decoded by who knows its form."""
+
+
+class _Answer(msgspec.Struct):
+    """An answer of JSON-RPC 2.0; what is in it is not decoded yet, so that garbage costs little."""
+
+    jsonrpc: str
+    id: int | None
+    result: msgspec.Raw = msgspec.Raw(b"")
+    error: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it tells of an error; some nodes write a null besides every result."""
+        return bytes(self.error) not in (b"", b"null")
+
+
+_ONE = msgspec.json.Decoder(_Answer)
+_MANY = msgspec.json.Decoder(list[_Answer])
+
+
+class Node:
+    """One node. Threads may share it."""
+
+    def __init__(self, url: str, *, limits: Limits | None = None, batch: int = BATCH) -> None:
+        """Raises ValueError, which does not repeat the address, unless it is http or https."""
+        self._wire = Wire(url, limits)
+        self._batch = batch
+        self._ids = itertools.count(1)  # never the same twice: no answer fits another's question
+
+    @property
+    def name(self) -> str:
+        """What the node is called where people read; its address may hold a key."""
+        return self._wire.name
+
+    def __repr__(self) -> str:
+        return f"Node({self.name})"
+
+    def call(self, method: str, *params: object, until: float | None = None) -> msgspec.Raw:
+        """The result of one call. Raises ChainUnavailable, Refused."""
+        (result,) = self.batch([Call(method, params)], until=until)
+        if isinstance(result, Refusal):
+            raise Refused(f"{self.name}: refused {method}")
+        return result
+
+    def results(self, calls: Sequence[Call], *, until: float | None = None) -> list[msgspec.Raw]:
+        """The results of all calls, in their order. Raises ChainUnavailable, Refused."""
+        results: list[msgspec.Raw] = []
+        for call, result in zip(calls, self.batch(calls, until=until), strict=True):
+            if isinstance(result, Refusal):
+                raise Refused(f"{self.name}: refused {call.method}")
+            results.append(result)
+        return results
+
+    def batch(self, calls: Sequence[Call], *, until: float | None = None) -> list[Result]:
+        """The results of all calls, in their order, with a Refusal where one was refused.
+
+        A node that refuses a batch gets smaller ones, from then on, down to single calls.
+        `until` is an instant of the monotonic clock. Raises ChainUnavailable.
+        """
+        ends = time.monotonic() + WHOLE_S if until is None else until
+        results: list[Result] = []
+        while len(results) < len(calls):
+            size = self._batch
+            results += self._piece(calls[len(results) : len(results) + size], ends)
+        return results
+
+    def logs(
+        self,
+        query: Mapping[str, object],
+        first: int,
+        last: int,
+        *,
+        until: float | None = None,
+    ) -> list[msgspec.Raw]:
+        """What `eth_getLogs` answers for the blocks `first` to `last`, in pieces, in order.
+
+        A range that is refused, or too much to be read, is halved and asked again, down to a
+        single block. Raises ChainUnavailable.
+        """
+        ends = time.monotonic() + WHOLE_S if until is None else until
+        found: list[msgspec.Raw] = []
+        ranges = [(first, last)]
+        while ranges:
+            begin, end = ranges.pop()
+            asked = {**query, "fromBlock": hex(begin), "toBlock": hex(end)}
+            (answer,) = self.batch([Call("eth_getLogs", (asked,))], until=ends)
+            if not isinstance(answer, Refusal):
+                found.append(answer)
+            elif begin == end:  # reached within some halvings, where all is refused
+                raise Refused(f"{self.name}: refused the logs of block {begin}")
+            else:
+                middle = (begin + end) // 2
+                ranges += [(middle + 1, end), (begin, middle)]
+        return found
+
+    def close(self) -> None:
+        """Close the connections that wait."""
+        self._wire.close()
+
+    def _piece(self, calls: Sequence[Call], ends: float) -> list[Result]:
+        """The results of at most one batch, divided as often as the node asks for it."""
+        try:
+            return self._exchanged(calls, ends)
+        except (Refused, AnswerTooLarge) as refusal:
+            if len(calls) == 1:
+                return [Refusal()]
+            half = (len(calls) + 1) // 2
+            if isinstance(refusal, Refused):
+                self._batch = min(self._batch, half)
+            return self._piece(calls[:half], ends) + self._piece(calls[half:], ends)
+
+    def _exchanged(self, calls: Sequence[Call], ends: float) -> list[Result]:
+        ids = [next(self._ids) for _ in calls]
+        asked = [
+            {"jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params}
+            for id, call in zip(ids, calls, strict=True)
+        ]
+        is_single = len(calls) == 1
+        body = msgspec.json.encode(asked[0] if is_single else asked)
+        status, raw = self._wire.send("POST", ends, body=body)
+        if status in _ASKED_WRONGLY:
+            raise Refused(f"{self.name}: refused with status {status}")
+        if status != 200:
+            raise ChainUnavailable(f"{self.name}: answered with status {status}")
+        return self._results(raw, ids, is_single=is_single)
+
+    def _results(self, raw: bytes, ids: Sequence[int], *, is_single: bool) -> list[Result]:
+        """What was answered to each id; in any order, each once, and no other."""
+        answers = self._decoded(raw, is_single=is_single)
+        if is_single and answers[0].id is None and answers[0].is_error:
+            return [Refusal()]  # an error without an id: the request was not understood
+        found: dict[int, Result] = {}
+        for answer in answers:
+            id = answer.id
+            if id is None or id not in ids or id in found or answer.jsonrpc != "2.0":
+                raise ChainUnavailable(f"{self.name}: answers what was not asked")
+            if not answer.is_error and not bytes(answer.result):
+                raise ChainUnavailable(f"{self.name}: answers neither a result nor an error")
+            found[id] = Refusal() if answer.is_error else answer.result
+        if len(found) != len(ids):
+            raise ChainUnavailable(f"{self.name}: does not answer all that was asked")
+        return [found[id] for id in ids]
+
+    def _decoded(self, raw: bytes, *, is_single: bool) -> Sequence[_Answer]:
+        try:
+            if is_single:
+                return [_ONE.decode(raw)]
+            if raw.lstrip()[:1] == b"{":
+                raise Refused(f"{self.name}: refused a batch")
+            return _MANY.decode(raw)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise ChainUnavailable(f"{self.name}: the answer is no JSON-RPC") from error

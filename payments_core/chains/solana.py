@@ -1,0 +1,218 @@
+"""Solana over JSON-RPC, as far as it is read: the newest blocks, and balances of tokens.
+
+Nothing is sent there, nothing is scanned, and no addresses are derived: what needs that is
+Unsupported, with a sentence. One node is asked, and believed. Solana counts slots, some of which
+have no block; a `Block.number` is a slot. What the methods answer: https://solana.com/docs/rpc/http.
+
+The numbers of our registry are those of EVM chains (EIP-155), and Solana has none. So it has a
+number of ours, which no EVM chain has: 9 · 10^15, and Solana's coin type by SLIP-44.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from payments_core.addresses import base58_bytes
+from payments_core.assets import ChainType
+from payments_core.chains.evm.rpc import Call, Node, Refusal
+from payments_core.chains.json_answers import U64, digits, integer, parsed, part, parts, text
+from payments_core.chains.port import (
+    AddressSpec,
+    BalancesAt,
+    Block,
+    ChainMismatch,
+    ChainUnavailable,
+    Heads,
+    ScannedTransfer,
+    Signed,
+    TransactionView,
+    TransferIntent,
+    Unsupported,
+)
+from payments_core.chains.wire import Limits
+from payments_core.clock import HOUR
+
+MAINNET_CHAIN_ID = 9_000_000_000_000_501
+MAINNET_GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
+"""What `getGenesisHash` answers on the main network (CAIP-2, namespace solana)."""
+
+TOKEN_PROGRAMS = frozenset({
+    "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
+    "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb",  # Token-2022
+})  # fmt: skip
+"""The programs whose accounts hold tokens; what another program says of balances is its own."""
+
+ATTEMPTS = 3
+"""So often balances are asked for until all of them are of one slot."""
+
+_FINAL = {"commitment": "finalized"}
+_LATEST = {"commitment": "confirmed"}  # voted for by two thirds of the stake
+_WITHOUT_CONTENT = {
+    "transactionDetails": "none",
+    "rewards": False,
+    "maxSupportedTransactionVersion": 0,
+}
+
+
+class SolanaChain:
+    """One cluster of Solana, over one node. Threads may share it."""
+
+    chain_type: ChainType = "solana"
+    longest_pause_ms = HOUR
+    longest_scan = 1
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        chain_id: int = MAINNET_CHAIN_ID,
+        genesis_hash: str = MAINNET_GENESIS,
+        limits: Limits | None = None,
+    ) -> None:
+        """Raises ValueError, which does not repeat the address, unless it is http or https.
+
+        `genesis_hash` is the cluster's; a node of another raises ChainMismatch.
+        """
+        self.chain_id = chain_id
+        self._genesis_hash = genesis_hash
+        self._node = Node(url, limits=limits)
+        self._is_ours = False
+
+    def __repr__(self) -> str:
+        return f"SolanaChain({self._node.name})"
+
+    def heads(self) -> Heads:
+        """`latest` is the newest confirmed block that the node can show.
+
+        Raises ChainUnavailable, ChainMismatch.
+        """
+        final, latest = self._results(Call("getSlot", (_FINAL,)), Call("getSlot", (_LATEST,)))
+        slots = integer(final, "finalized slot"), integer(latest, "confirmed slot")
+        if slots[0] > slots[1]:
+            raise ChainUnavailable("the node's finalized slot is above its confirmed one")
+        shown = self._blocks((slots[0], _FINAL), (slots[1], _LATEST))
+        newest_final = _block(slots[0], shown[0])
+        if shown[1] is None:  # some moments pass before all of a confirmed block is there
+            return Heads(newest_final, newest_final)
+        return Heads(_block(slots[1], shown[1]), newest_final)
+
+    def block(self, number: int) -> Block | None:
+        """The block of a slot, or None above the newest confirmed one.
+
+        Raises ChainMismatch, and ChainUnavailable for a slot without a block too: nodes say
+        nothing else of one whose block they have forgotten.
+        """
+        (latest,) = self._results(Call("getSlot", (_LATEST,)))
+        if not 0 <= number <= integer(latest, "confirmed slot"):
+            return None
+        (shown,) = self._blocks((number, _LATEST))
+        return _block(number, shown)
+
+    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+        """What holders have of a mint in all their token accounts, at one finalized slot.
+
+        Raises ChainUnavailable, ChainMismatch.
+        """
+        owners = tuple(dict.fromkeys(holders))
+        if not owners:
+            (slot,) = self._results(Call("getSlot", (_FINAL,)))
+            return BalancesAt(integer(slot, "finalized slot"), {})
+        how = {**_FINAL, "encoding": "jsonParsed"}
+        calls = [
+            Call("getTokenAccountsByOwner", (owner, {"mint": token_address}, how))
+            for owner in owners
+        ]
+        for _ in range(ATTEMPTS):
+            answers = self._results(*calls)
+            amounts = {
+                owner: _held(part(answer, "value"), token_address, owner)
+                for owner, answer in zip(owners, answers, strict=True)
+            }
+            slots = {integer(part(answer, "context", "slot"), "slot") for answer in answers}
+            if len(slots) == 1:
+                return BalancesAt(slots.pop(), amounts)
+        raise ChainUnavailable("the node did not read all balances at one slot")
+
+    def derive(self, spec: AddressSpec) -> str:
+        _cannot("there are no vaults, escrows or deposit addresses of ours on Solana")
+
+    def transaction(self, hash: str) -> TransactionView | None:
+        _cannot("transactions on Solana are not read")
+
+    def scan(
+        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
+    ) -> tuple[ScannedTransfer, ...]:
+        _cannot("Solana is not scanned for transfers")
+
+    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+        _cannot("ERC-1271 is of EVM chains; a wallet on Solana signs with its key")
+
+    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+        _cannot("nothing is sent on Solana")
+
+    def broadcast(self, signed: Signed) -> None:
+        _cannot("nothing is sent on Solana")
+
+    def close(self) -> None:
+        """Close the connections that wait."""
+        self._node.close()
+
+    def _results(self, *calls: Call) -> list[object]:
+        """The results of calls; the first ones count only once the node has named its cluster."""
+        if self._is_ours:
+            return [parsed(raw) for raw in self._node.results(calls)]
+        answers = self._node.results([Call("getGenesisHash"), *calls])
+        genesis, *results = (parsed(raw) for raw in answers)
+        if text(genesis, "genesis hash") != self._genesis_hash:
+            raise ChainMismatch(f"{self._node.name} serves another cluster of Solana")
+        self._is_ours = True
+        return results
+
+    def _blocks(self, *wanted: tuple[int, dict[str, str]]) -> list[object]:
+        """The blocks of slots by a commitment, each None where the node has none to show."""
+        calls = [Call("getBlock", (slot, {**how, **_WITHOUT_CONTENT})) for slot, how in wanted]
+        answers = self._node.batch(calls)
+        return [None if isinstance(raw, Refusal) else parsed(raw) for raw in answers]
+
+
+def _cannot(sentence: str) -> NoReturn:
+    raise Unsupported(sentence)
+
+
+def _block(slot: int, answer: object) -> Block:
+    if answer is None:
+        raise ChainUnavailable(f"the node shows no block of slot {slot}")
+    hash = text(part(answer, "blockhash"), "block hash")
+    parent = integer(part(answer, "parentSlot"), "parent slot")
+    if base58_bytes(hash, 32) is None or (parent >= slot > 0):
+        raise ChainUnavailable(f"the node's block of slot {slot} cannot be right")
+    return Block(slot, hash)
+
+
+def _held(accounts: object, mint: str, owner: str) -> int:
+    """The sum of an owner's token accounts of one mint."""
+    amounts = dict(_token_account(item, mint, owner) for item in parts(accounts, "accounts"))
+    total = sum(amounts.values())
+    if len(amounts) != len(parts(accounts, "accounts")) or total >= U64:
+        # All tokens of a mint together are fewer than 2^64.
+        raise ChainUnavailable("the node's token accounts cannot all be true")
+    return total
+
+
+def _token_account(item: object, mint: str, owner: str) -> tuple[str, int]:
+    """A token account's address and how much it holds."""
+    address = text(part(item, "pubkey"), "account's address")
+    info = part(item, "account", "data", "parsed", "info")
+    is_asked_for = (
+        base58_bytes(address, 32) is not None
+        and text(part(item, "account", "owner"), "program") in TOKEN_PROGRAMS
+        and part(item, "account", "data", "parsed", "type") == "account"
+        and part(info, "mint") == mint
+        and part(info, "owner") == owner
+        # A frozen account holds what it holds, and cannot send it: so it is with blacklists too.
+        and part(info, "state") in ("initialized", "frozen")
+    )
+    if not is_asked_for:
+        raise ChainUnavailable("the node answered with an account that was not asked for")
+    return address, digits(part(info, "tokenAmount", "amount"), "amount")
