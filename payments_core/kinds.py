@@ -11,7 +11,7 @@ from payments_core.chains.books import (
     SimulatedTime,
     SimulatedTransaction,
 )
-from payments_core.chains.outgoing import Outgoing, Sender
+from payments_core.chains.outgoing import Outgoing, Replacement, Sender
 from payments_core.chains.scanner import ScanCursor, ScanWish
 from payments_core.client_sessions.record import ClientSession, SessionExchange
 from payments_core.deposits.record import Deposit, DepositAddress
@@ -71,6 +71,7 @@ KINDS: tuple[type[Record], ...] = (
     Refund,
     Dispute,
     Outgoing,
+    Replacement,
     Sender,
     Event,
     Endpoint,

@@ -141,7 +141,7 @@ class PaymentsService:
         self.ledger = Ledger(storage, clock, self.identifiers, key_ring)
         self._simulated = {} if chains is not None else self._simulated_chains()
         self.chains = ServedChains(self._simulated if chains is None else chains)
-        self.outbox = Outbox(storage, self.ledger, self.chains, sent=self._sent)
+        self.outbox = Outbox(storage, self.ledger, clock, self.chains, sent=self._sent)
         self.tokens = Tokens(key_ring)
         self.links = Links(key_ring, entropy, self.settings.public_url)
         self.tenants = Tenants(
@@ -306,7 +306,7 @@ class PaymentsService:
         """What does which job: the one table of them."""
         ports = (self.storage, self.ledger, self.clock)
         outbox = self.outbox
-        funding = FundingJobs(*ports, self.chains, outbox)
+        funding = FundingJobs(*ports, outbox)
         receipts = ReceiptJobs(*ports, self.chains, outbox, self.vaults)
         releases = ReleaseJobs(*ports, outbox, self.vaults)
         sweeps = SweepJobs(*ports, outbox)

@@ -4,34 +4,60 @@ Insert the intent with the decision that needs it; reserve a slot of the environ
 sign; store the signed bytes; only then broadcast those bytes, again and again if need be. A crash
 before the bytes signs the same intent into the same slot. Until a slot is reserved an intent can
 be withdrawn, and not after. Slot n + 1 is never signed before slot n has its bytes.
+
+What is in no block for long is signed again with higher fees, into the same slot. Of all bytes that
+a slot ever had the chain takes one; which one, only the chain can say.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import attrs
 
 from payments_core.chains.judge import Expectation, deepened, judge
-from payments_core.chains.outgoing import Outcome, Outgoing, Sender, locked_outgoing
-from payments_core.chains.port import Chain, ChainUnavailable, Signed, TransferIntent
+from payments_core.chains.outgoing import (
+    Outcome,
+    Outgoing,
+    Replacement,
+    Sender,
+    locked_outgoing,
+    replacement_id,
+)
+from payments_core.chains.port import (
+    AddressSpec,
+    Chain,
+    ChainUnavailable,
+    Signed,
+    SignerRefused,
+    TransactionView,
+    TransferIntent,
+)
 from payments_core.chains.scanner import scanned_to
+from payments_core.chains.slots import SlotBefore, reserve, senders
+from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Scope
 from payments_core.identifiers import Draw
 from payments_core.ledger import Ledger
+from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Snapshot, Storage, Transaction
 
 _MOST_DROPPED = 100
 """So many slots back a gap is looked for; no reorg reaches further."""
 
+_log = logging.getLogger(__name__)
 
-class _SlotBefore(Exception):
-    """The slot before has no bytes yet; sign that first."""
 
-    def __init__(self, outgoing_id: str) -> None:
-        super().__init__(outgoing_id)
-        self.outgoing_id = outgoing_id
+@attrs.frozen
+class _Bytes:
+    """One of those that may take a slot; `moves` is false for what only fills it."""
+
+    signed: Signed
+    moves: bool
+    signed_at: Instant
 
 
 class Outbox:
@@ -41,12 +67,14 @@ class Outbox:
         self,
         storage: Storage,
         ledger: Ledger,
+        clock: Clock,
         chains: Mapping[int, Chain],
         sent: Callable[[Scope, int], None] = lambda scope, chain_id: None,
     ) -> None:
         """`sent` hears of every broadcast, with the chain's number."""
         self._storage = storage
         self._ledger = ledger
+        self._clock = clock
         self._chains = chains
         self._sent = sent
 
@@ -74,79 +102,113 @@ class Outbox:
 
         `confirmations` asks for more blocks on top than the chain's own finality may have.
 
-        One that the chain does not know is sent again. Raises ChainUnavailable.
+        One that is in no block is pushed. Raises ChainUnavailable.
         """
         outgoing = self._read(scope, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        signed = _bytes_of(outgoing)
+        all_bytes = self._all_bytes(scope, outgoing)
         scanned = scanned_to(self._storage, scope.mode, chain.chain_id)  # before the chain is asked
         heads = deepened(chain.heads(), confirmations)
-        view = chain.transaction(signed.hash)
-        if view is None:
-            self.broadcast(scope, signed, outgoing_id)
+        taken, view = _standing(chain, all_bytes)
+        is_taken = view is None and self._is_taken(scope, chain, outgoing)
+        if is_taken:  # by what was final when it was asked: look again whether that is ours
+            taken, view = _standing(chain, all_bytes)
         final = heads.final.number
+        outcome = partial(Outcome, height=final, reorgs=outgoing.reorgs, scanned_to=scanned)
+        if view is None and is_taken:
+            return outcome("transaction_failed", block_number=-1)
+        if view is None or view.block is None:
+            self._push(scope, chain, outgoing, all_bytes[-1], is_known=view is not None)
         if view is None or view.block is None or view.block.number > final:
-            return Outcome("not_final", final, -1, outgoing.reorgs, scanned)  # may yet show another
+            return outcome("not_final", block_number=-1)  # may yet show another
+        if not taken.moves:
+            return outcome("transaction_failed", block_number=view.block.number)
         expectation = Expectation(outgoing.chain_id, outgoing.token_address, outgoing.recipient)
         verdicts = judge(expectation, chain.chain_id, view, heads, consumed=frozenset())
         reasons = [verdict.reason for verdict in verdicts]
         reason = None if None in reasons else reasons[0]
-        return Outcome(reason, final, view.block.number, outgoing.reorgs, scanned)
+        return outcome(reason, block_number=view.block.number)
+
+    def included(self, scope: Scope, outgoing_id: str) -> str | None:
+        """The hash of those bytes of a transfer that are in a block; where none is, it is pushed.
+
+        Raises ChainUnavailable.
+        """
+        outgoing = self._read(scope, outgoing_id)
+        chain = self._chains[outgoing.chain_id]
+        all_bytes = self._all_bytes(scope, outgoing)
+        taken, view = _standing(chain, all_bytes)
+        if view is not None and view.block is not None:
+            return taken.signed.hash
+        self._push(scope, chain, outgoing, all_bytes[-1], is_known=view is not None)
+        return None
+
+    def is_known(self, scope: Scope, outgoing_id: str) -> bool:
+        """Whether the chain knows any of a transfer's bytes. Raises ChainUnavailable."""
+        outgoing = self._read(scope, outgoing_id)
+        chain = self._chains[outgoing.chain_id]
+        return _standing(chain, self._all_bytes(scope, outgoing))[1] is not None
 
     def send_dropped(self, scope: Scope, chain_id: int) -> int:
         """Send again what a reorg dropped of the environment's transactions; how many they were.
 
         Raises ChainUnavailable.
         """
-        sender = self._storage.read(
-            scope.partition, lambda snapshot: snapshot.get(Sender, str(chain_id))
-        )
-        if sender is None or sender.last_outgoing_id is None:
-            return 0
         chain = self._chains[chain_id]
-        last = self._read(scope, sender.last_outgoing_id)
-        dropped = self._dropped(scope, chain, last)
-        newest = self._missing(scope, chain, last)
-        for signed in reversed([newest, *dropped] if newest else dropped):
-            chain.broadcast(signed)
-        return len(dropped) + (newest is not None)
+        count = 0
+        for sender in self._senders(scope, chain_id):
+            if sender.last_outgoing_id is None:
+                continue
+            last = self._read(scope, sender.last_outgoing_id)
+            newest = self._missing(scope, chain, last)
+            dropped = self._dropped(scope, chain, last)
+            missing = [newest, *dropped] if newest else dropped
+            for signed in reversed(missing):
+                chain.broadcast(signed)
+            count += len(missing)
+        return count
 
     def maybe_undone(self, scope: Scope, chain_id: int, first: int) -> tuple[Outgoing, ...]:
         """The environment's transfers that may have been in the blocks from `first` on."""
 
         def read(snapshot: Snapshot) -> tuple[Outgoing, ...]:
-            sender = snapshot.get(Sender, str(chain_id))
             found: list[Outgoing] = []
-            id = sender.last_outgoing_id if sender else None
-            while id is not None:
-                outgoing = snapshot.get(Outgoing, id)
-                assert outgoing is not None, f"no outgoing {id}"
-                if outgoing.block_number is not None and outgoing.block_number < first:
-                    break  # so are all before it: slots go into blocks in their order
-                found.append(outgoing)
-                id = outgoing.previous_id
+            for sender in senders(snapshot, chain_id):
+                id = sender.last_outgoing_id
+                while id is not None:
+                    outgoing = snapshot.get(Outgoing, id)
+                    assert outgoing is not None, f"no outgoing {id}"
+                    if outgoing.block_number is not None and outgoing.block_number < first:
+                        break  # so are all before it: slots go into blocks in their order
+                    found.append(outgoing)
+                    id = outgoing.previous_id
             return tuple(found)
 
         return self._storage.read(scope.partition, read)
 
     def signed(self, scope: Scope, chain_id: int, outgoing_id: str) -> Signed | None:
-        """The signed transaction of an intent, the same at every call; None if withdrawn.
+        """The signed transaction of an intent, the newest of its bytes; None if withdrawn.
 
-        Raises ChainUnavailable.
+        Raises ChainUnavailable, SignerRefused.
         """
+        operator = AddressSpec(scope.partition, "operator", "operator")
+        sender_id = f"{chain_id}:{self._chains[chain_id].derive(operator)}"
         while True:
             try:
                 outgoing = self._ledger.commit(
-                    scope, lambda tx, draw: _reserve(tx, chain_id, outgoing_id)
+                    scope, lambda tx, draw: reserve(tx, chain_id, sender_id, outgoing_id)
                 )
-                break
-            except _SlotBefore as before:
+            except SlotBefore as before:
                 self.signed(scope, chain_id, before.outgoing_id)
-        if outgoing.status == "withdrawn":
-            return None
-        if outgoing.raw is None:
-            outgoing = self._sign(scope, outgoing)
-        return _bytes_of(outgoing)
+                continue
+            if outgoing.status == "withdrawn":
+                return None
+            if outgoing.raw is None:
+                outgoing = self._sign(scope, outgoing)
+            if outgoing.raw is not None:
+                break
+        moving = [bytes for bytes in self._all_bytes(scope, outgoing) if bytes.moves]
+        return moving[-1].signed
 
     def _sign(self, scope: Scope, outgoing: Outgoing) -> Outgoing:
         assert outgoing.slot is not None
@@ -157,22 +219,96 @@ class Outbox:
             outgoing.source,
             outgoing.recipient,
             outgoing.amount,
+            outgoing.escrow_of,
         )
-        signed = self._chains[outgoing.chain_id].prepare(intent, outgoing.slot)
+        try:
+            signed = self._chains[outgoing.chain_id].prepare(intent, outgoing.slot)
+        except SignerRefused as error:  # its slot waits for it, and all after it
+            _log.critical(
+                "ALARM: the signer refuses %s of %s: %s", outgoing.id, scope.partition, error
+            )
+            raise ChainUnavailable("the signer refuses") from error
 
         def decide(tx: Transaction, draw: Draw) -> Decision[Outgoing]:
             current = locked_outgoing(tx, outgoing.id)
-            if current.raw is not None:  # another worker was faster; its bytes are the ones
-                return Decision(current)
+            slot = (outgoing.sender_id, outgoing.slot)
+            if current.raw is not None or (current.sender_id, current.slot) != slot:
+                return Decision(current)  # another worker was faster; its bytes are the ones
             stored = attrs.evolve(
                 current,
                 status="signed",
                 transaction_hash=signed.hash,
-                raw=base64.b64encode(signed.raw).decode(),
+                raw=_text_of(signed.raw),
+                signed_at=self._clock.now(),
             )
             return Decision(stored, replaces=(stored,))
 
         return self._ledger.commit(scope, decide)
+
+    def _is_taken(self, scope: Scope, chain: Chain, outgoing: Outgoing) -> bool:
+        """Whether a final transaction has taken the transfer's slot."""
+        assert outgoing.slot is not None
+        return chain.slots_used(scope.partition) > outgoing.slot
+
+    def _push(
+        self, scope: Scope, chain: Chain, outgoing: Outgoing, newest: _Bytes, *, is_known: bool
+    ) -> None:
+        """See that what fills a slot gets into a block: send it again, in time with higher fees."""
+        if not is_known:
+            self.broadcast(scope, newest.signed, outgoing.id)
+        patience_ms = chain.patience_ms
+        if patience_ms is None or self._clock.now() < newest.signed_at + patience_ms:
+            return
+        bumped = chain.bump(newest.signed)
+        if bumped is None:
+            _log.warning("%s is in no block, and its fees cannot rise further", outgoing.id)
+        elif self._replaced(scope, outgoing, bumped, moves=newest.moves):
+            self.broadcast(scope, bumped, outgoing.id)
+
+    def _replaced(self, scope: Scope, outgoing: Outgoing, signed: Signed, *, moves: bool) -> bool:
+        """Store bytes for a slot beside those that it had; False if others came first."""
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[bool]:
+            current = locked_outgoing(tx, outgoing.id)
+            if current.replacements != outgoing.replacements:
+                return Decision(False)
+            number = current.replacements + 1
+            replacement = Replacement(
+                id=replacement_id(current.id, number),
+                outgoing_id=current.id,
+                transaction_hash=signed.hash,
+                raw=_text_of(signed.raw),
+                moves=moves,
+                signed_at=self._clock.now(),
+            )
+            counted = attrs.evolve(current, replacements=number)
+            return Decision(True, inserts=(replacement,), replaces=(counted,))
+
+        return self._ledger.commit(scope, decide)
+
+    def _all_bytes(self, scope: Scope, outgoing: Outgoing) -> list[_Bytes]:
+        """All that may take the transfer's slot, in the order in which it was signed."""
+        assert outgoing.raw is not None
+        assert outgoing.transaction_hash is not None
+        first = Signed(outgoing.transaction_hash, base64.b64decode(outgoing.raw))
+        found = [_Bytes(first, True, outgoing.signed_at or outgoing.created_at)]
+        if outgoing.replacements:
+            ids = [replacement_id(outgoing.id, n + 1) for n in range(outgoing.replacements)]
+            later = self._storage.read(
+                scope.partition, lambda snapshot: get_many(snapshot, Replacement, ids)
+            )
+            found += [
+                _Bytes(
+                    Signed(later[id].transaction_hash, base64.b64decode(later[id].raw)),
+                    later[id].moves,
+                    later[id].signed_at,
+                )
+                for id in ids
+            ]
+        return found
+
+    def _senders(self, scope: Scope, chain_id: int) -> Sequence[Sender]:
+        return self._storage.read(scope.partition, lambda snapshot: senders(snapshot, chain_id))
 
     def _read(self, scope: Scope, outgoing_id: str) -> Outgoing:
         outgoing = self._storage.read(
@@ -193,48 +329,32 @@ class Outbox:
         return dropped
 
     def _missing(self, scope: Scope, chain: Chain, outgoing: Outgoing) -> Signed | None:
-        """What must fill the transfer's slot, if the chain does not know what was there."""
-        if outgoing.raw is None or chain.transaction(_bytes_of(outgoing).hash) is not None:
+        """What must fill the transfer's slot, if the chain knows nothing that does."""
+        if outgoing.raw is None:
             return None
-        if outgoing.status != "failed":
-            return _bytes_of(outgoing)
+        all_bytes = self._all_bytes(scope, outgoing)
+        if _standing(chain, all_bytes)[1] is not None:
+            return None
+        if outgoing.status != "failed" or not all_bytes[-1].moves:
+            return all_bytes[-1].signed
         assert outgoing.slot is not None
-        nothing = TransferIntent(
-            f"{outgoing.id}/nothing",
-            scope.partition,
-            outgoing.token_address,
-            outgoing.source,
-            outgoing.source,
-            0,
-        )
-        signed = chain.prepare(nothing, outgoing.slot)
-        return signed if chain.transaction(signed.hash) is None else None
+        nothing = chain.fill(scope.partition, outgoing.slot)
+        if self._replaced(scope, outgoing, nothing, moves=False):
+            return nothing
+        return self._all_bytes(scope, self._read(scope, outgoing.id))[-1].signed
 
 
-def _bytes_of(outgoing: Outgoing) -> Signed:
-    assert outgoing.raw is not None
-    assert outgoing.transaction_hash is not None
-    return Signed(outgoing.transaction_hash, base64.b64decode(outgoing.raw))
+def _standing(chain: Chain, all_bytes: Sequence[_Bytes]) -> tuple[_Bytes, TransactionView | None]:
+    """Those bytes that are in a block, else those that the chain knows, else the newest."""
+    known: tuple[_Bytes, TransactionView | None] = (all_bytes[-1], None)
+    for bytes in all_bytes:
+        view = chain.transaction(bytes.signed.hash)
+        if view is not None and view.block is not None:
+            return bytes, view
+        if view is not None:
+            known = bytes, view
+    return known
 
 
-def _reserve(tx: Transaction, chain_id: int, outgoing_id: str) -> Decision[Outgoing]:
-    sender_id = str(chain_id)
-    sender = tx.get(Sender, sender_id, for_update=True)
-    outgoing = locked_outgoing(tx, outgoing_id)
-    if outgoing.status != "queued":
-        return Decision(outgoing)
-    if sender is not None and sender.last_outgoing_id is not None:
-        last = locked_outgoing(tx, sender.last_outgoing_id)
-        if last.raw is None:
-            raise _SlotBefore(last.id)
-    slot = sender.next_slot if sender else 0
-    previous_id = sender.last_outgoing_id if sender else None
-    reserved = attrs.evolve(outgoing, status="reserved", slot=slot, previous_id=previous_id)
-    taken = attrs.evolve(
-        sender or Sender(id=sender_id, chain_id=chain_id),
-        next_slot=slot + 1,
-        last_outgoing_id=outgoing_id,
-    )
-    if sender is None:
-        return Decision(reserved, inserts=(taken,), replaces=(reserved,))
-    return Decision(reserved, replaces=(taken, reserved))
+def _text_of(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()

@@ -9,12 +9,13 @@ import attrs
 
 from payments_core.assets import Asset
 from payments_core.chains.judge import Reason
+from payments_core.chains.port import Contract
 from payments_core.chains.waiting import OVERSIGHT_MS
 from payments_core.clock import Instant
 from payments_core.decision import Decision, Follow
 from payments_core.money import Atomic, atomic
 from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
-from payments_core.storage.records import Collection, Lookup, Record
+from payments_core.storage.records import Collection, Index, Lookup, Record
 
 FOLLOW_AGAIN = "chains.follow_again"
 
@@ -26,10 +27,15 @@ Purpose = Literal["funding", "release", "refund", "sweep"]
 class Outgoing(Record):
     """A transfer of ours, from intent to signed bytes. What became of it its owner knows.
 
-    `owner_id` is the operation, Payment, refund or deposit that it is for, `previous_id` the
-    transfer in the slot before. It has `failed` when that was final: should a reorg drop it all the
-    same, something that moves nothing takes its slot. `block_number` is where it was when its
-    success was final, `reorgs` how often blocks were undone that it may have been in.
+    `owner_id` is the operation, Payment, refund or deposit that it is for, `source` which of our
+    contracts pays, and `escrow_of` the Payment to whose escrow it goes, if it does. `slot` is the
+    sender's, `previous_id` the transfer in the slot before. It has `failed` when that was final:
+    should a reorg drop it all the same, something that moves nothing takes its slot.
+    `block_number` is where it was when its success was final, `reorgs` how often blocks were
+    undone that it may have been in.
+
+    `raw` are the bytes that were signed first, at `signed_at`; `replacements` counts those that
+    were signed after them for the same slot.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -42,28 +48,56 @@ class Outgoing(Record):
     owner_id: str
     chain_id: int
     token_address: str
-    source: str
+    source: Contract
     recipient: str
+    escrow_of: str | None = None
     amount: Atomic = attrs.field(converter=atomic)
     status: OutgoingStatus = "queued"
+    sender_id: str | None = None
     slot: int | None = None
     previous_id: str | None = None
     transaction_hash: str | None = None
     raw: str | None = None
+    signed_at: Instant | None = None
+    replacements: int = 0
     block_number: int | None = None
     reorgs: int = 0
     created_at: Instant
 
 
 @attrs.frozen(kw_only=True)
-class Sender(Record):
-    """The environment's sender on a chain: the next free slot, and who took the last one.
+class Replacement(Record):
+    """Bytes that may take the slot of an outgoing transfer in place of those signed before.
 
-    The id is the chain's number.
+    They move the same with higher fees, or nothing (`moves` is false). Any of them may still be the
+    one that is included, so none is ever forgotten. The id is the transfer's, and the number.
     """
 
     collection: ClassVar[Collection] = Collection(
-        "senders", columns={"chain_id": int}, lookups=(Lookup("by_chain", ("chain_id",)),)
+        "outgoing_replacements",
+        columns={"transaction_hash": str},
+        lookups=(Lookup("by_transaction", ("transaction_hash",)),),
+    )
+
+    outgoing_id: str
+    transaction_hash: str
+    raw: str
+    moves: bool
+    signed_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class Sender(Record):
+    """The environment's sender on a chain: the next free slot, and who took the last one.
+
+    The id is the chain's number and the address: a new key counts its slots from 0.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "senders",
+        columns={"chain_id": int},
+        indexes=(Index("of_chain", key=("chain_id",)),),
+        lookups=(Lookup("by_chain", ("chain_id",)),),
     )
 
     chain_id: int
@@ -101,10 +135,11 @@ def transfer(
     purpose: Purpose,
     owner_id: str,
     *,
-    source: str,
+    source: Contract,
     recipient: str,
     amount: int,
     now: Instant,
+    escrow_of: str | None = None,
 ) -> Outgoing:
     """The intent of a transfer, to be inserted with the decision that needs it."""
     return Outgoing(
@@ -115,9 +150,15 @@ def transfer(
         token_address=asset.address,
         source=source,
         recipient=recipient,
+        escrow_of=escrow_of,
         amount=Atomic(amount),
         created_at=now,
     )
+
+
+def replacement_id(outgoing_id: str, number: int) -> str:
+    """The id of the bytes that were signed as the so-manieth after the first."""
+    return f"{outgoing_id}/{number}"
 
 
 def send_job(kind: str, partition: str, outgoing: Outgoing, now: Instant) -> Follow:
@@ -168,8 +209,10 @@ def our_own(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:
     found: set[str] = set()
     for start in range(0, len(keys), LOCATE_KEYS):
         batch = keys[start : start + LOCATE_KEYS]
-        located = storage.locate(Outgoing, "by_transaction", batch, limit=LOCATE_KEYS)
-        found.update(str(item.record.transaction_hash) for item in located)
+        first = storage.locate(Outgoing, "by_transaction", batch, limit=LOCATE_KEYS)
+        later = storage.locate(Replacement, "by_transaction", batch, limit=LOCATE_KEYS)
+        found.update(str(item.record.transaction_hash) for item in first)
+        found.update(item.record.transaction_hash for item in later)
     return frozenset(found)
 
 

@@ -46,6 +46,15 @@ class AddressSpec:
 
 
 @attrs.frozen
+class Contract:
+    """One of our contracts: what it is for, as it was derived, and where it is."""
+
+    kind: AddressKind
+    owner_id: str
+    address: str
+
+
+@attrs.frozen
 class Block:
     """A block by height and hash."""
 
@@ -98,14 +107,18 @@ class ScannedTransfer:
 
 @attrs.frozen
 class TransferIntent:
-    """What a transaction of ours shall do: move a token from one of our contracts."""
+    """What a transaction of ours shall do: move a token from one of our contracts.
+
+    `escrow_of` is whose escrow the recipient is, if it is one.
+    """
 
     id: str
     environment_id: str
     token_address: str
-    source: str
+    source: Contract
     recipient: str
     amount_atomic: int
+    escrow_of: str | None = None
 
 
 @attrs.frozen
@@ -143,6 +156,10 @@ class Chain(Protocol):
     def longest_scan(self) -> int:
         """Over how many blocks one `scan` may go."""
 
+    @property
+    def patience_ms(self) -> int | None:
+        """For how long a transaction that was sent may be in no block, before it is bumped."""
+
     def derive(self, spec: AddressSpec) -> str:
         """The address for a purpose. Pure: no I/O, the same answer for ever."""
 
@@ -166,15 +183,32 @@ class Chain(Protocol):
     def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
         """Balances at the newest final height."""
 
-    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+    def check_contract_signature(
+        self, address: str, digest: bytes, signature: bytes
+    ) -> bool | None:
         """Whether the contract at an address accepts a signature of 32 bytes (ERC-1271).
 
-        An address without code accepts none, and a revert is no. What it says may change with
-        every block. Raises Unsupported where accounts are no contracts.
+        None where no contract stands there; a revert is no. What it says may change with every
+        block. Raises Unsupported where accounts are no contracts.
         """
 
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:
-        """Sign, and never send. The same intent and slot give the same transaction."""
+        """Sign, and never send. The slot is one of the environment's sender; it counts from 0.
+
+        Signed again, the bytes may differ, as fees do: those that were stored are the ones.
+        """
+
+    def fill(self, environment_id: str, slot: int) -> Signed:
+        """Sign what does nothing, for a slot that nothing else may take any more."""
+
+    def bump(self, signed: Signed) -> Signed | None:
+        """The same, with fees that let it replace what was signed; None where it cannot be."""
+
+    def slots_used(self, environment_id: str) -> int:
+        """How many of the sender's slots final transactions have filled, whoever signed them.
+
+        0 where nobody else can have the sender's key.
+        """
 
     def broadcast(self, signed: Signed) -> None:
         """Send signed bytes; sending them again is harmless. The answer proves nothing."""

@@ -30,6 +30,7 @@ from payments_core.chains.port import (
     BalancesAt,
     Block,
     ChainUnavailable,
+    Contract,
     Heads,
     ScannedTransfer,
     Signed,
@@ -66,6 +67,7 @@ T = TypeVar("T")
 
 _SCOPE = Scope(SIMULATED, "sandbox")
 _ATTEMPTS = 100
+NO_TOKEN = "0x0000000000000000000000000000000000000000"
 _ORDERED = "the sandbox was told to let this fail"
 
 
@@ -88,6 +90,7 @@ class SimulatedChain:
 
     chain_type: ChainType = "evm"
     longest_pause_ms = 6 * HOUR  # the sandbox's doors wake the scanner
+    patience_ms = None  # what is sent is in a block at once, or not at all
     longest_scan = 100_000  # more than a day of seconds: what is empty costs nothing
 
     def __init__(self, chain_id: int, storage: Storage, ledger: Ledger, clock: Clock) -> None:
@@ -144,9 +147,11 @@ class SimulatedChain:
 
         return self._asked("balances", look)
 
-    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
-        """False: its contracts are addresses without code, and strangers have none."""
-        return self._asked("check_contract_signature", lambda snapshot: False)
+    def check_contract_signature(
+        self, address: str, digest: bytes, signature: bytes
+    ) -> bool | None:
+        """None: its contracts are addresses without code, and strangers have none."""
+        return self._asked("check_contract_signature", lambda snapshot: None)
 
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:
         sender = self.derive(AddressSpec(intent.environment_id, "operator", "operator"))
@@ -156,12 +161,31 @@ class SimulatedChain:
             sender,
             slot,
             intent.token_address,
-            intent.source,
+            intent.source.address,
             intent.recipient,
             str(intent.amount_atomic),
         )
         raw = msgspec.json.encode(call)
         return Signed("0x" + hashlib.sha256(raw).hexdigest(), raw)
+
+    def fill(self, environment_id: str, slot: int) -> Signed:
+        sender = self.derive(AddressSpec(environment_id, "operator", "operator"))
+        nothing = TransferIntent(
+            f"nothing/{slot}",
+            environment_id,
+            NO_TOKEN,
+            Contract("operator", "operator", sender),
+            sender,
+            0,
+        )
+        return self.prepare(nothing, slot)
+
+    def bump(self, signed: Signed) -> None:
+        return None
+
+    def slots_used(self, environment_id: str) -> int:
+        """None: nobody else has a sender's key here."""
+        return 0
 
     def broadcast(self, signed: Signed) -> None:
         call = msgspec.json.decode(signed.raw, type=_Call)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.outgoing import LookOutdated, Outgoing, concluded, transfer
-from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
+from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Contract
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Scope
@@ -35,7 +35,7 @@ def sweep_of(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outgoing
         deposit.asset,
         "sweep",
         deposit.id,
-        source=deposit.address,
+        source=Contract("deposit", deposit.account_id, deposit.address),
         recipient=vault,
         amount=deposit.amount,
         now=now,

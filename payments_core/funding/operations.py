@@ -151,15 +151,16 @@ def authorized(
 
     An operation that was never stored is inserted. Raises as `reserved` does.
     """
-    assert payment.escrow_address is not None
+    assert payment.escrow is not None
     policy_version = reserved(tx, asked, spend_of(payment, operation.amount), now=now)
     outgoing = transfer(
         draw.id("out"),
         payment.asset,
         "funding",
         operation.id,
-        source=asked.vault.address,
-        recipient=payment.escrow_address,
+        source=asked.vault.contract,
+        recipient=payment.escrow.address,
+        escrow_of=payment.id,
         amount=operation.amount,
         now=now,
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.outgoing import Outgoing, withdraw
-from payments_core.chains.port import Chain, ChainUnavailable, Signed
+from payments_core.chains.port import ChainUnavailable, Signed
 from payments_core.chains.waiting import POLL_MS, wait_for_chain
 from payments_core.clock import Clock
 from payments_core.decision import Decision, Scope
@@ -34,13 +34,11 @@ class FundingJobs:
         storage: Storage,
         ledger: Ledger,
         clock: Clock,
-        chains: Mapping[int, Chain],
         outbox: Outbox,
     ) -> None:
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
-        self._chains = chains
         self._outbox = outbox
 
     def send(self, claimed: Claimed) -> None:
@@ -58,7 +56,7 @@ class FundingJobs:
         try:
             signed = self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
             if signed is not None and operation.status == "unknown":
-                self._ask(claimed, operation, signed)
+                self._ask(claimed, operation, operation.outgoing_id, signed)
                 return
         except ChainUnavailable:
             self._wait(claimed, operation)
@@ -80,9 +78,11 @@ class FundingJobs:
         assert operation is not None
         return operation
 
-    def _ask(self, claimed: Claimed, operation: FundingOperation, signed: Signed) -> None:
+    def _ask(
+        self, claimed: Claimed, operation: FundingOperation, outgoing_id: str, signed: Signed
+    ) -> None:
         """The answer to the sending was lost: ask the chain whether it knows the transaction."""
-        if self._chains[operation.chain_id].transaction(signed.hash) is not None:
+        if self._outbox.is_known(Scope.of(claimed), outgoing_id):
             self._sent(claimed, operation, signed)
         else:  # it never arrived: authorized as before, and sent again at once
             again: Decision[None] = Decision(None, again_at=self._clock.now(), in_vain=True)

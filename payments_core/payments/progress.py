@@ -64,13 +64,13 @@ def reservation_of(payment: Payment) -> Reservation:
 
 def release_of(payment: Payment, id: str, *, now: Instant) -> Outgoing:
     """The transfer of what is in escrow to the recipient, less the recipient's fee."""
-    assert payment.escrow_address is not None
+    assert payment.escrow is not None
     return transfer(
         id,
         payment.asset,
         "release",
         payment.id,
-        source=payment.escrow_address,
+        source=payment.escrow,
         recipient=payment.destination.address,
         amount=payment.releasable - payment.fee,
         now=now,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 from payments_core.assets import Asset, asset_of
+from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
 from payments_core.journal.record import Books
@@ -172,6 +173,13 @@ class Payment(Record):
     def asset(self) -> Asset:
         """The asset of every amount."""
         return asset_of(self.chain_id, self.asset_symbol)
+
+    @property
+    def escrow(self) -> Contract | None:
+        """The escrow as the contract that pays; a send has none."""
+        if self.escrow_address is None:
+            return None
+        return Contract("escrow", self.id, self.escrow_address)
 
     @property
     def required(self) -> int:

@@ -139,7 +139,7 @@ class Sends:
             asset,
             "release",
             payment_id,
-            source=asked.vault.address,
+            source=asked.vault.contract,
             recipient=destination.address,
             amount=amount,
             now=now,

@@ -29,6 +29,7 @@ from payments_core.payments.progress import carry_on
 from payments_core.payments.record import Payment
 from payments_core.receipts import lifecycle
 from payments_core.receipts.direct import carried, direct_option_of, hinted, is_mere_hint
+from payments_core.receipts.discovery import watched
 from payments_core.receipts.evidence import Sighting, Weighed, weigh
 from payments_core.receipts.record import Evidence, Receipt
 from payments_core.storage.port import Transaction
@@ -42,12 +43,14 @@ R = TypeVar("R", bound=Record)
 class Look:
     """What a look saw, and the balance of the operation's vault where it ends a reservation.
 
-    `scanned_to` is how far the chain had been scanned before it.
+    `scanned_to` is how far the chain had been scanned before it. `included_as` is the hash of the
+    transaction that is in a block instead of this one, being the same with other fees.
     """
 
     sighting: Sighting
     asked: Asked | None
     scanned_to: int
+    included_as: str | None = None
 
 
 @attrs.frozen
@@ -83,6 +86,13 @@ def decide(
     if found.version != known.version:  # found again, or its sender is known: look once more
         return poll_again(now)
     attempt = _attempt(tx, found)
+    if look.included_as is not None and not found.receipt_ids:
+        over = attrs.evolve(found, watched=False)
+        instead = watched(
+            tx, payment.id, found.chain_id, look.included_as,
+            now=now, due_at=now, option_id=found.option_id,
+        )  # fmt: skip
+        return instead.joined(Decision(None, replaces=(over,)))
     option = direct_option_of(tx, payment, found, look.sighting)
     evidence = attrs.evolve(found, direct_option_id=option.id) if option else found
     before = tuple(_locked(tx, Receipt, id) for id in evidence.receipt_ids)
@@ -97,7 +107,7 @@ def decide(
     if is_mere_hint(evidence, weighed):
         return hinted(evidence, look.sighting, now=now)
     counted = _count(tx, payment, evidence, attempt, weighed, now=now)
-    ends = _ends(evidence, attempt, look.sighting)
+    ends = look.included_as is not None or _ends(evidence, attempt, look.sighting)
     change = counted.change
     if ends or look.sighting.view is None or (attempt is not None and attempt.is_live):
         change = change.then(

@@ -85,8 +85,9 @@ class ReceiptJobs:
         The heads are read before the transaction, and the balance after it: what is judged final
         is then contained in the balance. What is final of a stranger's transfer the Payment's own
         terms may put off; not of a vault's, whose balance is less from the chain's own finality
-        on: its reservation would count the same money twice. Our own transaction, if the chain
-        does not know it, is sent again, unless it has failed for good.
+        on: its reservation would count the same money twice. Our own transaction, if it is in no
+        block, is sent again, unless it has failed for good; or another one with higher fees is in
+        a block instead of it.
         """
         chain = self._chains[evidence.chain_id]
         payment = self._storage.read(
@@ -102,11 +103,11 @@ class ReceiptJobs:
         operation = self._operation(scope, evidence)
         if operation is None:
             return Look(sighting, None, scanned)
-        if sighting.view is None and operation.status in (*funding.LIVE, "confirmed"):
+        if sighting.block is None and operation.status in (*funding.LIVE, "confirmed"):
             assert operation.outgoing_id is not None
-            signed = self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
-            assert signed is not None
-            self._outbox.broadcast(scope, signed, operation.outgoing_id)
+            included = self._outbox.included(scope, operation.outgoing_id)
+            if included not in (None, evidence.transaction_hash):
+                return Look(sighting, None, scanned, included_as=included)
         if not sighting.is_final:
             return Look(sighting, None, scanned)
         asked = self._vaults.ask_by_id(

@@ -199,13 +199,13 @@ def refunding(
     refunds: list[Refund] = []
     decision: Decision[None] = Decision(None)
     for part in parts:
-        source = payment.escrow_address
+        source = None if part.from_recipient else payment.escrow
         if part.from_recipient:
             if asked is None:  # the Payment was released since: ask the recipient's vault
                 raise BalanceOutdated
             spend = Spend(payment.asset, part.amount, part.to, None)
             decision = decision.joined(reserved(tx, asked, spend, now=now, counts=False, rule=rule))
-            source = asked.vault.address
+            source = asked.vault.contract
         assert source is not None
         refund_id = draw.id("refund")
         outgoing = transfer(

@@ -177,7 +177,7 @@ def _send_again(case: _Case) -> Decision[None]:
         payment.asset,
         "release",
         payment.id,
-        source=asked.vault.address,
+        source=asked.vault.contract,
         recipient=destination.address,
         amount=payment.amount,
         now=case.now,

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, Money, atomic
 from payments_core.storage.records import Collection, Index, Record, Unique
@@ -32,6 +33,11 @@ class Vault(Record):
     status: VaultStatus = "counterfactual"
     policy_id: str
     created_at: Instant
+
+    @property
+    def contract(self) -> Contract:
+        """The vault as the contract that pays."""
+        return Contract("vault", self.account_id, self.address)
 
 
 @attrs.frozen(kw_only=True)

@@ -179,6 +179,10 @@ class FaultyChain:
     def longest_scan(self) -> int:
         return self._inner.longest_scan
 
+    @property
+    def patience_ms(self) -> int | None:
+        return self._inner.patience_ms
+
     def block(self, number: int) -> Block | None:
         return self._through(lambda: self._inner.block(number))
 
@@ -190,13 +194,24 @@ class FaultyChain:
     def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
         return self._through(lambda: self._inner.balances(token_address, holders))
 
-    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+    def check_contract_signature(
+        self, address: str, digest: bytes, signature: bytes
+    ) -> bool | None:
         return self._through(
             lambda: self._inner.check_contract_signature(address, digest, signature)
         )
 
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:
         return self._through(lambda: self._inner.prepare(intent, slot))
+
+    def fill(self, environment_id: str, slot: int) -> Signed:
+        return self._through(lambda: self._inner.fill(environment_id, slot))
+
+    def bump(self, signed: Signed) -> Signed | None:
+        return self._through(lambda: self._inner.bump(signed))
+
+    def slots_used(self, environment_id: str) -> int:
+        return self._through(lambda: self._inner.slots_used(environment_id))
 
     def broadcast(self, signed: Signed) -> None:
         self._through(lambda: self._inner.broadcast(signed))

@@ -1,8 +1,9 @@
-"""Contract wallets (ERC-1271): linked by the word of a contract, on whichever chain it stands."""
+"""Contract wallets (ERC-1271): linked by a contract's word, which none elsewhere may deny."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import permutations
 from typing import Any
 
 import attrs
@@ -59,11 +60,15 @@ class Node(FaultyChain):
         self.word: Word | None = None
         self.trouble: Exception | None = None
 
-    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+    def check_contract_signature(
+        self, address: str, digest: bytes, signature: bytes
+    ) -> bool | None:
         self._asked.append((self.chain_id, address, digest, signature))
         if self.trouble is not None:
             raise self.trouble
-        return address == ADDRESS and self.word is not None and self.word(digest, signature)
+        if address != ADDRESS or self.word is None:
+            return None
+        return self.word(digest, signature)
 
 
 class Street:
@@ -116,15 +121,15 @@ def test_a_contract_wallet_is_linked_on_whichever_chain_it_stands(
     asked = street.challenge()
     made = street.answer(asked, signed(asked))
     assert (made.address, made.verified, street.linked()) == (ADDRESS, True, 1)
-    # In the order of the registry, and no further than the one that said yes.
-    assert street.asked_chains == list(REGISTRY[: REGISTRY.index(chain_id) + 1])
+    assert street.asked_chains == list(REGISTRY)  # in its order, and whoever said yes
 
 
 def test_the_contract_is_asked_about_the_digest_that_wallets_sign(street: Street) -> None:
     asked = street.stands_on(1).challenge()
     street.answer(asked, signed(asked))
     raw = bytes.fromhex(signed(asked)[2:])
-    assert street.asked == [(1, ADDRESS, personal_digest(asked.message), raw)]
+    digest = personal_digest(asked.message)
+    assert street.asked == [(chain_id, ADDRESS, digest, raw) for chain_id in REGISTRY]
 
 
 def test_a_contract_wallet_is_linked_on_every_storage(world: World) -> None:
@@ -159,8 +164,38 @@ def test_what_the_contract_refuses_links_nothing_and_spends_nothing(street: Stre
             street.answer(asked, signature)
         assert [field.path for field in caught.value.fields] == ["signature"]
     assert street.linked() == 0
-    assert street.asked_chains == list(REGISTRY) * 4
+    assert street.asked_chains == [REGISTRY[0]] * 4  # one no is enough
     assert street.answer(asked, signed(asked)).verified
+
+
+def test_what_stands_nowhere_links_nothing(street: Street) -> None:
+    asked = street.challenge()
+    with pytest.raises(ValidationFailed):
+        street.answer(asked, signed(asked))
+    assert (street.linked(), street.asked_chains) == (0, list(REGISTRY))
+
+
+def test_a_contract_that_stands_on_several_chains_is_linked_once(street: Street) -> None:
+    for chain_id in REGISTRY[1:4]:
+        street.stands_on(chain_id)
+    asked = street.challenge()
+    assert street.answer(asked, signed(asked)).verified
+    assert street.linked() == 1
+
+
+@pytest.mark.parametrize(("taken", "owned"), list(permutations(REGISTRY, 2)))
+def test_who_controls_the_address_on_one_chain_cannot_link_it_against_its_owner(
+    street: Street, taken: int, owned: int
+) -> None:
+    street.stands_on(taken, lambda *_: True)
+    street.stands_on(owned)
+    asked = street.challenge()
+    with pytest.raises(ValidationFailed) as caught:
+        street.answer(asked, OWNERS[0].sign(asked.message))
+    assert [field.path for field in caught.value.fields] == ["signature"]
+    assert street.linked() == 0
+    assert street.asked_chains == list(REGISTRY[: REGISTRY.index(owned) + 1])
+    assert street.answer(asked, signed(asked)).verified  # by both owners, as both accept
 
 
 def test_an_odd_length_is_not_said_to_be_the_only_fault(street: Street) -> None:
@@ -215,15 +250,26 @@ class TestOutOfReach:
         with pytest.raises(DependencyFailed) as caught:
             street.answer(asked, signed(asked))
         assert (caught.value.dependency, caught.value.retryable) == ("chain", True)
-        assert street.asked_chains == list(REGISTRY)  # another might have said yes
+        assert street.asked_chains == list(REGISTRY[: REGISTRY.index(137) + 1])
         assert street.linked() == 0
         street.nodes[137].trouble = None
         assert street.answer(asked, signed(asked)).verified
 
-    def test_a_yes_from_another_chain_is_enough(self, street: Street) -> None:
-        street.stands_on(42161).nodes[1].trouble = ChainUnavailable("no answer")
+    @pytest.mark.parametrize(("yes", "silent"), [(1, 42161), (42161, 1)])
+    def test_a_yes_from_another_chain_is_not_enough(
+        self, street: Street, yes: int, silent: int
+    ) -> None:
+        street.stands_on(yes).nodes[silent].trouble = ChainUnavailable("no answer")
         asked = street.challenge()
-        assert street.answer(asked, signed(asked)).verified
+        with pytest.raises(DependencyFailed):
+            street.answer(asked, signed(asked))
+        assert street.linked() == 0
+
+    def test_a_no_from_a_chain_before_is_enough(self, street: Street) -> None:
+        street.stands_on(1, lambda *_: False).nodes[42161].trouble = ChainUnavailable("no answer")
+        asked = street.challenge()
+        with pytest.raises(ValidationFailed):
+            street.answer(asked, signed(asked))
 
     def test_a_chain_without_contracts_is_passed_over(self, street: Street) -> None:
         for node in street.nodes.values():
@@ -237,7 +283,7 @@ class TestOutOfReach:
     def test_slow_chains_are_not_all_asked(self, street: Street) -> None:
         def slow(digest: bytes, signature: bytes) -> bool:
             street.world.system.advance(LONGEST_MS / 2_000)
-            return False
+            return True
 
         for chain_id in REGISTRY:
             street.stands_on(chain_id, slow)
@@ -323,7 +369,7 @@ class TestSimulated:
     def test_no_address_of_a_simulated_chain_vouches(self, memory_world: World) -> None:
         chain = memory_world.chain
         for address in (memory_world.vault_address(), ADDRESS):
-            assert chain.check_contract_signature(address, b"\0" * 32, b"") is False
+            assert chain.check_contract_signature(address, b"\0" * 32, b"") is None
 
     def test_a_failure_on_call_is_worth_a_retry(self, memory_world: World) -> None:
         world = memory_world

@@ -11,7 +11,7 @@ import pytest
 from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.outgoing import Outgoing
-from payments_core.chains.port import ScannedTransfer
+from payments_core.chains.port import Contract, ScannedTransfer
 from payments_core.decision import Scope
 from payments_core.errors import (
     AccountSuspended,
@@ -237,13 +237,13 @@ class TestWhatIsNoDeposit:
             owner_id="payment_own",
             chain_id=BASE,
             token_address=USDC.address,
-            source=world.vault_address(),
+            source=Contract("vault", world.payer.id, world.vault_address()),
             recipient=till.address,
             amount=Atomic(atomic("5")),
             created_at=world.clock.now(),
         )
         write(world.storage, world.environment_id, lambda tx: tx.insert(outgoing))
-        outbox = Outbox(world.storage, world.service.ledger, world.service.chains)
+        outbox = Outbox(world.storage, world.service.ledger, world.clock, world.service.chains)
         scope = Scope(world.environment_id, "sandbox")
         signed = outbox.signed(scope, BASE, outgoing.id)
         assert signed is not None

@@ -12,6 +12,7 @@ from payments_core.assets import asset_of
 from payments_core.chains.port import (
     AddressSpec,
     ChainUnavailable,
+    Contract,
     Signed,
     TransferIntent,
 )
@@ -53,7 +54,8 @@ class Stage:
         return SimulatedChain(chain_id, self.storage, self.ledger, self.clock)
 
     def signed(self, slot: int, recipient: str = BOB, amount: int = 10) -> Signed:
-        intent = TransferIntent(f"out-{slot}", "env_a", USDC, self.vault, recipient, amount)
+        source = Contract("vault", "acct_a", self.vault)
+        intent = TransferIntent(f"out-{slot}", "env_a", USDC, source, recipient, amount)
         return self.chain.prepare(intent, slot)
 
     def newest(self, holder: str) -> int:

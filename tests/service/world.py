@@ -14,7 +14,7 @@ from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
 from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.books import SimulatedSender
-from payments_core.chains.port import AddressSpec, Chain, TransferIntent
+from payments_core.chains.port import AddressSpec, Chain, Contract, TransferIntent
 from payments_core.chains.scanner import ScanCursor
 from payments_core.chains.simulated import SimulatedChain
 from payments_core.clock import FixedClock
@@ -328,7 +328,12 @@ class World:
         slot = self._strangers_slot
         self._strangers_slot += 1
         intent = TransferIntent(
-            f"drain-{slot}", "env_stranger", USDC.address, source, STRANGER, amount
+            f"drain-{slot}",
+            "env_stranger",
+            USDC.address,
+            Contract("vault", "acct_stranger", source),
+            STRANGER,
+            amount,
         )
         self.chain.broadcast(self.chain.prepare(intent, slot))
 
