@@ -232,7 +232,7 @@ class PaymentsService:
         """What looks through the chains for a mode's transfers."""
         if mode not in self._scanners:
             receipts = Discovery(self.storage, self.ledger, self.clock, mode)
-            deposits = Arrivals(self.storage, self.ledger, self.clock, mode)
+            deposits = Arrivals(self.storage, self.ledger, self.clock, self.chains, mode)
             self._scanners[mode] = Scanner(
                 self.storage,
                 self.ledger,

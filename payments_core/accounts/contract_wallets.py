@@ -1,7 +1,9 @@
 """Contract wallets: what the contract at an address says of a signature (ERC-1271, contract §10).
 
-A wallet names no chain, so every EVM chain that is served may be asked. This is I/O: it never
-stands in a transaction.
+A wallet names no chain, so every EVM chain that is served is asked. One yes is not enough: who
+has code at somebody's address on one chain alone may have made it say yes to everything, and the
+contract of the owner on another chain must be heard too. This is I/O: it never stands in a
+transaction.
 """
 
 from __future__ import annotations
@@ -26,26 +28,22 @@ class ContractWallets:
         self._clock = clock
 
     def accept(self, claim: ContractClaim) -> bool:
-        """Whether a contract at the address accepts the signature, on any EVM chain that is served.
+        """Whether a contract at the address accepts the signature, and on no EVM chain one refuses.
 
-        Raises DependencyFailed where none says yes and one of them did not answer.
+        Only chains that are served count. Raises DependencyFailed where one of them did not answer
+        before any said no.
         """
         until = self._clock.real() + LONGEST_MS
-        silent: ChainUnavailable | None = None
+        accepted = False
         for chain in self._evm_chains():
             if self._clock.real() >= until:
-                silent = ChainUnavailable("no time was left to ask every chain")
-                break
-            try:
-                if chain.check_contract_signature(claim.address, claim.digest, claim.signature):
-                    return True
-            except ChainUnavailable as error:
-                silent = error  # another chain may still say yes
-            except Unsupported:
-                continue
-        if silent is not None:
-            raise DependencyFailed("chain") from silent
-        return False
+                silence = ChainUnavailable("no time was left to ask every chain")
+                raise DependencyFailed("chain") from silence
+            answer = _answer(chain, claim)
+            if answer is False:
+                return False  # whatever the others say
+            accepted = accepted or answer is True
+        return accepted
 
     def _evm_chains(self) -> Iterator[Chain]:
         """In the order of the registry; then those that are not in it, by their numbers."""
@@ -53,3 +51,13 @@ class ContractWallets:
         for chain_id in sorted(self._chains, key=lambda id: (order.get(id, len(order)), id)):
             if self._chains[chain_id].chain_type == "evm":
                 yield self._chains[chain_id]
+
+
+def _answer(chain: Chain, claim: ContractClaim) -> bool | None:
+    """What one chain says; None where no contract stands there. Raises DependencyFailed."""
+    try:
+        return chain.check_contract_signature(claim.address, claim.digest, claim.signature)
+    except Unsupported:
+        return None
+    except ChainUnavailable as error:
+        raise DependencyFailed("chain") from error

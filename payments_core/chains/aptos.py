@@ -129,7 +129,9 @@ class AptosChain:
     ) -> tuple[ScannedTransfer, ...]:
         _cannot("Aptos is not scanned for transfers")
 
-    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+    def check_contract_signature(
+        self, address: str, digest: bytes, signature: bytes
+    ) -> bool | None:
         _cannot("ERC-1271 is of EVM chains; a wallet on Aptos signs with its key")
 
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:

@@ -98,11 +98,18 @@ class TransactionView:
 
 @attrs.frozen
 class ScannedTransfer:
-    """A transfer that a scan found, and where."""
+    """A transfer that a scan found, and where.
+
+    Its place within the transaction is not known from a scan: the transaction itself has it.
+    """
 
     transaction_hash: str
     block: Block
-    log: TransferLog
+    log_index: int
+    token_address: str
+    sender: str
+    recipient: str
+    amount_atomic: int
 
 
 @attrs.frozen
@@ -168,6 +175,9 @@ class Chain(Protocol):
 
     def transaction(self, hash: str) -> TransactionView | None:
         """The transaction, or None where the node does not know it."""
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        """As `transaction`, of many at once; those that cannot be told now are left out."""
 
     def block(self, number: int) -> Block | None:
         """The block that has this height now, or None above the newest."""

@@ -9,7 +9,7 @@ blocks and books do is beside it: `simulated_blocks`, `simulated_transfers`, `si
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -119,6 +119,12 @@ class SimulatedChain:
     def transaction(self, hash: str) -> TransactionView | None:
         return self._asked("transaction", lambda snapshot: self._seen(snapshot, hash))
 
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        def look(snapshot: Snapshot) -> dict[str, TransactionView | None]:
+            return {hash: self._seen(snapshot, hash) for hash in hashes}
+
+        return self._asked("transaction", look)
+
     def scan(
         self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
     ) -> tuple[ScannedTransfer, ...]:
@@ -127,7 +133,15 @@ class SimulatedChain:
         def look(snapshot: Snapshot) -> tuple[ScannedTransfer, ...]:
             state = self._state(snapshot)
             return tuple(
-                ScannedTransfer(row.hash, blocks.block(state, row.block_number), log)
+                ScannedTransfer(
+                    row.hash,
+                    blocks.block(state, row.block_number),
+                    log.log_index,
+                    log.token_address,
+                    log.sender,
+                    log.recipient,
+                    log.amount_atomic,
+                )
                 for row in transactions(snapshot, self.chain_id, first, last)
                 for log in blocks.logs(row)
                 if log.token_address in wanted and (ours is None or log.recipient in ours)

@@ -145,7 +145,9 @@ class SolanaChain:
     ) -> tuple[ScannedTransfer, ...]:
         _cannot("Solana is not scanned for transfers")
 
-    def check_contract_signature(self, address: str, digest: bytes, signature: bytes) -> bool:
+    def check_contract_signature(
+        self, address: str, digest: bytes, signature: bytes
+    ) -> bool | None:
         _cannot("ERC-1271 is of EVM chains; a wallet on Solana signs with its key")
 
     def prepare(self, intent: TransferIntent, slot: int) -> Signed:

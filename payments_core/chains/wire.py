@@ -118,9 +118,7 @@ class Wire:
                 response.close()  # what is left in it must not become the next answer
                 raise
             response.release_conn()
-        except ProtocolError as error:
-            if isinstance(error.__cause__ or error.__context__, _TimedOut):
-                raise ChainUnavailable(f"{self.name}: no timely answer") from error
+        except ProtocolError:
             return None
         except (TimeoutError, TimeoutStateError, _TimedOut) as error:
             raise ChainUnavailable(f"{self.name}: no timely answer") from error

@@ -13,7 +13,7 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.chains.outgoing import our_own
-from payments_core.chains.port import ScannedTransfer
+from payments_core.chains.port import Chain, ChainUnavailable, ScannedTransfer
 from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Scope
 from payments_core.deposits import lifecycle
@@ -32,25 +32,31 @@ WATCH_DEPOSIT = "deposits.watch"
 class Arrivals:
     """Listens to the scanner of one mode."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock, mode: str) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        chains: Mapping[int, Chain],
+        mode: str,
+    ) -> None:
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
+        self._chains = chains
         self._mode = mode
 
     def found(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Write every transfer to a deposit address, whatever chain the address was issued for.
 
-        Our own transfers make no deposit, nor do those of nothing or of an unknown token.
+        Our own transfers make no deposit, nor do those of nothing or of an unknown token. Raises
+        ChainUnavailable.
         """
-        addresses = self._addresses({transfer.log.recipient for transfer in transfers})
-        to_us = [transfer for transfer in transfers if transfer.log.recipient in addresses]
-        own = our_own(self._storage, {transfer.transaction_hash for transfer in to_us})
-        for transfer in to_us:
-            arrival = arrival_of(chain_id, transfer.transaction_hash, transfer.block, transfer.log)
-            if arrival is None or transfer.transaction_hash in own:
-                continue
-            for partition, issued in addresses[arrival.address].items():
+        addresses = self._addresses({transfer.recipient for transfer in transfers})
+        hashes = {item.transaction_hash for item in transfers if item.recipient in addresses}
+        hashes -= our_own(self._storage, hashes)
+        for arrival in self._arrivals(chain_id, sorted(hashes)):
+            for partition, issued in addresses.get(arrival.address, {}).items():
                 self._arrived(partition, _address_on(chain_id, issued), arrival)
 
     def undone(self, chain_id: int, first: int, last: int) -> None:
@@ -64,6 +70,20 @@ class Arrivals:
                 for located in page:
                     self._undone(located.partition, located.record.id)
                 after = (page[-1].partition, page[-1].record.id)
+
+    def _arrivals(self, chain_id: int, hashes: Sequence[str]) -> list[Arrival]:
+        """The transfers of these transactions that count, with their places."""
+        views = self._chains[chain_id].transactions(hashes) if hashes else {}
+        if views.keys() != set(hashes):
+            raise ChainUnavailable("a transaction that a scan found cannot be told")
+        seen = [view for hash in hashes if (view := views[hash]) is not None]
+        found = [
+            arrival_of(chain_id, view.hash, view.block, log)
+            for view in seen
+            if view.block is not None and view.succeeded
+            for log in view.logs
+        ]
+        return [arrival for arrival in found if arrival is not None]
 
     def _addresses(
         self, recipients: set[str]

@@ -213,17 +213,18 @@ class Deposits:
         self, mode: str, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]
     ) -> None:
         """Have every one of these chains scanned for the addresses of its type."""
-        scanner, silent = self._scanner(mode), False
+        scanner = self._scanner(mode)
+        silent: ChainUnavailable | None = None
         for chain_id in chain_ids:
             chain_type = self._chains[chain_id].chain_type
             recipients = {row.address for row in addresses if row.chain_type == chain_type}
             try:
                 if recipients:
                     scanner.look(chain_id, sorted(recipients))
-            except ChainUnavailable:
-                silent = True
-        if silent:
-            raise DependencyFailed("chain")
+            except ChainUnavailable as error:
+                silent = error
+        if silent is not None:
+            raise DependencyFailed("chain") from silent
 
     def _retries(
         self, partition: str, account_id: str, chain_ids: Sequence[int]

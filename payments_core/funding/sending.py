@@ -6,8 +6,6 @@ with its own end. A crash at any point makes the job due again, and what it repe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.outgoing import Outgoing, withdraw
 from payments_core.chains.port import ChainUnavailable, Signed

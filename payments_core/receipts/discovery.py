@@ -86,7 +86,7 @@ class Discovery:
         """
         by_recipient: dict[str, dict[str, Block]] = defaultdict(dict)
         for transfer in transfers:
-            by_recipient[transfer.log.recipient][transfer.transaction_hash] = transfer.block
+            by_recipient[transfer.recipient][transfer.transaction_hash] = transfer.block
         keys = [(address,) for address in sorted(by_recipient)]
         for start in range(0, len(keys), LOCATE_KEYS):
             batch = keys[start : start + LOCATE_KEYS]

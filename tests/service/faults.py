@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from payments_core.assets import ChainType
@@ -182,6 +182,9 @@ class FaultyChain:
     @property
     def patience_ms(self) -> int | None:
         return self._inner.patience_ms
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        return self._through(lambda: self._inner.transactions(hashes))
 
     def block(self, number: int) -> Block | None:
         return self._through(lambda: self._inner.block(number))

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.port import ChainUnavailable, TransactionView
 from payments_core.errors import (
     DependencyFailed,
     UnsupportedChain,
 )
+from tests.service.faults import FaultyChain
 from tests.service.test_concurrency import at_once
 from tests.service.till import STORY, Till, armed
 from tests.service.world import BASE, World, answer_of, atomic, once
@@ -114,9 +115,15 @@ class TestChecks:
         till.send("5.00")
         till.finish()
         failed = till.only
-        armed(till.world, "transaction")
+
+        class Silent(FaultyChain):
+            def transaction(self, hash: str) -> TransactionView | None:
+                raise ChainUnavailable("asked of one transaction")
+
+        silent = Silent(till.world.chain, at=0, fault=lambda call: call(), until=-1)
+        service = till.world.restarted(chains={BASE: silent})
         with pytest.raises(DependencyFailed) as caught:
-            till.world.service.deposits.check(till.world.server, till.account.id, BASE)
+            service.deposits.check(till.world.server, till.account.id, BASE)
         assert isinstance(caught.value.__cause__, ChainUnavailable)
         assert till.only == failed
 

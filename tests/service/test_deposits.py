@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import attrs
 import pytest
 
 from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.outgoing import Outgoing
-from payments_core.chains.port import Contract, ScannedTransfer
+from payments_core.chains.port import Contract
 from payments_core.decision import Scope
 from payments_core.errors import (
     AccountSuspended,
@@ -21,7 +20,7 @@ from payments_core.errors import (
 from payments_core.money import Atomic
 from payments_core.vaults.record import Vault
 from tests.service.test_concurrency import at_once
-from tests.service.till import OUTSIDE, POLYGON, STORY, Till, listener, view_of
+from tests.service.till import OUTSIDE, POLYGON, STORY, Till, listener, scanned, view_of
 from tests.service.world import BASE, STRANGER, USDC, World, answer_of, atomic, once, write
 
 
@@ -218,15 +217,8 @@ class TestWhatIsNoDeposit:
         till.send("5.00", to=till.world.vault_address())
         till.finish()
         assert till.all() == []
-        told = [
-            ScannedTransfer(
-                "0x01",
-                till.world.chain.heads().latest,
-                log=view_of(till, till.send("5.00")).logs[0],
-            )
-        ]
-        unknown = attrs.evolve(told[0].log, token_address=STRANGER)
-        listener(till).found(BASE, [attrs.evolve(told[0], log=unknown)])
+        other_token = till.send("5.00", token="0x00000000000000000000000000000000000DEAD0")
+        listener(till).found(BASE, [scanned(view_of(till, other_token))])
         assert till.all() == []
 
     def test_our_own_transfers_are_none(self, till: Till) -> None:
@@ -258,7 +250,7 @@ class TestWhatIsNoDeposit:
         till.send()
         view = view_of(till, till.send())
         assert view.block is not None
-        found = [ScannedTransfer(view.hash, view.block, view.logs[0])]
+        found = [scanned(view)]
         listener(till, "production").found(BASE, found)
         assert till.all() == []
         listener(till).found(BASE, found)
@@ -272,7 +264,7 @@ class TestWhatIsNoDeposit:
 def test_of_many_scans_at_once_one_makes_the_deposit(till: Till) -> None:
     view = view_of(till, till.send("5.00"))
     assert view.block is not None
-    found = [ScannedTransfer(view.hash, view.block, view.logs[0])]
+    found = [scanned(view)]
     outcomes = at_once([lambda: listener(till).found(BASE, found)] * 6)
     assert outcomes == [None] * 6
     till.finish()

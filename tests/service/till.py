@@ -10,7 +10,7 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.chains.books import SimulatedBalance, SimulatedLog, SimulatedTransaction
-from payments_core.chains.port import Block, TransactionView
+from payments_core.chains.port import Block, ScannedTransfer, TransactionView
 from payments_core.chains.simulated import SimulatedChain
 from payments_core.chains.simulated_transfers import balance_id
 from payments_core.deposits.arrivals import Arrivals
@@ -220,4 +220,21 @@ def view_of(till: Till, hash: str) -> TransactionView:
 
 def listener(till: Till, mode: str = "sandbox") -> Arrivals:
     world = till.world
-    return Arrivals(world.storage, world.service.ledger, world.clock, mode)
+    return Arrivals(
+        world.storage, world.service.ledger, world.clock, world.service.chains, mode
+    )
+
+
+def scanned(view: TransactionView) -> ScannedTransfer:
+    """The first transfer of a transaction as a scan finds it."""
+    log = view.logs[0]
+    assert view.block is not None
+    return ScannedTransfer(
+        view.hash,
+        view.block,
+        log.log_index,
+        log.token_address,
+        log.sender,
+        log.recipient,
+        log.amount_atomic,
+    )
