@@ -141,6 +141,10 @@ constraints: $(READY) ## Pin the dependencies again; ARGS="--upgrade" takes newe
 		--all-extras --group dev --no-header --no-emit-index-url \
 		--output-file constraints.txt $(ARGS)
 
+.PHONY: contracts
+contracts: ## Compile contracts/src into payments_core/chains/evm/contracts.json; needs Node.js
+	@node contracts/build.mjs
+
 .PHONY: clean
 clean: ## Remove what the targets made, .venv too; sandbox data stays
 	@rm -rf .venv build dist .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from payments_core.errors import InvalidJson
+from payments_core.nesting import nests_deeper
 
 MAX_DEPTH = 32
 _MAX_DIGITS = 1_000
@@ -25,6 +26,8 @@ def parse(raw: bytes) -> Any:
         raise InvalidJson("it is not UTF-8") from None
     if text.startswith("\ufeff"):
         raise InvalidJson("it begins with a byte order mark")
+    if nests_deeper(raw, MAX_DEPTH):
+        raise InvalidJson(f"it is nested deeper than {MAX_DEPTH}")
     try:
         document = json.loads(
             text,
@@ -35,11 +38,6 @@ def parse(raw: bytes) -> Any:
         )
     except json.JSONDecodeError as error:
         raise InvalidJson(f"{error.msg} at character {error.pos}") from None
-    except RecursionError:
-        raise _too_deep() from None
-    # Few bodies have this many brackets, so few are measured.
-    if text.count("{") + text.count("[") > MAX_DEPTH and _deeper_than(document, MAX_DEPTH):
-        raise _too_deep()
     return document
 
 
@@ -91,19 +89,3 @@ def _decimal(text: str) -> Decimal:
 
 def _constant(name: str) -> NoReturn:
     raise InvalidJson(f"{name} is not a JSON value")
-
-
-def _deeper_than(document: Any, limit: int) -> bool:
-    level = [document]
-    for _ in range(limit):
-        level = [
-            child
-            for item in level
-            if isinstance(item, dict | list)
-            for child in (item.values() if isinstance(item, dict) else item)
-        ]
-    return any(isinstance(item, dict | list) for item in level)
-
-
-def _too_deep() -> InvalidJson:
-    return InvalidJson(f"it is nested deeper than {MAX_DEPTH}")

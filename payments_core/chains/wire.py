@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import attrs
 
 from payments_core.chains.port import ChainUnavailable
+from payments_core.nesting import nests_deeper
 
 if TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool
@@ -27,6 +28,9 @@ WHOLE_S = 10.0
 
 MOST_BYTES = 32 << 20
 """A transaction may have tens of thousands of logs, and its receipt must still be read."""
+
+MOST_NESTED = 64
+"""Answers are nested a handful deep; what goes beyond this is not for a parser."""
 
 _CHUNK = 64 << 10
 _TimedOut = TimeoutError  # urllib3 has one of its own name
@@ -84,6 +88,8 @@ class Wire:
             answer = self._sent(method, ends, path, body)
         if answer is None:
             raise ChainUnavailable(f"{self.name}: the answer broke off")
+        if nests_deeper(answer[1], MOST_NESTED):
+            raise ChainUnavailable(f"{self.name}: the answer is nested too deeply")
         return answer
 
     def close(self) -> None:

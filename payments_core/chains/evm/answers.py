@@ -16,7 +16,13 @@ import attrs
 import msgspec
 
 from payments_core.addresses import checksummed
-from payments_core.chains.port import Block, ChainUnavailable, TransactionView, TransferLog
+from payments_core.chains.port import (
+    Block,
+    ChainUnavailable,
+    ScannedTransfer,
+    TransactionView,
+    TransferLog,
+)
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """keccak256("Transfer(address,address,uint256)"), the first topic of an ERC-20 transfer."""
@@ -36,21 +42,6 @@ _CLEAN = "0x" + 24 * "0"
 
 class BadAnswer(ChainUnavailable):
     """A node's answer that cannot be right."""
-
-
-@attrs.frozen
-class ScannedTransfer:
-    """A transfer that a scan found, and where: what logs say without their transaction.
-
-    The place of the log within its transaction is not in them; the transaction's receipt has it.
-    """
-
-    transaction_hash: str
-    block: Block
-    log_index: int
-    token_address: str
-    recipient: str
-    amount_atomic: int
 
 
 @attrs.frozen
@@ -231,6 +222,7 @@ def scanned(log: Log) -> ScannedTransfer:
         log.block,
         log.index,
         address_text(log.address),
+        address_text("0x" + log.topics[1][26:]),
         address_text("0x" + log.topics[2][26:]),
         int(log.data, 16),
     )

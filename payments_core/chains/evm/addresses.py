@@ -1,0 +1,139 @@
+"""Which address a purpose has on every EVM chain: CREATE2, computed without asking any chain.
+
+The factory comes out of the deterministic deployer, which stands at one address on all chains;
+its own address follows from its code and its admin, and from it the address of every vault,
+escrow and deposit (`contracts/src/Factory.sol`, `addressOf`).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import Literal
+
+import attrs
+
+from payments_core.addresses import canonical, checksummed
+from payments_core.chains.evm.artifacts import contract
+
+DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C"
+"""The deterministic deployer: it creates what its calldata holds, a salt and the code to run."""
+
+SALT = bytes(32)
+
+PurseKind = Literal["vault", "escrow", "deposit"]
+KINDS: dict[PurseKind, int] = {"vault": 0, "escrow": 1, "deposit": 2}
+
+
+@attrs.frozen
+class Deployment:
+    """Our contracts as one admin has them: the admin's address decides all others."""
+
+    admin: str
+
+    @cached_property
+    def creation(self) -> bytes:
+        """The code that creates the factory."""
+        return contract("Factory").creation + _word(canonical("evm", self.admin))
+
+    @cached_property
+    def factory(self) -> str:
+        """Where the factory is, or will be."""
+        return checksummed(create2(_raw(DEPLOYER), SALT, self.creation))
+
+    @cached_property
+    def vault_implementation(self) -> str:
+        """The code behind every vault. The factory's constructor creates it first."""
+        return checksummed(_created_by(_raw(self.factory), 1))
+
+    @cached_property
+    def purse_implementation(self) -> str:
+        """The code behind every escrow and deposit. The factory's constructor creates it second."""
+        return checksummed(_created_by(_raw(self.factory), 2))
+
+    def address(self, environment_id: str, kind: PurseKind, owner_id: str) -> str:
+        """Where a vault, an escrow or a deposit is, or will be. Pure."""
+        implementation = self.vault_implementation if kind == "vault" else self.purse_implementation
+        return _purse(self.factory, implementation, environment_id, kind, owner_id)
+
+
+@attrs.frozen
+class RoleModule:
+    """A user's own role module: all that it is made from, and so all that its address says.
+
+    `avatar` is the Safe or vault that it acts for; `tokens` are those that it may move.
+    """
+
+    factory: str
+    environment_id: str
+    avatar: str
+    operator: str
+    tokens: tuple[str, ...]
+
+    @cached_property
+    def creation(self) -> bytes:
+        """The code that creates it."""
+        from eth_abi.abi import encode
+
+        # One order for one set, since another order would be another address.
+        tokens = sorted({canonical("evm", token) for token in self.tokens})
+        arguments = encode(
+            ("address", "address", "address", "bytes32", "address[]"),
+            (self.avatar, self.operator, self.factory, key(self.environment_id), tokens),
+        )
+        return contract("RoleModule").creation + arguments
+
+    @cached_property
+    def address(self) -> str:
+        """Where it is, or will be."""
+        return checksummed(create2(_raw(DEPLOYER), SALT, self.creation))
+
+
+@lru_cache(maxsize=10_000)
+def key(id: str) -> bytes:
+    """How the contracts know an environment or an owner: by the hash of its id."""
+    return _keccak(id.encode())
+
+
+def create2(creator: bytes, salt: bytes, creation: bytes) -> bytes:
+    """The address of what `creator` creates from this salt and code (EIP-1014)."""
+    return _keccak(b"\xff" + creator + salt + _keccak(creation))[12:]
+
+
+@lru_cache(maxsize=10_000)
+def _purse(
+    factory: str, implementation: str, environment_id: str, kind: PurseKind, owner_id: str
+) -> str:
+    name = key(environment_id) + KINDS[kind].to_bytes(32, "big") + key(owner_id)
+    return checksummed(create2(_raw(factory), _keccak(name), _proxy(implementation)))
+
+
+def _proxy(implementation: str) -> bytes:
+    """The code that creates a minimal proxy (EIP-1167)."""
+    return (
+        bytes.fromhex("3d602d80600a3d3981f3363d3d373d3d3d363d73")
+        + _raw(implementation)
+        + bytes.fromhex("5af43d82803e903d91602b57fd5bf3")
+    )
+
+
+def _created_by(creator: bytes, nonce: int) -> bytes:
+    """The address of the contract that `creator` creates by CREATE as its `nonce`-th.
+
+    Of the RLP of a list: 0xd6 says 22 bytes, 0x94 a text of 20, and a nonce below 128 is itself.
+    """
+    return _keccak(b"\xd6\x94" + creator + bytes([nonce]))[12:]
+
+
+def _word(address: str) -> bytes:
+    return bytes(12) + _raw(address)
+
+
+def _raw(address: str) -> bytes:
+    return bytes.fromhex(address.removeprefix("0x"))
+
+
+def _keccak(data: bytes) -> bytes:
+    # eth-utils takes a quarter of a second to import: only those who need it wait for it.
+    from eth_utils.crypto import keccak
+
+    return keccak(data)

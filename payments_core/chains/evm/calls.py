@@ -1,0 +1,208 @@
+"""What we say to contracts: the calldata of every function that Python calls, and back again.
+
+Sources of the functions: `contracts/src`, ERC-20, and Safe for the modules.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from payments_core.addresses import checksummed
+from payments_core.chains.evm.addresses import SALT, key
+
+CALL = 0
+"""The only operation of a Safe's or vault's that we make or accept; 1 is DELEGATECALL."""
+
+
+@attrs.frozen
+class Function:
+    """A contract's function: its name and the types of its arguments."""
+
+    name: str
+    types: tuple[str, ...]
+
+    @property
+    def signature(self) -> str:
+        """How Solidity writes it, which its selector is made from."""
+        return f"{self.name}({','.join(self.types)})"
+
+    @cached_property
+    def selector(self) -> bytes:
+        """The first four bytes of a call to it."""
+        from eth_utils.crypto import keccak
+
+        return keccak(self.signature.encode())[:4]
+
+    def call(self, *arguments: object) -> bytes:
+        """The calldata. Raises ValueError for what does not fit the types."""
+        from eth_abi.abi import encode
+        from eth_abi.exceptions import EncodingError
+
+        try:
+            return self.selector + encode(self.types, arguments)
+        except EncodingError as error:
+            raise ValueError(f"{self.signature}: {error}") from error
+
+    def arguments(self, data: bytes) -> tuple[Any, ...] | None:
+        """What calldata says, if it is exactly a call to this function; None for any other.
+
+        Exactly: encoded again it must be the same, so that nothing is missing, appended or hidden.
+        """
+        from eth_abi.abi import decode
+        from eth_abi.exceptions import DecodingError
+
+        if data[:4] != self.selector:
+            return None
+        try:
+            arguments = decode(self.types, data[4:])
+        except (DecodingError, UnicodeDecodeError, OverflowError):
+            return None
+        return arguments if self.call(*arguments) == data else None
+
+
+# Factory
+FUND = Function("fund", ("bytes32", "bytes32", "bytes32", "address", "uint256"))
+PAY = Function("pay", ("bytes32", "bytes32", "address", "address", "uint256"))
+PAY_OUT = Function("payOut", ("bytes32", "bytes32", "bytes32", "address", "address", "uint256"))
+SWEEP = Function("sweep", ("bytes32", "bytes32", "address", "uint256"))
+SWEEP_ALL = Function("sweepAll", ("bytes32", "bytes32", "address"))
+SET_OPERATOR = Function("setOperator", ("bytes32", "address", "bool"))
+SET_VAULT_OWNER = Function("setVaultOwner", ("bytes32", "bytes32", "address"))
+OFFER_ADMIN = Function("offerAdmin", ("address",))
+TAKE_ADMIN = Function("takeAdmin", ())
+ADDRESS_OF = Function("addressOf", ("bytes32", "uint8", "bytes32"))
+IS_OPERATOR = Function("isOperator", ("bytes32", "address"))
+
+# Vault, and Safe where it has the same
+EXECUTE = Function("execute", ("address", "uint256", "bytes", "uint8", "bytes"))
+NONCE = Function("nonce", ())
+OWNER = Function("owner", ())
+SET_FACTORY_ROLE = Function("setFactoryRole", ("bool",))
+ENABLE_MODULE = Function("enableModule", ("address",))
+DISABLE_MODULE = Function("disableModule", ("address", "address"))
+IS_MODULE_ENABLED = Function("isModuleEnabled", ("address",))
+
+# RoleModule
+EXEC = Function("exec", ("address", "bytes", "bytes32"))
+
+# ERC-20
+TRANSFER = Function("transfer", ("address", "uint256"))
+BALANCE_OF = Function("balanceOf", ("address",))
+
+
+def deploy(creation: bytes) -> bytes:
+    """To the deterministic deployer: create this. It is refused where it is there already."""
+    return SALT + creation
+
+
+def set_operator(environment_id: str, operator: str, *, allowed: bool) -> bytes:
+    """To the factory, by its admin: let somebody operate an environment, or no longer."""
+    return SET_OPERATOR.call(key(environment_id), operator, allowed)
+
+
+def offer_admin(next_admin: str) -> bytes:
+    """To the factory, by its admin: offer the role to another, who then has to take it."""
+    return OFFER_ADMIN.call(next_admin)
+
+
+def take_admin() -> bytes:
+    """To the factory, by whom the role was offered."""
+    return TAKE_ADMIN.call()
+
+
+def fund(
+    environment_id: str, vault_owner_id: str, escrow_owner_id: str, token: str, amount_atomic: int
+) -> bytes:
+    """To the factory, by an operator: from a vault to an escrow."""
+    owners = (key(vault_owner_id), key(escrow_owner_id))
+    return FUND.call(key(environment_id), *owners, token, amount_atomic)
+
+
+def pay(
+    environment_id: str, escrow_owner_id: str, token: str, recipient: str, amount_atomic: int
+) -> bytes:
+    """To the factory, by an operator: from an escrow to anybody."""
+    escrow = (key(environment_id), key(escrow_owner_id))
+    return PAY.call(*escrow, token, recipient, amount_atomic)
+
+
+def pay_out(
+    environment_id: str,
+    vault_owner_id: str,
+    transit_id: str,
+    token: str,
+    recipient: str,
+    amount_atomic: int,
+) -> bytes:
+    """To the factory, by an operator: from a vault through the escrow `transit_id` to anybody."""
+    owners = (key(vault_owner_id), key(transit_id))
+    return PAY_OUT.call(key(environment_id), *owners, token, recipient, amount_atomic)
+
+
+def sweep(environment_id: str, owner_id: str, token: str, amount_atomic: int) -> bytes:
+    """To the factory, by an operator: exactly this amount from a deposit to its vault."""
+    return SWEEP.call(key(environment_id), key(owner_id), token, amount_atomic)
+
+
+def sweep_all(environment_id: str, owner_id: str, token: str) -> bytes:
+    """To the factory, by anybody: all that a deposit has to its vault."""
+    return SWEEP_ALL.call(key(environment_id), key(owner_id), token)
+
+
+def set_vault_owner(environment_id: str, owner_id: str, wallet: str) -> bytes:
+    """To the factory, by an operator: give a vault its owner, once."""
+    return SET_VAULT_OWNER.call(key(environment_id), key(owner_id), wallet)
+
+
+def execute(to: str, value: int, data: bytes, signature: bytes, *, operation: int = CALL) -> bytes:
+    """To a vault, by anybody: do what its owner signed."""
+    return EXECUTE.call(to, value, data, operation, signature)
+
+
+def set_factory_role(*, allowed: bool) -> bytes:
+    """To a vault, by itself: let the factory pay from it, or no longer."""
+    return SET_FACTORY_ROLE.call(allowed)
+
+
+def enable_module(module: str) -> bytes:
+    """To a vault or a Safe, by itself."""
+    return ENABLE_MODULE.call(module)
+
+
+def disable_module(before: str, module: str) -> bytes:
+    """To a vault or a Safe, by itself. A Safe wants the module that stands before in its list."""
+    return DISABLE_MODULE.call(before, module)
+
+
+def exec_transfer(token: str, escrow: str, amount_atomic: int, escrow_owner_id: str) -> bytes:
+    """To a role module, by its operator: move a token from the avatar to that owner's escrow."""
+    return EXEC.call(token, transfer(escrow, amount_atomic), key(escrow_owner_id))
+
+
+def transfer(recipient: str, amount_atomic: int) -> bytes:
+    """To a token."""
+    return TRANSFER.call(recipient, amount_atomic)
+
+
+def balance_of(holder: str) -> bytes:
+    """To a token, as a question."""
+    return BALANCE_OF.call(holder)
+
+
+def transferred(data: bytes) -> tuple[str, int] | None:
+    """The recipient and the amount of a token's `transfer`; None for any other calldata."""
+    arguments = TRANSFER.arguments(data)
+    return None if arguments is None else (_address(arguments[0]), arguments[1])
+
+
+def enabled_module(data: bytes) -> str | None:
+    """The module of an `enableModule`; None for any other calldata."""
+    arguments = ENABLE_MODULE.arguments(data)
+    return None if arguments is None else _address(arguments[0])
+
+
+def _address(decoded: str) -> str:
+    return checksummed(bytes.fromhex(decoded.removeprefix("0x")))

@@ -1,0 +1,184 @@
+"""What we offer for a transaction: its fees at first, more when it is stuck, and its gas limit.
+
+Pure: what the node says of base fee, tip and gas comes in as arguments, and is believed only
+within the bounds of a table. All fees are in wei for one unit of gas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from payments_core.chains.port import ChainUnavailable
+
+MILLI_GWEI = 10**6
+GWEI = 10**9
+
+HEADROOM = 2
+"""The base fee may double before a transaction waits; on Ethereum that takes six full blocks."""
+
+_RAISE = (9, 8)
+"""What a replacement offers more on both fees: 12.5 %. Geth and its relatives want 10 % (their
+`txpool.pricebump`), OpenEthereum wanted 12.5 %; less is refused, and the old one stays."""
+
+
+@attrs.frozen
+class Fees:
+    """What a transaction offers: the whole price at most, and the tip within it at most."""
+
+    max_fee: int
+    max_priority_fee: int
+
+    def covers(self, base_fee: int) -> bool:
+        """Whether it can be in a block of this base fee; otherwise it waits for a cheaper one."""
+        return self.max_fee >= base_fee
+
+
+@attrs.frozen(kw_only=True)
+class FeePolicy:
+    """Between which bounds a chain's fees are chosen.
+
+    `least_priority` is a tip that nodes take; of what a node suggests, a first offer follows up to
+    `most_first_priority`. Raises go up to `most_priority` and `most_fee`, and no further: a tip is
+    paid in full, whatever the base fee.
+    """
+
+    least_priority: int
+    most_first_priority: int
+    most_priority: int
+    most_fee: int
+
+    def __attrs_post_init__(self) -> None:
+        bounds = attrs.astuple(self)
+        if any(type(bound) is not int for bound in bounds) or bounds[0] < 0:
+            raise ValueError("a fee is an integer from zero")
+        if list(bounds) != sorted(bounds):
+            raise ValueError("the bounds of a fee policy must rise in their order")
+
+
+# The least tips have sources. The other three are choices, not measurements: what we are ready to
+# pay before we rather wait for a cheaper hour, and all that a lying node can make us offer. A
+# deployment may have others.
+_ROLLUP = FeePolicy(
+    # Base and Optimism order by tip, and their documentation knows no least one but says that
+    # nodes may have it; this is geth's.
+    least_priority=MILLI_GWEI,
+    most_first_priority=100 * MILLI_GWEI,
+    most_priority=2 * GWEI,
+    most_fee=10 * GWEI,
+)
+POLICIES: Mapping[int, FeePolicy] = {
+    1: FeePolicy(
+        least_priority=MILLI_GWEI,  # geth's `miner.gasprice`: go-ethereum PR 29895
+        most_first_priority=5 * GWEI,
+        most_priority=50 * GWEI,
+        most_fee=300 * GWEI,
+    ),
+    8453: _ROLLUP,
+    10: _ROLLUP,
+    137: FeePolicy(
+        # PIP-35: Bor enforces 25 gwei as `txpool.pricelimit` and `miner.gasprice`, which are tips;
+        # Polygon's gas station names the same. PIP-59 would move it into the base fee.
+        least_priority=25 * GWEI,
+        most_first_priority=300 * GWEI,
+        most_priority=1_000 * GWEI,
+        most_fee=3_000 * GWEI,
+    ),
+    42161: FeePolicy(
+        # Arbitrum's sequencer serves first come, first served, and takes no tip ("Tips in L2" of
+        # its documentation); what is offered above zero may begin to count by a vote.
+        least_priority=0,
+        most_first_priority=0,
+        most_priority=100 * MILLI_GWEI,
+        most_fee=20 * GWEI,
+    ),
+}
+
+
+Action = Literal[
+    "deploy_factory",
+    "set_operator",
+    "set_vault_owner",
+    "fund",
+    "pay",
+    "pay_out",
+    "sweep",
+    "sweep_all",
+    "deploy_role_module",
+    "enable_module",
+    "exec_transfer",
+]
+
+# What each used on anvil, with our own test token, when it was the dearest: the purses not yet
+# created, the recipient without that token. tests/chains/evm/test_fees.py measures it again.
+MEASURED_GAS: Mapping[Action, int] = {
+    "deploy_factory": 2_039_534,
+    "set_operator": 48_794,
+    "set_vault_owner": 99_611,
+    "fund": 114_014,
+    "pay": 110_746,
+    "pay_out": 173_338,
+    "sweep": 111_260,
+    "sweep_all": 104_928,
+    "deploy_role_module": 441_273,  # for one token
+    "enable_module": 83_008,
+    "exec_transfer": 73_862,
+}
+
+ROOM = 2
+"""A token may cost more than our own, and a purse be created only now; what is left is not paid."""
+
+MOST_GAS = 2**24
+"""No transaction may have more on Ethereum (EIP-7825), and none of ours comes near it."""
+
+
+@attrs.frozen
+class Bump:
+    """A stuck transaction's next fees. Where `is_held`, the ceiling leaves no room: they stay."""
+
+    fees: Fees
+    is_held: bool
+
+
+def first(base_fee: int, priority: int, policy: FeePolicy) -> Fees:
+    """The fees of a new transaction; `priority` is the tip that the node suggests.
+
+    Never above the policy: with a base fee beyond it the transaction waits (`Fees.covers`).
+    """
+    tip = min(max(priority, policy.least_priority), policy.most_first_priority)
+    return Fees(min(HEADROOM * max(base_fee, 0) + tip, policy.most_fee), tip)
+
+
+def bumped(before: Fees, base_fee: int, priority: int, policy: FeePolicy) -> Bump:
+    """The fees of what replaces a stuck transaction: as if new, and enough more on both fields.
+
+    Nodes replace only for more on both, so where one of them has no room neither changes.
+    """
+    new = first(base_fee, priority, policy)
+    raised = Fees(
+        max(_raised(before.max_fee), new.max_fee),
+        max(_raised(before.max_priority_fee), new.max_priority_fee),
+    )
+    if raised.max_fee > policy.most_fee or raised.max_priority_fee > policy.most_priority:
+        return Bump(before, is_held=True)
+    return Bump(raised, is_held=False)
+
+
+def gas_limit(action: Action, estimate: int) -> int:
+    """The gas limit of a transaction that a node estimated at so much.
+
+    The estimate is always asked for: on Arbitrum it holds what the data cost on Ethereum, in units
+    of gas, which no table knows. Raises ChainUnavailable for one that cannot be right.
+    """
+    wanted = max(ROOM * MEASURED_GAS[action], -(-estimate * 13 // 10))
+    if wanted > MOST_GAS:
+        raise ChainUnavailable("the node estimates more gas than a transaction can have")
+    return wanted
+
+
+def _raised(fee: int) -> int:
+    """At least an eighth more, rounded up, and more also than zero: equal is no replacement."""
+    times, by = _RAISE
+    return max(-(-fee * times // by), fee + 1)

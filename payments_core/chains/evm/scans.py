@@ -1,0 +1,143 @@
+"""Scans of a range of blocks for transfers: at one node, and what enough of them come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import attrs
+import msgspec
+
+from payments_core.chains.evm import answers
+from payments_core.chains.evm.answers import TRANSFER, BadAnswer, Log
+from payments_core.chains.evm.blocks import block_call, block_of, blocks_at
+from payments_core.chains.evm.endpoints import Behind, Session, Settled, alike
+from payments_core.chains.evm.rpc import Call, Refusal
+from payments_core.chains.port import ChainUnavailable
+
+MOST_FILTERED = 1_000
+"""With more recipients than these the transfers to anybody are asked for, and matched here."""
+
+GROUP = 500
+"""So many recipients go into one filter; some nodes take no more than a thousand."""
+
+RECENT = 16
+"""Of so many of the newest blocks the hashes are asked for beside the logs: where forks are."""
+
+MOST_DISPUTED = 200
+"""Logs that not all nodes tell of are proven one by one, up to so many."""
+
+
+@attrs.frozen
+class Scan:
+    """A range of blocks, and what is looked for in it, in small letters."""
+
+    tokens: frozenset[str]
+    recipients: frozenset[str] | None
+    first: int
+    last: int
+
+    @classmethod
+    def of(
+        cls, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
+    ) -> Scan:
+        """A scan for these addresses."""
+        wanted = None if recipients is None else frozenset(map(str.lower, recipients))
+        return cls(frozenset(map(str.lower, tokens)), wanted, first, last)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing can be found."""
+        return self.first > self.last or not self.tokens or self.recipients == frozenset()
+
+    def queries(self) -> list[Mapping[str, object]]:
+        """The filters for `eth_getLogs`, without their range."""
+        address = sorted(self.tokens)
+        if self.recipients is None or len(self.recipients) > MOST_FILTERED:
+            return [{"address": address, "topics": [TRANSFER]}]
+        topics = ["0x" + recipient[2:].rjust(64, "0") for recipient in sorted(self.recipients)]
+        return [
+            {"address": address, "topics": [TRANSFER, None, topics[start : start + GROUP]]}
+            for start in range(0, len(topics), GROUP)
+        ]
+
+    def checked(self, log: Log, hashes: Mapping[int, str]) -> None:
+        """Raises BadAnswer for a log that no filter here can have found."""
+        if log.address not in self.tokens or log.topics[:1] != (TRANSFER,):
+            raise BadAnswer("a log that was not asked for")
+        if not self.first <= log.block.number <= self.last:
+            raise BadAnswer("a log of a block that was not asked for")
+        if hashes.get(log.block.number, log.block.hash) != log.block.hash:
+            raise BadAnswer("a log of another block than that height has")
+
+    def wants(self, log: Log) -> bool:
+        """Whether it is a transfer to one of the recipients."""
+        if not answers.is_transfer(log):
+            return False
+        return self.recipients is None or "0x" + log.topics[2][26:] in self.recipients
+
+
+@attrs.frozen
+class Seen:
+    """What a node found, and the hash of the last block, which says what chain it found it on."""
+
+    last_hash: str
+    logs: tuple[Log, ...]
+
+
+@attrs.frozen
+class Found:
+    """The logs that enough nodes tell of, and those that fewer do."""
+
+    agreed: tuple[Log, ...]
+    disputed: tuple[Log, ...] = ()
+
+
+def seen(session: Session, scan: Scan) -> Seen:
+    """What a node finds. It must have the last block, before the search and after it."""
+    heights = range(max(scan.first, scan.last - RECENT + 1), scan.last + 1)
+    queries = scan.queries()
+    span = {"fromBlock": hex(scan.first), "toBlock": hex(scan.last)}
+    calls = [block_call(height) for height in heights]
+    calls += [Call("eth_getLogs", ({**query, **span},)) for query in queries]
+    results = session.batch(calls)
+    hashes: dict[int, str] = {}
+    for height, result in zip(heights, results, strict=False):
+        block = None if isinstance(result, Refusal) else block_of(result, height)
+        if block is None:
+            raise Behind(f"{session.name}: does not have block {height} yet")
+        hashes[height] = block.hash
+    pieces: list[msgspec.Raw] = []
+    for query, result in zip(queries, results[len(heights) :], strict=True):
+        if isinstance(result, Refusal):
+            pieces += session.logs(query, scan.first, scan.last)
+        else:
+            pieces.append(result)
+    (after,) = blocks_at(session, [scan.last])
+    if after is None or after.hash != hashes[scan.last]:
+        raise Behind(f"{session.name}: its blocks changed meanwhile")
+    logs = [log for piece in pieces for log in answers.logs(piece)]
+    for log in logs:
+        scan.checked(log, hashes)
+    return Seen(hashes[scan.last], tuple(filter(scan.wants, answers.in_order(logs))))
+
+
+def settled(told: Sequence[Seen], is_last: bool, enough: int) -> Settled[Found] | None:
+    """What enough nodes found on one chain.
+
+    If not all of them found the same, some have missed logs, or made them up. Each log then
+    counts that enough tell of, and the others are for their transactions to prove. That is put
+    off until all nodes have answered.
+    """
+    same = alike(told, enough)
+    if same is not None:
+        return Settled(Found(same.logs))
+    last_hash = alike((one.last_hash for one in told), enough)
+    if last_hash is None or not is_last:
+        return None
+    counts = Counter(log for one in told if one.last_hash == last_hash for log in one.logs)
+    agreed = tuple(log for log, count in counts.items() if count >= enough)
+    disputed = tuple(log for log, count in counts.items() if count < enough)
+    if len(disputed) > MOST_DISPUTED:
+        raise ChainUnavailable(f"nodes disagree about {len(disputed)} logs")
+    return Settled(Found(agreed, disputed))

@@ -1,0 +1,219 @@
+"""Who signs for an environment's operator: a key file for development, or a remote signer.
+
+A signer sees digests only, and what it cannot sign it refuses. No key is in a repr, a log or an
+error. How keys are made, kept and changed: docs/how-to/keys.md.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import hmac
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import attrs
+
+from payments_core.addresses import checksummed
+from payments_core.chains.port import SignerRefused
+from payments_core.entropy import Entropy, system_entropy
+from payments_core.evm_signatures import ORDER, SignatureFault, address_of, recovered
+
+SECRET_BYTES = 32
+FILE_MODE = 0o600
+
+_PURPOSE = b"payments-core/operator key/"
+_EXPANDED_BYTES = 48  # sixteen more than a key, so that the remainder prefers none (FIPS 186-5 A.2)
+
+
+class Signer(Protocol):
+    """The keys of the environments' operators. Every method may raise SignerRefused."""
+
+    def address(self, environment_id: str) -> str:
+        """The address of the environment's operator, with its checksum; always the same."""
+
+    def sign(self, environment_id: str, digest: bytes) -> bytes:
+        """A signature of 32 bytes by that address: r, s and 0 or 1, 65 bytes, with a low s.
+
+        It may be I/O, and never stands in a transaction. Raises ChainUnavailable where a key
+        service does not answer: ask again.
+        """
+
+
+class LocalSigner:
+    """Signs with keys made from one secret in a file: for development, and for tests.
+
+    Each environment has a key of its own, which follows from the secret and the environment's id.
+    The same digest gives the same signature (RFC 6979).
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != SECRET_BYTES:
+            raise SignerRefused(f"the secret must be {SECRET_BYTES} bytes")
+        self._secret = secret
+
+    @classmethod
+    def open(cls, path: Path, *, entropy: Entropy = system_entropy) -> LocalSigner:
+        """The signer of a file, which is made if it is not there.
+
+        Raises SignerRefused for a file that others may read, that somebody else owns, or that
+        holds anything but a secret.
+        """
+        try:
+            secret = _read(path)
+            if secret is None:
+                _create(path, entropy(SECRET_BYTES), entropy(8).hex())
+                secret = _read(path)
+        except OSError as error:
+            raise SignerRefused(f"the key file {path} cannot be used: {error.strerror}") from error
+        if secret is None:
+            raise SignerRefused(f"the key file {path} was taken away")
+        return cls(secret)
+
+    def address(self, environment_id: str) -> str:
+        """See Signer."""
+        from coincurve import PublicKey
+
+        public = PublicKey.from_valid_secret(self._key(environment_id))
+        return address_of(public.format(compressed=False))
+
+    def sign(self, environment_id: str, digest: bytes) -> bytes:
+        """See Signer. libsecp256k1 always makes the low s."""
+        from coincurve import PrivateKey  # a C library: only those who sign wait for it
+
+        _require_digest(digest)
+        key = PrivateKey(self._key(environment_id))
+        return key.sign_recoverable(digest, hasher=None)
+
+    def __repr__(self) -> str:
+        return "LocalSigner()"
+
+    def _key(self, environment_id: str) -> bytes:
+        """A number from 1 to the order less one, by HKDF-SHA-256 (RFC 5869) without salt."""
+        start = hmac.digest(bytes(hashlib.sha256().digest_size), self._secret, "sha256")
+        purpose = _PURPOSE + environment_id.encode()
+        block = hmac.digest(start, purpose + b"\x01", "sha256")
+        expanded = block + hmac.digest(start, block + purpose + b"\x02", "sha256")
+        number = int.from_bytes(expanded[:_EXPANDED_BYTES], "big") % (ORDER - 1) + 1
+        return number.to_bytes(32, "big")
+
+
+class RemoteKeys(Protocol):
+    """What a key service must do; write one for yours (docs/how-to/keys.md has an example)."""
+
+    def sign(self, environment_id: str, digest: bytes) -> bytes:
+        """Sign these 32 bytes as they are, without hashing them again: r and s, 64 bytes.
+
+        Whichever s the service makes: it is lowered here. Raises SignerRefused where the service
+        refuses, ChainUnavailable where it does not answer in a time of a few seconds that you set;
+        neither text holds a credential. It does not try again by itself.
+        """
+
+
+@attrs.frozen
+class RemoteSigner:
+    """Signs with keys that a service holds, and checks whatever comes back.
+
+    `addresses` are by environment, from your configuration: were the service asked for them, it
+    could name any key as ours. The same digest may give another signature each time.
+    """
+
+    keys: RemoteKeys = attrs.field(repr=False)
+    addresses: Mapping[str, str]
+
+    def address(self, environment_id: str) -> str:
+        """See Signer."""
+        address = self.addresses.get(environment_id)
+        if address is None:
+            raise SignerRefused(f"no operator of {environment_id} is configured")
+        return checksummed(bytes.fromhex(address.removeprefix("0x")))
+
+    def sign(self, environment_id: str, digest: bytes) -> bytes:
+        """See Signer. Raises SignerRefused for a signature by any other key."""
+        _require_digest(digest)
+        expected = self.address(environment_id)
+        pair = self.keys.sign(environment_id, digest)
+        if len(pair) != 64:
+            raise SignerRefused("the key service did not answer with r and s")
+        s = int.from_bytes(pair[32:], "big")
+        low = min(s, ORDER - s) if s < ORDER else s
+        for parity in (0, 1):  # key services do not say which, and only one gives our address
+            signature = pair[:32] + low.to_bytes(32, "big") + bytes([parity])
+            if _is_by(expected, digest, signature):
+                return signature
+        raise SignerRefused("the key service signed with another key, or something else")
+
+
+def from_der(der: bytes) -> bytes:
+    """The 64 bytes r and s of a signature in DER, as AWS KMS and Google Cloud KMS answer.
+
+    Raises SignerRefused.
+    """
+    from coincurve.ecdsa import der_to_cdata, serialize_compact
+
+    try:
+        return bytes(serialize_compact(der_to_cdata(der)))
+    except ValueError:
+        raise SignerRefused("the key service's signature is not in DER") from None
+
+
+def _is_by(expected: str, digest: bytes, signature: bytes) -> bool:
+    try:
+        return recovered(digest, signature) == expected
+    except SignatureFault:
+        return False
+
+
+def _require_digest(digest: bytes) -> None:
+    if len(digest) != 32:
+        raise SignerRefused("only 32 bytes are signed")
+
+
+def _read(path: Path) -> bytes | None:
+    """What the file holds; None where there is none. Looks at the opened file, not at its name."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # were it a pipe
+    except FileNotFoundError:
+        return None
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise SignerRefused(f"the key file {path} is no file")
+        if found.st_uid != os.geteuid():
+            raise SignerRefused(f"the key file {path} belongs to somebody else")
+        if found.st_mode & 0o077:
+            raise SignerRefused(f"the key file {path} is open to others: chmod 600 {path}")
+        secret = os.read(descriptor, SECRET_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if len(secret) != SECRET_BYTES:
+        raise SignerRefused(f"the key file {path} does not hold {SECRET_BYTES} bytes")
+    return secret
+
+
+def _create(path: Path, secret: bytes, suffix: str) -> None:
+    """Write a new file; after a crash it is whole or not there, and of two at once one makes it.
+
+    `suffix` is by chance, so that two do not meet on the way.
+    """
+    unfinished = path.with_name(f"{path.name}.{suffix}.new")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secret)
+            file.flush()
+            os.fsync(descriptor)
+        os.link(unfinished, path)  # which never replaces a file, as a rename would
+    except OSError as error:
+        if error.errno != errno.EEXIST:
+            raise
+    finally:
+        unfinished.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

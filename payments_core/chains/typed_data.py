@@ -1,0 +1,214 @@
+"""Typed data (EIP-712): the digests of the forms that we rebuild ourselves.
+
+Domain and types are ours, never the client's: what somebody signed is compared with what we make
+from the values alone. Only flat forms are here, since none of ours has a form within.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+ZERO_ADDRESS = "0x" + "0" * 40
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
+
+
+class TypedDataFault(ValueError):
+    """A value that its type does not have; the message names the field."""
+
+
+@attrs.frozen
+class Form:
+    """A struct of EIP-712: its name, and name and type of its fields in their order."""
+
+    name: str
+    fields: tuple[tuple[str, str], ...]
+
+    @property
+    def type(self) -> str:
+        """The form as its type hash reads it."""
+        listed = ",".join(f"{type} {name}" for name, type in self.fields)
+        return f"{self.name}({listed})"
+
+
+SETTLEMENT = Form(
+    "Settlement", (("quoteId", "string"), ("nonce", "uint256"), ("deadline", "uint256"))
+)
+"""What a payer signs for `settle` (interface, the older generation)."""
+
+VAULT_EXECUTE = Form(
+    "Execute",
+    (
+        ("to", "address"),
+        ("value", "uint256"),
+        ("data", "bytes"),
+        ("operation", "uint8"),
+        ("nonce", "uint256"),
+    ),
+)
+"""What a vault's owner signs for `execute` of contracts/src/Vault.sol."""
+
+VAULT_NAME = "payments-core vault"
+VAULT_VERSION = "1"
+
+SAFE_TX = Form(
+    "SafeTx",
+    (
+        ("to", "address"),
+        ("value", "uint256"),
+        ("data", "bytes"),
+        ("operation", "uint8"),
+        ("safeTxGas", "uint256"),
+        ("baseGas", "uint256"),
+        ("gasPrice", "uint256"),
+        ("gasToken", "address"),
+        ("refundReceiver", "address"),
+        ("nonce", "uint256"),
+    ),
+)
+"""What a Safe's owners sign for `execTransaction`, since Safe 1.0."""
+
+_DOMAIN_FIELDS = {
+    "name": "string",
+    "version": "string",
+    "chainId": "uint256",
+    "verifyingContract": "address",
+}
+
+
+def typed_digest(domain: Mapping[str, Any], form: Form, message: Mapping[str, Any]) -> bytes:
+    """The 32 bytes that are signed.
+
+    A domain has one or more of `name`, `version`, `chainId` and `verifyingContract`, a message
+    all fields of its form; addresses are text, `bytes` are bytes. Raises TypedDataFault.
+    """
+    from eth_utils.crypto import keccak
+
+    present = tuple(item for item in _DOMAIN_FIELDS.items() if item[0] in domain)
+    domain_hash = _struct_hash(Form("EIP712Domain", present), domain)
+    return keccak(b"\x19\x01" + domain_hash + _struct_hash(form, message))
+
+
+def settlement_digest(
+    *,
+    name: str,
+    version: str,
+    chain_id: int,
+    verifying_contract: str,
+    quote_id: str,
+    nonce: int,
+    deadline: int,
+) -> bytes:
+    """What a payer signs to settle a quote. Raises TypedDataFault."""
+    domain = {
+        "name": name,
+        "version": version,
+        "chainId": chain_id,
+        "verifyingContract": verifying_contract,
+    }
+    message = {"quoteId": quote_id, "nonce": nonce, "deadline": deadline}
+    return typed_digest(domain, SETTLEMENT, message)
+
+
+def vault_execute_digest(
+    *, chain_id: int, vault: str, nonce: int, to: str, value: int, data: bytes, operation: int
+) -> bytes:
+    """What a vault's owner signs: the vault's own `executeDigest`. Raises TypedDataFault."""
+    domain = {
+        "name": VAULT_NAME,
+        "version": VAULT_VERSION,
+        "chainId": chain_id,
+        "verifyingContract": vault,
+    }
+    message = {"to": to, "value": value, "data": data, "operation": operation, "nonce": nonce}
+    return typed_digest(domain, VAULT_EXECUTE, message)
+
+
+def safe_transaction_digest(
+    *,
+    chain_id: int,
+    safe: str,
+    nonce: int,
+    to: str,
+    value: int,
+    data: bytes,
+    operation: int = 0,
+    safe_tx_gas: int = 0,
+    base_gas: int = 0,
+    gas_price: int = 0,
+    gas_token: str = ZERO_ADDRESS,
+    refund_receiver: str = ZERO_ADDRESS,
+) -> bytes:
+    """What a Safe's owners sign, the same as `getTransactionHash`. Raises TypedDataFault.
+
+    Without gas fields the Safe refunds nobody. A Safe's domain has no name and no version.
+    """
+    message = {
+        "to": to,
+        "value": value,
+        "data": data,
+        "operation": operation,
+        "safeTxGas": safe_tx_gas,
+        "baseGas": base_gas,
+        "gasPrice": gas_price,
+        "gasToken": gas_token,
+        "refundReceiver": refund_receiver,
+        "nonce": nonce,
+    }
+    return typed_digest({"chainId": chain_id, "verifyingContract": safe}, SAFE_TX, message)
+
+
+def _struct_hash(form: Form, values: Mapping[str, Any]) -> bytes:
+    from eth_utils.crypto import keccak
+
+    if not form.fields or set(values) != {name for name, _ in form.fields}:
+        raise TypedDataFault(f"{form.name} has other fields")
+    words = [_WORDS[type](name, values[name]) for name, type in form.fields]
+    return keccak(keccak(form.type.encode()) + b"".join(words))
+
+
+def _unsigned(bits: int) -> Callable[[str, Any], bytes]:
+    def word(name: str, number: Any) -> bytes:
+        if type(number) is not int or not 0 <= number < 1 << bits:
+            raise TypedDataFault(f"{name} must be an integer of up to {bits} bits")
+        return number.to_bytes(32, "big")
+
+    return word
+
+
+def _address(name: str, text: Any) -> bytes:
+    if not isinstance(text, str) or not _ADDRESS.fullmatch(text):
+        raise TypedDataFault(f"{name} must be 0x and 40 hex digits")
+    return bytes.fromhex(text[2:]).rjust(32, b"\0")
+
+
+def _string(name: str, text: Any) -> bytes:
+    from eth_utils.crypto import keccak
+
+    if not isinstance(text, str):
+        raise TypedDataFault(f"{name} must be text")
+    try:
+        return keccak(text.encode())
+    except UnicodeEncodeError:
+        raise TypedDataFault(f"{name} must be text that UTF-8 can write") from None
+
+
+def _bytes(name: str, raw: Any) -> bytes:
+    from eth_utils.crypto import keccak
+
+    if not isinstance(raw, bytes):
+        raise TypedDataFault(f"{name} must be bytes")
+    return keccak(raw)
+
+
+_WORDS: Mapping[str, Callable[[str, Any], bytes]] = {
+    "address": _address,
+    "bytes": _bytes,
+    "string": _string,
+    "uint8": _unsigned(8),
+    "uint256": _unsigned(256),
+}

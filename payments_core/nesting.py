@@ -1,0 +1,29 @@
+"""How deeply JSON nests, told before it is parsed.
+
+Parsers written in C go as deep as Python's recursion limit allows, and some libraries raise that
+limit for the whole process (py_ecc does): a hundred thousand brackets then overflow the C stack,
+and the process is gone. So what strangers send is looked at first.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NOT_STRUCTURE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+
+
+def nests_deeper(raw: bytes, limit: int) -> bool:
+    """Whether arrays and objects of a JSON text stand more than `limit` deep in one another."""
+    if raw.count(b"[") + raw.count(b"{") <= limit:  # as nearly always
+        return False
+    bare = raw if b"\\" in raw else raw.translate(None, _NOT_STRUCTURE)
+    depth = 0
+    for byte in _STRING.sub(b"", bare):
+        if byte in b"[{":
+            depth += 1
+            if depth > limit:
+                return True
+        elif byte in b"]}":
+            depth -= 1
+    return False

@@ -1,0 +1,66 @@
+"""Run as a program: keeps an anvil for as long as somebody holds our standard input open.
+
+`anvil_process.py` starts it. It is a process of its own for two reasons. Whatever ends the one
+who started us, kill -9 too, closes that pipe, so that no anvil is left behind. And anvil writes a
+line for every request, which somebody must read, or it would stand still once the pipe is full.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+
+READY = b"Listening on "
+END_S = 10
+
+
+def keep(command: list[str]) -> int:
+    """Run a command until it ends or standard input does; its exit status.
+
+    Standard output gets the process's id, and what it says up to the line that it listens.
+    """
+    child = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert child.stdout is not None
+    try:
+        os.write(1, b"%d\n" % child.pid)
+        _follow(child.stdout.fileno())
+    except BrokenPipeError:
+        pass  # our starter is gone
+    finally:
+        child.terminate()  # anvil writes its state to a file, if it was told to, and ends
+        try:
+            status = child.wait(END_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            status = child.wait()
+    return status
+
+
+def _follow(output: int) -> None:
+    said = b""
+    listens = False
+    while True:
+        readable, _, _ = select.select([0, output], [], [])
+        if 0 in readable and not os.read(0, 4_096):
+            return
+        if output not in readable:
+            continue
+        chunk = os.read(output, 65_536)
+        if not chunk:
+            return
+        if not listens:
+            said += chunk
+            os.write(1, chunk)
+            listens = b"\n" in said.partition(READY)[2]
+            if listens:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, 1)  # with 2 the last ends of the pipe: our starter reads its end
+                os.dup2(nowhere, 2)
+
+
+if __name__ == "__main__":
+    sys.exit(abs(keep(sys.argv[1:])))

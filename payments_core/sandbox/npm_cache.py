@@ -1,0 +1,65 @@
+"""Packages from npm, each in a folder of the user's cache. Only sandbox and tests need any."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+INSTALL_S = 300
+
+
+class NotCached(Exception):
+    """Why a package is not there."""
+
+
+def npm_package(package: str, version: str) -> Path:
+    """The `node_modules` with exactly this version of a package, fetched at the first call.
+
+    Several may call at once. Raises NotCached.
+    """
+    folder = caches() / f"{package.rpartition('/')[2]}-{version}"
+    if not folder.is_dir():
+        _fetch(f"{package}@{version}", folder)
+    return folder / "node_modules"
+
+
+def caches() -> Path:
+    """Where what was fetched is kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "payments-core"
+
+
+def _fetch(package: str, folder: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise NotCached(f"there is no npm to fetch {package} with, and {folder} is not there")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise NotCached(f"{folder.parent} cannot be written: {error.strerror}") from error
+    try:
+        _install(npm, package, made)
+        # Whoever is done first gives the folder its name, so that nobody ever sees half of one.
+        made.rename(folder)
+    except OSError as error:
+        if not folder.is_dir():
+            raise NotCached(f"{package} could not be put into {folder}") from error
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _install(npm: str, package: str, folder: Path) -> None:
+    # The peers of a package are for who builds on it; we take files out of it.
+    options = ("--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--legacy-peer-deps")
+    command = [npm, "i", "--prefix", str(folder), *options, package]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=INSTALL_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise NotCached(f"npm took more than {INSTALL_S} s for {package}") from None
+    if done.returncode:  # npm's own words may hold a registry's address, with credentials
+        raise NotCached(f"npm could not fetch {package}; `npm i --no-save {package}` tells why")

@@ -1,0 +1,68 @@
+"""The compiled contracts are those of the sources, and Python calls what they have."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from payments_core.chains.evm import artifacts, calls
+from payments_core.sandbox.npm_cache import NotCached, npm_package
+from tests.chains.evm.deployed import functions
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = ROOT / "contracts" / "src"
+
+CALLED = {
+    "Factory": (
+        calls.FUND, calls.PAY, calls.PAY_OUT, calls.SWEEP, calls.SWEEP_ALL, calls.SET_OPERATOR,
+        calls.SET_VAULT_OWNER, calls.OFFER_ADMIN, calls.TAKE_ADMIN, calls.ADDRESS_OF,
+        calls.IS_OPERATOR,
+    ),
+    "Vault": (
+        calls.EXECUTE, calls.NONCE, calls.OWNER, calls.SET_FACTORY_ROLE, calls.ENABLE_MODULE,
+        calls.DISABLE_MODULE, calls.IS_MODULE_ENABLED,
+    ),
+    "RoleModule": (calls.EXEC,),
+    "TestToken": (calls.TRANSFER, calls.BALANCE_OF),
+}  # fmt: skip
+
+
+def test_the_artifacts_are_of_these_sources() -> None:
+    found = {
+        path.relative_to(SOURCES).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in SOURCES.rglob("*.sol")
+    }
+    assert dict(artifacts.sources()) == found, "say `make contracts`"
+
+
+def test_the_compiler_makes_the_same_bytes_again(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node to run the compiler with")
+    try:
+        npm_package("solc", "0.8.30")
+    except NotCached as reason:
+        pytest.skip(str(reason))
+    again = tmp_path / "contracts.json"
+    subprocess.run([node, ROOT / "contracts" / "build.mjs", again], check=True)
+    committed = ROOT / "payments_core" / "chains" / "evm" / "contracts.json"
+    assert again.read_bytes() == committed.read_bytes(), "say `make contracts`"
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_the_contracts_have_the_functions_that_we_call(name: str) -> None:
+    assert {function.signature for function in CALLED[name]} <= functions(name)
+
+
+def test_no_function_that_we_call_is_left_out() -> None:
+    all = {each for each in vars(calls).values() if isinstance(each, calls.Function)}
+    assert all == {each for called in CALLED.values() for each in called}
+
+
+def test_only_what_tests_deploy_has_runtime_code_here() -> None:
+    ours = {each.name for each in artifacts.contracts() if each.runtime is None}
+    assert ours == {"Factory", "Purse", "Vault", "RoleModule"}
