@@ -132,7 +132,7 @@ class Wallets:
         A wallet that the account already lists is that same row after. Raises NotFound for an
         unknown account or another account's challenge, AccountSuspended, ActionAlreadyUsed,
         ActionExpired, ValidationFailed at `signature` and `publicKey`, DependencyFailed where
-        only a chain that does not answer could tell whether a contract wallet signed, and
+        a chain that must say whether a contract wallet signed does not answer, and
         Conflicting where the address is verified for another account or the account has too
         many wallets.
         """

@@ -208,8 +208,11 @@ def journal(evidenced: Evidenced) -> JournalView:
     )
 
 
-def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
-    record = details.payment
+def terms(record: Payment) -> dict[str, Any]:
+    """What the partner and a stranger who pays are told alike; a view's class names what it shows.
+
+    A field that is added here is refused by every view that does not name it.
+    """
     asset = record.asset
     awaits = record.intent != "send"
     return {
@@ -218,8 +221,6 @@ def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "intent": record.intent,
         "status": record.status,
         "statusVersion": record.status_version,
-        "accountId": record.account_id,
-        "externalUserId": record.external_user_id,
         "amount": format_amount(record.amount, asset.decimals),
         "amountAtomic": str(record.amount),
         "assetSymbol": asset.symbol,
@@ -229,12 +230,31 @@ def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "receivedAmountAtomic": str(record.received),
         "remainingAmountAtomic": str(record.remaining.amount_atomic if awaits else 0),
         "excessAmountAtomic": str(record.excess),
-        "settledAmountAtomic": str(record.settled),
         "refundedAmountAtomic": str(record.refunded),
+        "escrow": _escrow(record),
+        "reference": record.reference,
+        "description": record.description,
+        "apiVersion": record.api_version,
+        "successUrl": record.success_url,
+        "cancelUrl": record.cancel_url,
+        "expiresAt": iso(record.expires_at) if awaits else None,
+        "succeededAt": iso_or_none(record.succeeded_at),
+        "cancelledAt": iso_or_none(record.cancelled_at),
+        "createdAt": iso(record.created_at),
+        "updatedAt": iso(record.updated_at),
+    }
+
+
+def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
+    record = details.payment
+    return {
+        **terms(record),
+        "accountId": record.account_id,
+        "externalUserId": record.external_user_id,
+        "settledAmountAtomic": str(record.settled),
         "fees": Fees(feeBps=record.fee_bps, feeAmountAtomic=str(record.fee), paidBy="recipient"),
         "source": _source(record.source, details) if record.source else None,
         "destination": _destination(record.destination),
-        "escrow": escrow(record),
         "releaseTransactionHash": record.release_hash,
         "selectedOptionId": record.selected_option_id,
         "options": _entries(details),
@@ -247,23 +267,15 @@ def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
             for item in record.timeline
         ),
         "failure": Failure(reason=record.failure) if record.failure else None,
-        "reference": record.reference,
-        "description": record.description,
         "metadata": record.metadata,
-        "apiVersion": record.api_version,
         "paymentUrl": links.url(record),
-        "successUrl": record.success_url,
-        "cancelUrl": record.cancel_url,
-        "expiresAt": iso(record.expires_at) if awaits else None,
-        "monitoringExpiresAt": iso(record.monitoring_expires_at) if awaits else None,
-        "succeededAt": iso_or_none(record.succeeded_at),
-        "cancelledAt": iso_or_none(record.cancelled_at),
-        "createdAt": iso(record.created_at),
-        "updatedAt": iso(record.updated_at),
+        "monitoringExpiresAt": (
+            iso(record.monitoring_expires_at) if record.intent != "send" else None
+        ),
     }
 
 
-def escrow(record: Payment) -> Escrow | None:
+def _escrow(record: Payment) -> Escrow | None:
     """Where a Payment's funds are received."""
     if record.escrow_address is None:
         return None

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 import attrs
 
-from payments_core.clock import iso, iso_or_none
-from payments_core.money import format_amount
+from payments_core.clock import iso
 from payments_core.options.paying import Offered
 from payments_core.options.record import DirectOption
 from payments_core.payments.checkout import CheckoutState, ExchangedLink
@@ -231,38 +230,12 @@ def _selected(record: Payment) -> str | None:
 
 def _fields(details: PaymentDetails) -> dict[str, Any]:
     record = details.payment
-    asset = record.asset
     return {
-        "id": record.id,
-        "paymentId": record.id,
-        "intent": record.intent,
-        "status": record.status,
-        "statusVersion": record.status_version,
-        "amount": format_amount(record.amount, asset.decimals),
-        "amountAtomic": str(record.amount),
-        "assetSymbol": asset.symbol,
-        "decimals": asset.decimals,
-        "chainId": asset.chain_id,
-        "tokenAddress": asset.address,
-        "receivedAmountAtomic": str(record.received),
-        "remainingAmountAtomic": str(record.remaining.amount_atomic),
-        "excessAmountAtomic": str(record.excess),
-        "refundedAmountAtomic": str(record.refunded),
-        "escrow": payment_views.escrow(record),
+        **payment_views.terms(record),
         "allowedMethods": record.allowed_methods,
         "selectedOptionId": _selected(record),
         "options": tuple(map(direct_option_views.option, details.direct_options)),
         "timeline": tuple(
             PublicMomentView(status=item.status, at=iso(item.at)) for item in record.timeline
         ),
-        "reference": record.reference,
-        "description": record.description,
-        "apiVersion": record.api_version,
-        "successUrl": record.success_url,
-        "cancelUrl": record.cancel_url,
-        "expiresAt": iso(record.expires_at),
-        "succeededAt": iso_or_none(record.succeeded_at),
-        "cancelledAt": iso_or_none(record.cancelled_at),
-        "createdAt": iso(record.created_at),
-        "updatedAt": iso(record.updated_at),
     }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import unittest
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from tests.conformance_bites import (
     broken_lookups,
     broken_reads,
 )
+from tests.conformance_bites.biting import failures
 
 IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken.HoldDoesNothing: "hold_prevents_write_skew",
@@ -140,19 +140,6 @@ class OnFile(StorageConformance):
         else:
             opener = "open_every_statement_commits"
         return Address(f"{broken_files.__name__}:{opener}", str(self.path))
-
-
-def failures(suite: StorageConformance, check: str) -> Iterator[BaseException]:
-    """What the check raises on an adapter."""
-    suite.setup_method()
-    try:
-        getattr(suite, f"test_{check}")()
-    except unittest.SkipTest:
-        raise
-    except Exception as error:
-        yield error
-    finally:
-        suite.teardown_method()
 
 
 @pytest.mark.parametrize("adapter", IN_MEMORY, ids=lambda adapter: adapter.__name__)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import unittest
-from collections.abc import Iterator
-
 import pytest
 
 from payments_core.conformance.limiter import Address, LimiterConformance
 from payments_core.limiters.port import Limiter
+from tests.conformance_bites import broken_limiter_clocks as clocks
+from tests.conformance_bites import broken_limiter_crowds as crowds
 from tests.conformance_bites import broken_limiters as broken
+from tests.conformance_bites.biting import failures
 
 ADMITS = "the_limit_is_admitted_and_not_one_more"
 REMAINS = "what_remains_counts_down_to_zero_and_stays_there"
@@ -47,48 +47,48 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.KeepsTheFirstLimit, "the_limit_may_change_between_two_asks"),
     (broken.CountsInSingleFloats, "large_limits_and_costs_are_exact"),
     (broken.KeepsTenKeys, "many_keys_each_have_their_counter"),
-    (broken.EndsAMillisecondLate, "a_window_ends_where_its_multiple_does"),
-    (broken.Slides, "a_window_does_not_slide"),
-    (broken.BeginsWithTheFirstRequest, "a_window_does_not_begin_with_its_first_request"),
-    (broken.ResetsAWindowFromNow, "the_reset_is_when_the_window_ends"),
-    (broken.ForgetsAllButThePresentWindow, BACK),
-    (broken.ForgetsAllButThePresentWindow, FREES),
-    (broken.ForgetsAllButThePresentWindow, JUMPS),
-    (broken.ForgetsEarlierWindows, BACK),
-    (broken.TakesOneStepBackForSkew, JUMPS),
-    (broken.NeverGoesBack, APART),
-    (broken.DistrustsLeaps, "a_clock_may_leap_ahead"),
-    (broken.NeverBlocks, BEGINS),
-    (broken.BlocksAtTheLimit, BEGINS),
-    (broken.BlocksFromTheEndOfTheWindow, BEGINS),
-    (broken.ForgetsTheBlockWithTheWindow, OUTLASTS),
-    (broken.EndsTheBlockAMillisecondLate, OUTLASTS),
-    (broken.BlocksOnlyThoseWhoAskForIt, "a_block_refuses_asks_that_would_begin_none"),
-    (broken.ProlongsTheBlock, "further_requests_do_not_prolong_a_block"),
-    (broken.LooksBeginBlocks, "a_look_begins_no_block"),
-    (broken.BlocksOnlyOneStepBeyond, "one_cost_may_pass_the_limit"),
-    (broken.TheBlockEndsTheWindow, "the_window_goes_on_where_its_block_is_shorter"),
-    (broken.BlocksOnce, "after_a_block_another_may_begin"),
-    (broken.BlocksTheWholePolicy, "a_block_is_of_one_key_alone"),
-    (broken.BlocksWindowsOfAllLengths, "a_block_is_of_one_key_alone"),
-    (broken.TheBlockHasABeginning, "a_clock_that_steps_back_ends_no_block"),
-    (broken.AlwaysBlocksForTheWindow, "without_a_block_the_next_window_is_open"),
-    (broken.Racy, THREADS),
-    (broken.Racy, "no_count_of_a_thread_is_lost"),
-    (broken.Racy, "one_of_many_threads_begins_the_block"),
-    (broken.LocksKeyByKey, "threads_that_ask_in_another_order_do_not_wait_for_each_other"),
-    (broken.CountsForItself, "handles_count_together"),
-    (broken.CountsForItself, PROCESSES),
-    (broken.ClosingForgets, "what_a_closed_handle_counted_is_still_counted"),
-    (broken.AnswersAfterClosing, "a_closed_limiter_is_unavailable"),
-    (broken.CannotBeClosedTwice, "a_closed_limiter_is_unavailable"),
-    (broken.RaisesWhatTheDriverRaises, "a_closed_limiter_is_unavailable"),
-    (broken.RaisesWhatTheDriverRaises, SILENCE),
-    (broken.AdmitsWhereItCannotSay, SILENCE),
-    (broken.TakesItsTime, SILENCE),
-    (broken.NeverComesBack, BY_ITSELF),
-    (broken.ComesBackEmpty, BY_ITSELF),
-    (broken.CountsAloneMeanwhile, "it_does_not_come_back_while_it_is_silent"),
+    (clocks.EndsAMillisecondLate, "a_window_ends_where_its_multiple_does"),
+    (clocks.Slides, "a_window_does_not_slide"),
+    (clocks.BeginsWithTheFirstRequest, "a_window_does_not_begin_with_its_first_request"),
+    (clocks.ResetsAWindowFromNow, "the_reset_is_when_the_window_ends"),
+    (clocks.ForgetsAllButThePresentWindow, BACK),
+    (clocks.ForgetsAllButThePresentWindow, FREES),
+    (clocks.ForgetsAllButThePresentWindow, JUMPS),
+    (clocks.ForgetsEarlierWindows, BACK),
+    (clocks.TakesOneStepBackForSkew, JUMPS),
+    (clocks.NeverGoesBack, APART),
+    (clocks.DistrustsLeaps, "a_clock_may_leap_ahead"),
+    (clocks.NeverBlocks, BEGINS),
+    (clocks.BlocksAtTheLimit, BEGINS),
+    (clocks.BlocksFromTheEndOfTheWindow, BEGINS),
+    (clocks.ForgetsTheBlockWithTheWindow, OUTLASTS),
+    (clocks.EndsTheBlockAMillisecondLate, OUTLASTS),
+    (clocks.BlocksOnlyThoseWhoAskForIt, "a_block_refuses_asks_that_would_begin_none"),
+    (clocks.ProlongsTheBlock, "further_requests_do_not_prolong_a_block"),
+    (clocks.LooksBeginBlocks, "a_look_begins_no_block"),
+    (clocks.BlocksOnlyOneStepBeyond, "one_cost_may_pass_the_limit"),
+    (clocks.TheBlockEndsTheWindow, "the_window_goes_on_where_its_block_is_shorter"),
+    (clocks.BlocksOnce, "after_a_block_another_may_begin"),
+    (clocks.BlocksTheWholePolicy, "a_block_is_of_one_key_alone"),
+    (clocks.BlocksWindowsOfAllLengths, "a_block_is_of_one_key_alone"),
+    (clocks.TheBlockHasABeginning, "a_clock_that_steps_back_ends_no_block"),
+    (clocks.AlwaysBlocksForTheWindow, "without_a_block_the_next_window_is_open"),
+    (crowds.Racy, THREADS),
+    (crowds.Racy, "no_count_of_a_thread_is_lost"),
+    (crowds.Racy, "one_of_many_threads_begins_the_block"),
+    (crowds.LocksKeyByKey, "threads_that_ask_in_another_order_do_not_wait_for_each_other"),
+    (crowds.CountsForItself, "handles_count_together"),
+    (crowds.CountsForItself, PROCESSES),
+    (crowds.ClosingForgets, "what_a_closed_handle_counted_is_still_counted"),
+    (crowds.AnswersAfterClosing, "a_closed_limiter_is_unavailable"),
+    (crowds.CannotBeClosedTwice, "a_closed_limiter_is_unavailable"),
+    (crowds.RaisesWhatTheDriverRaises, "a_closed_limiter_is_unavailable"),
+    (crowds.RaisesWhatTheDriverRaises, SILENCE),
+    (crowds.AdmitsWhereItCannotSay, SILENCE),
+    (crowds.TakesItsTime, SILENCE),
+    (crowds.NeverComesBack, BY_ITSELF),
+    (crowds.ComesBackEmpty, BY_ITSELF),
+    (crowds.CountsAloneMeanwhile, "it_does_not_come_back_while_it_is_silent"),
 )
 ONLY_REAL_SERVERS_PASS = {PROCESSES}
 
@@ -98,11 +98,14 @@ class Suite(LimiterConformance):
     can_fail = True
     mended_within_s = 0.1
     hang_s = 3.0
-    limiter_class: type[broken.Plain]
 
-    def setup_method(self) -> None:
-        super().setup_method()
+    def __init__(self, limiter_class: type[broken.Plain]) -> None:
+        self.limiter_class = limiter_class
         self.server = broken.Server()
+
+    def teardown_method(self) -> None:
+        if not issubclass(self.limiter_class, crowds.CannotBeClosedTwice):
+            super().teardown_method()
 
     def open(self) -> Limiter:
         return self.limiter_class(self.server)
@@ -119,33 +122,18 @@ class Suite(LimiterConformance):
 
 def open_alone(url: str) -> Limiter:
     """In another process: nothing there is shared with this one."""
-    return broken.CountsForItself(broken.Server())
-
-
-def failures(limiter: type[broken.Plain], check: str) -> Iterator[BaseException]:
-    """What the check raises on a limiter."""
-    suite = Suite()
-    suite.limiter_class = limiter
-    suite.setup_method()
-    try:
-        getattr(suite, f"test_{check}")()
-    except unittest.SkipTest:
-        raise
-    except Exception as error:
-        yield error
-    if not issubclass(limiter, broken.CannotBeClosedTwice):
-        suite.teardown_method()
+    return crowds.CountsForItself(broken.Server())
 
 
 @pytest.mark.parametrize(("limiter", "check"), BITES)
 def test_a_broken_limiter_fails_its_check(limiter: type[broken.Plain], check: str) -> None:
-    assert list(failures(limiter, check)), f"{check} passes on {limiter.__name__}"
+    assert list(failures(Suite(limiter), check)), f"{check} passes on {limiter.__name__}"
 
 
 @pytest.mark.parametrize("check", sorted({check for _, check in BITES} - ONLY_REAL_SERVERS_PASS))
 def test_what_the_broken_limiters_are_made_of_is_sound(check: str) -> None:
     """Else a check would fail for a reason that is not the broken promise."""
-    for error in failures(broken.Plain, check):
+    for error in failures(Suite(broken.Plain), check):
         raise AssertionError(f"{check} fails on Plain") from error
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unittest
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from payments_core.conformance.transport import TransportConformance
 from payments_core.webhooks.transports.port import Transport
 from tests.conformance_bites import broken_transports as broken
+from tests.conformance_bites.biting import failures
 
 BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.FollowsRedirects, "a_redirect_is_the_answer"),
@@ -52,25 +51,12 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
 
 class Suite(TransportConformance):
     endless_s = 2.0
-    transport_class: type[broken.Plain]
+
+    def __init__(self, transport_class: type[broken.Plain]) -> None:
+        self.transport_class = transport_class
 
     def open(self, authority: Path | None) -> Transport:
         return self.transport_class(authority)
-
-
-def failures(transport: type[broken.Plain], check: str) -> Iterator[BaseException]:
-    """What the check raises on a transport."""
-    suite = Suite()
-    suite.transport_class = transport
-    suite.setup_method()
-    try:
-        getattr(suite, f"test_{check}")()
-    except unittest.SkipTest:
-        raise
-    except Exception as error:
-        yield error
-    finally:
-        suite.teardown_method()
 
 
 @pytest.mark.parametrize(("transport", "check"), BITES)
@@ -78,7 +64,7 @@ def failures(transport: type[broken.Plain], check: str) -> Iterator[BaseExceptio
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_broken_transport_fails_its_check(transport: type[broken.Plain], check: str) -> None:
-    assert list(failures(transport, check)), f"{check} passes on {transport.__name__}"
+    assert list(failures(Suite(transport), check)), f"{check} passes on {transport.__name__}"
 
 
 KEPT_WELL = (
@@ -105,5 +91,5 @@ def test_what_the_broken_transports_are_made_of_is_sound(
     transport: type[broken.Plain], check: str
 ) -> None:
     """Else a check would fail for a reason that is not the broken promise."""
-    for error in failures(transport, check):
+    for error in failures(Suite(transport), check):
         raise AssertionError(f"{check} fails on {transport.__name__}") from error

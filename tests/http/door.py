@@ -41,6 +41,7 @@ from payments_core_http.query import PageQuery
 from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2.routes import ROUTES
 from tests.http.agreement import Agreement
+from tests.http.seen import Seen
 
 OTHER_VERSION = "2026-01-01"
 VERSIONS = Versions((OTHER_VERSION, FIRST))
@@ -267,29 +268,6 @@ class Bench(PaymentsService):
         self.ready = refuse
         self.storage.read = refuse  # type: ignore[method-assign,assignment]
         self.storage.transact = refuse  # type: ignore[method-assign,assignment]
-
-
-@attrs.frozen
-class Seen:
-    """A response."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def code(self) -> str:
-        return str(self.json["error"]["code"])
-
-    @property
-    def faults(self) -> dict[str, str]:
-        fields = self.json["error"]["details"]["fields"]
-        assert len({field["path"] for field in fields}) == len(fields)
-        return {field["path"]: field["message"] for field in fields}
 
 
 class Door:

@@ -7,6 +7,7 @@ import pytest
 from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.conftest import Opener
+from tests.service.stage import Stage
 from tests.service.till import Till
 from tests.service.world import World
 
@@ -39,6 +40,18 @@ def till(world: World) -> Till:
 def memory_till(memory_world: World) -> Till:
     """The same on memory alone."""
     return Till(memory_world)
+
+
+@pytest.fixture
+def stage(storage: Storage) -> Stage:
+    """One simulated chain, on every storage."""
+    return Stage(storage)
+
+
+@pytest.fixture
+def memory_stage() -> Stage:
+    """The same on memory alone."""
+    return Stage(MemoryStorage())
 
 
 def funded(storage: Storage) -> World:

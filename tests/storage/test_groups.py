@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sqlite3
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
 from payments_core.conformance.storage.setting import HERE, fetch, locked, together
 from payments_core.jobs.record import Job
-from payments_core.storage import sqlite_groups
 from payments_core.storage.port import (
     CommitUnknown,
     StorageUnavailable,
@@ -25,14 +21,10 @@ from payments_core.storage.port import (
     UniqueConflict,
 )
 from payments_core.storage.sqlite import SqliteStorage
-from payments_core.storage.sqlite_gate import Gate
+from tests.storage.groups import count_commits, in_one_group, insert, there
 from tests.storage.lossy import fail_next_sqlite_commit
 
 Work = Callable[[Transaction], Any]
-
-
-class Stopped(BaseException):
-    """As Ctrl-C stops a thread: no `except Exception` takes it."""
 
 
 @pytest.fixture
@@ -41,73 +33,6 @@ def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
     storage.migrate()
     yield storage
     storage.close()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for other threads to come to a point; there is no event to wait for."""
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.000_5)
-
-
-def in_one_group(
-    storage: SqliteStorage, *calls: Callable[[], Any], amid: Callable[[], object] = bool
-) -> list[Any]:
-    """What calls return or raise when they commit together, in their order.
-
-    A first work keeps the lead until all have come; then `amid` happens, and the group goes.
-    """
-    queue = storage._groups._queue
-    outcomes: list[Any] = [None] * len(calls)
-    led = threading.Event()
-
-    def first(tx: Transaction) -> None:
-        led.set()
-        until(lambda: len(queue) == len(calls))
-        amid()
-
-    def run(place: int) -> None:
-        led.wait(10)
-        until(lambda: len(queue) == place)
-        try:
-            outcomes[place] = calls[place]()
-        except BaseException as error:
-            outcomes[place] = error
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    storage.transact(HERE, first)
-    for thread in threads:
-        thread.join(20)
-    assert not storage._groups._led, "the lead was not given back"
-    return outcomes
-
-
-def insert(storage: SqliteStorage, id: str, code: str | None = None) -> Callable[[], Any]:
-    def work(tx: Transaction) -> str:
-        tx.insert(Note(id=id, code=code))
-        return id
-
-    return lambda: storage.transact(HERE, work)
-
-
-def there(storage: SqliteStorage, *ids: str) -> list[bool]:
-    return [fetch(storage, Note, id) is not None for id in ids]
-
-
-def count_commits(storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """One entry for each COMMIT from now on."""
-    commits: list[bool] = []
-    commit = storage._commit
-
-    def counted(connection: sqlite3.Connection) -> None:
-        commits.append(True)
-        commit(connection)
-
-    monkeypatch.setattr(storage, "_commit", counted)
-    return commits
 
 
 def test_a_group_has_one_commit_and_each_its_own_outcome(
@@ -306,132 +231,6 @@ def test_a_disk_full_in_a_group_fails_only_who_needs_the_room(storage: SqliteSto
     assert there(storage, "a", "large 0", "b") == [True, False, True]
 
 
-def test_a_leader_that_is_stopped_gives_the_others_back(storage: SqliteStorage) -> None:
-    def stop(tx: Transaction) -> None:
-        tx.insert(Note(id="stopped"))
-        raise Stopped
-
-    outcomes = in_one_group(
-        storage,
-        lambda: storage.transact(HERE, stop),
-        insert(storage, "a"),
-        insert(storage, "b"),
-    )
-    assert isinstance(outcomes[0], Stopped)
-    assert outcomes[1:] == ["a", "b"]
-    assert there(storage, "stopped", "a", "b") == [False, True, True]
-
-
-def test_a_leader_that_is_stopped_in_its_commit_leaves_it_unknown(
-    storage: SqliteStorage,
-) -> None:
-    commit = storage._commit
-    commits = iter(range(10))
-
-    def stop_second(connection: sqlite3.Connection) -> None:
-        commit(connection)
-        if next(commits) == 1:
-            raise Stopped
-
-    outcomes = in_one_group(
-        storage,
-        insert(storage, "a"),
-        insert(storage, "b"),
-        amid=lambda: setattr(storage, "_commit", stop_second),
-    )
-    assert isinstance(outcomes[0], Stopped)
-    assert isinstance(outcomes[1], CommitUnknown)
-    assert there(storage, "a", "b") == [True, True]
-    assert insert(storage, "c")() == "c"
-
-
-def test_a_leader_stopped_between_single_commits_repeats_none(storage: SqliteStorage) -> None:
-    """The group was undone; of the works that then ran singly, one is committed, one stops."""
-    interrupts = iter([True])
-
-    def interrupted(tx: Any) -> None:
-        for _ in interrupts:
-            tx._connection.set_progress_handler(lambda: 1, 1)
-            try:
-                tx.insert(Note(id="i"))
-            finally:
-                tx._connection.set_progress_handler(None, 0)
-        raise Stopped
-
-    outcomes = in_one_group(
-        storage,
-        insert(storage, "a"),
-        lambda: storage.transact(HERE, interrupted),
-        insert(storage, "b"),
-    )
-    # The leader's own work was done; the stop is raised in its thread all the same, and then
-    # in the thread whose work it was.
-    assert isinstance(outcomes[0], Stopped)
-    assert isinstance(outcomes[1], Stopped)
-    assert outcomes[2] == "b"
-    assert there(storage, "a", "b") == [True, True]
-
-
-def test_ctrl_c_in_a_waiting_thread_takes_its_work_back(storage: SqliteStorage) -> None:
-    """Python raises it in the main thread, which waits here behind two others."""
-    leading, go = threading.Event(), threading.Event()
-
-    def lead(tx: Transaction) -> None:
-        leading.set()
-        go.wait(10)
-
-    def interrupt() -> None:
-        until(lambda: len(storage._groups._queue) == 1)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        until(lambda: len(storage._groups._queue) == 0)
-        go.set()
-
-    threads = [
-        threading.Thread(target=lambda: storage.transact(HERE, lead)),
-        threading.Thread(target=interrupt),
-    ]
-    threads[0].start()
-    leading.wait(10)
-    threads[1].start()
-    with pytest.raises(KeyboardInterrupt):
-        insert(storage, "mine")()
-    for thread in threads:
-        thread.join(10)
-    assert there(storage, "mine") == [False]
-    assert insert(storage, "next")() == "next"
-
-
-def test_a_thread_stopped_as_it_is_called_to_lead_leaves_another_to(
-    storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C may come between the call to lead and the next step."""
-    sound = sqlite_groups._Waiting
-
-    class Turn:
-        def __init__(self, turn: threading.Lock) -> None:
-            self.release = turn.release
-            self.taken = turn.acquire
-
-        def acquire(self) -> None:
-            self.taken()
-            raise Stopped
-
-    def waiting(run: Any, durable: bool) -> Any:
-        monkeypatch.setattr(sqlite_groups, "_Waiting", sound)
-        mine: Any = sound(run, durable)
-        mine.turn = Turn(mine.turn)
-        return mine
-
-    def stopped() -> None:
-        monkeypatch.setattr(sqlite_groups, "_Waiting", waiting)
-        insert(storage, "stopped")()
-
-    outcomes = in_one_group(storage, stopped, insert(storage, "next"))
-    assert isinstance(outcomes[0], Stopped)
-    assert outcomes[1] == "next"
-    assert there(storage, "stopped", "next") == [False, True]
-
-
 def test_many_threads_and_a_second_handle_lose_nothing(
     storage: SqliteStorage, tmp_path: Path
 ) -> None:
@@ -454,41 +253,6 @@ def test_many_threads_and_a_second_handle_lose_nothing(
     assert counter is not None
     assert counter.total == 160
     other.close()
-
-
-# The gate.
-
-
-def test_the_gate_lets_one_in_at_a_time(tmp_path: Path) -> None:
-    gates = [Gate(tmp_path / "gate", 10) for _ in range(3)]
-    inside: list[int] = []
-
-    def go_through(gate: Gate) -> None:
-        for _ in range(10):
-            with gate.held():
-                inside.append(1)
-                assert len(inside) == 1
-                time.sleep(0.001)
-                inside.pop()
-
-    assert together(*(lambda gate=gate: go_through(gate) for gate in gates)) == [None] * 3
-    for gate in gates:
-        gate.close()
-        gate.close()
-
-
-def test_who_waits_too_long_at_the_gate_gives_up_and_may_come_again(tmp_path: Path) -> None:
-    """As when the process that holds it was stopped."""
-    holder, late = Gate(tmp_path / "gate", 10), Gate(tmp_path / "gate", 0.05)
-    with holder.held(), pytest.raises(StorageUnavailable), late.held():
-        pass
-    until(lambda: all(thread.name != "sqlite-gate" for thread in threading.enumerate()))
-    with late.held():
-        pass
-    with holder.held():
-        pass
-    holder.close()
-    late.close()
 
 
 def test_only_a_group_of_claims_alone_leaves_the_disk_behind(storage: SqliteStorage) -> None:

@@ -10,12 +10,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import attrs
+
+from tests.http.seen import Seen
 
 ROOT = Path(__file__).resolve().parents[3]
 ANSWER_S = 10.0
@@ -25,30 +27,6 @@ GROWTH_MB = 96
 """What a storm may leave in the process: buffers that the allocator keeps, no more than these."""
 
 _OWN_SHAPE = {"x-request-id", "service-version", "cache-control", "date", "content-length"}
-
-
-@attrs.frozen
-class Answer:
-    """One response."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def code(self) -> str:
-        return str(self.json["error"]["code"])
-
-    def require_own_shape(self) -> None:
-        assert set(self.headers) >= _OWN_SHAPE, self.headers
-        if self.status >= 400:
-            told = self.json["error"]
-            assert told["details"]["requestId"] == self.headers["x-request-id"]
-            assert told["message"]
 
 
 @attrs.frozen
@@ -108,14 +86,14 @@ class Target:
                 return names
             path = f"/v2/things?limit=100&cursor={page['nextCursor']}"
 
-    def ask(self, path: str = "/readyz") -> Answer:
+    def ask(self, path: str = "/readyz") -> Seen:
         """What a client that means well gets."""
         with self.connect() as client:
             client.sendall(self.request("GET", path, None, "Connection: close"))
             [answer] = answers(client)
             return answer
 
-    def tell(self, *pieces: bytes) -> list[Answer]:
+    def tell(self, *pieces: bytes) -> list[Seen]:
         """Send, and receive until the server closes."""
         with self.connect() as client:
             for piece in pieces:
@@ -173,7 +151,7 @@ def serving(**bounds: float) -> Iterator[Target]:
                 process.stdout.close()
 
 
-def answers(client: socket.socket) -> Iterator[Answer]:
+def answers(client: socket.socket) -> Iterator[Seen]:
     """Every response until the server closes; a reset there is an end too."""
     with client.makefile("rb") as stream:
         while True:
@@ -186,12 +164,21 @@ def answers(client: socket.socket) -> Iterator[Answer]:
             yield _rest_of(first, stream)
 
 
-def next_answer(stream: IO[bytes]) -> Answer:
+def require_own_shape(answer: Seen) -> None:
+    """As every answer of ours has it, and not one of the server's own making."""
+    assert set(answer.headers) >= _OWN_SHAPE, answer.headers
+    if answer.status >= 400:
+        told = answer.json["error"]
+        assert told["details"]["requestId"] == answer.headers["x-request-id"]
+        assert told["message"]
+
+
+def next_answer(stream: IO[bytes]) -> Seen:
     """The next response."""
     return _rest_of(stream.readline(), stream)
 
 
-def _rest_of(first: bytes, stream: IO[bytes]) -> Answer:
+def _rest_of(first: bytes, stream: IO[bytes]) -> Seen:
     headers: dict[str, str] = {}
     while (line := stream.readline()) not in (b"\r\n", b""):
         name, _, value = line.decode("latin-1").partition(":")
@@ -199,7 +186,7 @@ def _rest_of(first: bytes, stream: IO[bytes]) -> Answer:
         headers[name.lower()] = value.strip()
     status = int(first.split()[1])
     body = stream.read(int(headers.get("content-length", "0")))
-    return Answer(status, headers, body)
+    return Seen(status, headers, body)
 
 
 def send_anyway(client: socket.socket, data: bytes) -> None:

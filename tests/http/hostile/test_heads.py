@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.http.hostile.target import Target
+from tests.http.hostile.target import Target, require_own_shape
 
 AT_ONCE_S = 2.0
 """The worst of these kept waitress busy for 23 s; the rest is for a busy machine."""
@@ -136,6 +136,6 @@ def refused(target: Target, raw: bytes, status: int, code: str) -> None:
     [answer] = target.tell(raw)
     took_s = time.monotonic() - began
     assert (answer.status, answer.code) == (status, code), answer
-    answer.require_own_shape()
+    require_own_shape(answer)
     assert answer.headers["connection"] == "close"
     assert took_s < AT_ONCE_S

@@ -7,7 +7,7 @@ from string import ascii_lowercase
 
 import pytest
 
-from tests.http.hostile.target import Target, answers
+from tests.http.hostile.target import Target, answers, require_own_shape
 
 NAMES = ["".join(letters) for letters in product(ascii_lowercase, repeat=3)]
 
@@ -85,7 +85,7 @@ def test_a_request_inside_a_body_is_not_executed(target: Target, framing: str) -
     seen = target.tell(head + body + target.making("hidden"))
     assert len(seen) == 1
     assert seen[0].status >= 400
-    seen[0].require_own_shape()
+    require_own_shape(seen[0])
     assert "hidden" not in target.made()
 
 

@@ -12,7 +12,15 @@ from string import ascii_lowercase
 
 import pytest
 
-from tests.http.hostile.target import GROWTH_MB, Target, answers, next_answer, serving, until
+from tests.http.hostile.target import (
+    GROWTH_MB,
+    Target,
+    answers,
+    next_answer,
+    require_own_shape,
+    serving,
+    until,
+)
 
 CONNECTIONS = 1_000
 
@@ -59,7 +67,7 @@ def test_bytes_that_trickle_do_not_put_the_end_off(
             client.sendall(then)
         [answer] = answers(client)
     assert (answer.status, answer.code) == (408, "request_timeout")
-    answer.require_own_shape()
+    require_own_shape(answer)
     assert time.monotonic() - began > 0.4
 
 

@@ -1,0 +1,128 @@
+"""Limiters that each break one promise to crowds, or about failures."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from payments_core.clock import Instant
+from payments_core.limiters.port import Ask, LimiterUnavailable, Standing
+from tests.conformance_bites.broken_limiters import Plain, Server
+
+# --- Crowds ---------------------------------------------------------------------------------------
+
+
+class Racy(Plain):
+    """Reads, and writes later."""
+
+    def exclusion(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def cost(self, ask: Ask, before: int) -> int:
+        time.sleep(0)
+        return super().cost(ask, before)
+
+
+class LocksKeyByKey(Plain):
+    """And keeps the locks until the end, in the order in which the caller names the keys."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        self.locks: dict[str, threading.Lock] = {}
+
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        with self.in_order(asks):
+            return super().check(asks, now)
+
+    @contextmanager
+    def in_order(self, asks: Sequence[Ask]) -> Iterator[None]:
+        taken = []
+        for ask in asks:
+            lock = self.locks.setdefault(ask.key, threading.Lock())
+            lock.acquire()
+            taken.append(lock)
+            time.sleep(0)
+        yield
+        for lock in taken:
+            lock.release()
+
+
+class CountsForItself(Plain):
+    """Each handle."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(Server())
+
+
+class ClosingForgets(Plain):
+    def close(self) -> None:
+        super().close()
+        self.server.counters.clear()
+
+
+# --- Failures -------------------------------------------------------------------------------------
+
+
+class AnswersAfterClosing(Plain):
+    def close(self) -> None:
+        pass
+
+
+class CannotBeClosedTwice(Plain):
+    def close(self) -> None:
+        assert not self.closed
+        super().close()
+
+
+class RaisesWhatTheDriverRaises(Plain):
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        try:
+            return super().check(asks, now)
+        except LimiterUnavailable:
+            raise ConnectionError from None
+
+
+class AdmitsWhereItCannotSay(Plain):
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        try:
+            return super().check(asks, now)
+        except LimiterUnavailable:
+            return [Standing(True, ask.limit, ask.limit, self.window_end(ask, now)) for ask in asks]
+
+
+class TakesItsTime(Plain):
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        if self.server.silent:
+            threading.Event().wait(0.2)
+        return super().check(asks, now)
+
+
+class NeverComesBack(Plain):
+    failed = False
+
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        self.failed = self.failed or self.server.silent
+        if self.failed:
+            raise LimiterUnavailable
+        return super().check(asks, now)
+
+
+class ComesBackEmpty(Plain):
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        if self.server.silent:
+            self.server.counters.clear()
+        return super().check(asks, now)
+
+
+class CountsAloneMeanwhile(Plain):
+    """After many failures it takes the counting into its own hands."""
+
+    failures = 0
+
+    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+        self.failures = self.failures + 1 if self.server.silent else 0
+        if self.failures > 30:
+            return Plain(Server()).check(asks, now)
+        return super().check(asks, now)

@@ -1,0 +1,32 @@
+"""What a caller sees of the API, through whichever door: a response, read as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen
+class Seen:
+    """A response."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        return str(self.json["error"]["code"])
+
+    @property
+    def faults(self) -> dict[str, str]:
+        fields = self.json["error"]["details"]["fields"]
+        assert len({field["path"] for field in fields}) == len(fields)
+        return {field["path"]: field["message"] for field in fields}

@@ -1,0 +1,51 @@
+"""One simulated chain on a storage, and strangers on it."""
+
+from __future__ import annotations
+
+from payments_core.assets import asset_of
+from payments_core.chains.port import AddressSpec, Contract, Signed, TransferIntent
+from payments_core.chains.simulated import SimulatedChain
+from payments_core.clock import FixedClock
+from payments_core.credentials.keyring import KeyRing
+from payments_core.entropy import system_entropy
+from payments_core.identifiers import Identifiers
+from payments_core.ledger import Ledger
+from payments_core.sandbox.failures import Failures
+from payments_core.storage.port import Storage
+
+BASE = 8453
+USDC = asset_of(BASE, "USDC").address
+OTHER_TOKEN = asset_of(1, "USDC").address
+ANN = "0x00000000000000000000000000000000000A11cE"
+BOB = "0x0000000000000000000000000000000000000B0b"
+EVE = "0x000000000000000000000000000000000000E0E0"
+RING = KeyRing.parse(KeyRing.generate())
+
+
+class Stage:
+    """One chain on a storage, with a clock that stands."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.clock = FixedClock()
+        self.ledger = Ledger(storage, self.clock, Identifiers(self.clock, system_entropy), RING)
+        self.storage = storage
+        self.chain = self.another()
+        self.failures = Failures(storage, self.ledger)
+        self.vault = self.chain.derive(AddressSpec("env_a", "vault", "acct_a"))
+
+    def another(self, chain_id: int = BASE) -> SimulatedChain:
+        """What another process on the same storage sees."""
+        return SimulatedChain(chain_id, self.storage, self.ledger, self.clock)
+
+    def signed(self, slot: int, recipient: str = BOB, amount: int = 10) -> Signed:
+        source = Contract("vault", "acct_a", self.vault)
+        intent = TransferIntent(f"out-{slot}", "env_a", USDC, source, recipient, amount)
+        return self.chain.prepare(intent, slot)
+
+    def newest(self, holder: str) -> int:
+        """What somebody holds when everything so far is final."""
+        self.chain.mine(3)
+        return self.chain.balances(USDC, [holder]).amounts[holder]
+
+    def give(self, holder: str, amount: int, name: str) -> str:
+        return self.chain.transfer(USDC, None, holder, amount, name)
