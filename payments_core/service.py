@@ -60,6 +60,7 @@ from payments_core.receipts.watching import ReceiptJobs
 from payments_core.refunds.operations import Refunds
 from payments_core.refunds.reconciling import Reconciliations
 from payments_core.refunds.sending import REFUND, WATCH_REFUND, RefundJobs, refund_reversed
+from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.operations import Sandbox
@@ -112,10 +113,11 @@ class Settings:
 class PaymentsService:
     """Accounts, Payments and all around them, over one storage.
 
-    Without `chains` it runs on simulated ones, whose books are in the same storage; `sandbox`
-    then has their doors. Without `clock` it takes the sandbox's clock there, else the system's.
-    Without `kyc` verifications are simulated in the sandbox, and there are none in production.
-    The worker of a mode is made by `worker`; `payments_core_http.create_app` serves it.
+    Without `chains` it is a sandbox, on `sandbox_chains` or on simulated ones, whose books are in
+    the same storage; `sandbox` has their doors. Without `clock` it takes the sandbox's clock there,
+    else the system's. Without `kyc` verifications are simulated in the sandbox, and there are none
+    in production. The worker of a mode is made by `worker`; `payments_core_http.create_app` serves
+    it.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class PaymentsService:
         *,
         settings: Settings | None = None,
         chains: Mapping[int, Chain] | None = None,
+        sandbox_chains: Mapping[int, SandboxChain] | None = None,
         clock: Clock | None = None,
         entropy: Entropy = system_entropy,
         transport: Transport | None = None,
@@ -139,44 +142,41 @@ class PaymentsService:
         self.clock = clock
         self.identifiers = Identifiers(clock, entropy)
         self.ledger = Ledger(storage, clock, self.identifiers, key_ring)
-        self._simulated = {} if chains is not None else self._simulated_chains()
-        self.chains = ServedChains(self._simulated if chains is None else chains)
-        self.outbox = Outbox(storage, self.ledger, clock, self.chains, sent=self._sent)
+        self._sandbox_chains: Mapping[int, SandboxChain] = {}
+        if chains is None:
+            chains = self._sandbox_chains = sandbox_chains or self._simulated_chains()
+        self.chains = ServedChains(chains)
+        ports = (storage, self.ledger, clock)
+        self.outbox = Outbox(*ports, self.chains, sent=self._sent)
         self.tokens = Tokens(key_ring)
         self.links = Links(key_ring, entropy, self.settings.public_url)
         self.tenants = Tenants(
             storage, self.ledger, clock, self.identifiers, key_ring, entropy, self.settings.versions
         )
-        self.accounts = Accounts(storage, self.ledger, clock, self.chains)
-        self.wallets = Wallets(
-            storage, self.ledger, clock, self.chains, entropy, self.settings.service_name
-        )
+        self.accounts = Accounts(*ports, self.chains)
+        self.wallets = Wallets(*ports, self.chains, entropy, self.settings.service_name)
         failures = Failures(storage, self.ledger)
-        self.verifications = Verifications(
-            storage, self.ledger, clock, _kyc_providers(kyc, failures)
-        )
-        self.client_sessions = ClientSessions(
-            storage, self.ledger, clock, self.tokens, self.accounts
-        )
+        self.verifications = Verifications(*ports, _kyc_providers(kyc, failures))
+        self.client_sessions = ClientSessions(*ports, self.tokens, self.accounts)
         self.vaults = Vaults(storage, self.chains)
-        self.vault_provisioning = VaultProvisioning(storage, self.ledger, clock, self.chains)
-        self.vault_policies = VaultPolicies(storage, self.ledger, clock)
-        self.vault_yields = VaultYields(storage, self.ledger, clock)
-        self.mandates = Mandates(storage, self.ledger, clock)
-        self.deposits = Deposits(storage, self.ledger, clock, self.chains, self.scanner)
+        self.vault_provisioning = VaultProvisioning(*ports, self.chains)
+        self.vault_policies = VaultPolicies(*ports)
+        self.vault_yields = VaultYields(*ports)
+        self.mandates = Mandates(*ports)
+        self.deposits = Deposits(*ports, self.chains, self.scanner)
         destinations = Destinations(storage, self.chains)
-        self.payments = Payments(storage, self.ledger, clock, destinations, self.tokens, self.links)
-        self.payment_settings = PartnerPaymentSettings(storage, self.ledger, clock)
+        self.payments = Payments(*ports, destinations, self.tokens, self.links)
+        self.payment_settings = PartnerPaymentSettings(*ports)
         self.public_payments = PublicPayments(storage, self.payments, destinations)
-        self.sends = Sends(storage, self.ledger, clock, destinations, self.vaults)
-        self.collects = Collects(storage, self.ledger, clock, destinations, self.vaults)
-        self.refunds = Refunds(storage, self.ledger, clock, destinations, self.vaults)
-        self.reconciliation = Reconciliations(storage, self.ledger, clock, self.vaults)
-        self.disputes = Disputes(storage, self.ledger, clock)
-        self.options = Options(storage, self.ledger, clock)
-        self.paying = Paying(storage, self.ledger, clock, self.chains)
+        self.sends = Sends(*ports, destinations, self.vaults)
+        self.collects = Collects(*ports, destinations, self.vaults)
+        self.refunds = Refunds(*ports, destinations, self.vaults)
+        self.reconciliation = Reconciliations(*ports, self.vaults)
+        self.disputes = Disputes(*ports)
+        self.options = Options(*ports)
+        self.paying = Paying(*ports, self.chains)
         self.checkout = Checkout(storage, clock, self.tokens, self.links)
-        self.funding = Funding(storage, self.ledger, clock, self.vaults)
+        self.funding = Funding(*ports, self.vaults)
         self._resolver = resolver or SystemResolver()
         self._transport = transport or ThreadsTransport()
         self.webhooks = WebhookEndpoints(
@@ -193,7 +193,7 @@ class PaymentsService:
         """Raise ValueError where this service cannot serve the mode."""
         if mode not in MODES:
             raise ValueError(f"the mode must be one of {', '.join(MODES)}")
-        if mode != "sandbox" and self._simulated:
+        if mode != "sandbox" and self._sandbox_chains:
             raise ValueError("simulated chains serve the sandbox alone; give `chains` for others")
 
     def worker(self, mode: str) -> Worker:
@@ -246,12 +246,12 @@ class PaymentsService:
 
     def sandbox(self, mode: str = "sandbox") -> Sandbox:
         """The sandbox's doors. Raises NotFound in another mode, or where the chains are real."""
-        if mode != "sandbox" or not self._simulated:
+        if mode != "sandbox" or not self._sandbox_chains:
             raise NotFound("sandbox")
         return Sandbox(
             self.storage,
             self.ledger,
-            self._simulated,
+            self._sandbox_chains,
             self.clock,
             self.worker(mode),
             wake=self.scanner(mode).wake,

@@ -259,7 +259,13 @@ class Outbox:
         patience_ms = chain.patience_ms
         if patience_ms is None or self._clock.now() < newest.signed_at + patience_ms:
             return
-        bumped = chain.bump(newest.signed)
+        try:
+            bumped = chain.bump(scope.partition, newest.signed)
+        except SignerRefused as error:
+            _log.critical(
+                "ALARM: %s is in no block, and the signer refuses: %s", outgoing.id, error
+            )
+            return
         if bumped is None:
             _log.warning("%s is in no block, and its fees cannot rise further", outgoing.id)
         elif self._replaced(scope, outgoing, bumped, moves=newest.moves):

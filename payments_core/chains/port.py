@@ -211,7 +211,7 @@ class Chain(Protocol):
     def fill(self, environment_id: str, slot: int) -> Signed:
         """Sign what does nothing, for a slot that nothing else may take any more."""
 
-    def bump(self, signed: Signed) -> Signed | None:
+    def bump(self, environment_id: str, signed: Signed) -> Signed | None:
         """The same, with fees that let it replace what was signed; None where it cannot be."""
 
     def slots_used(self, environment_id: str) -> int:

@@ -37,7 +37,7 @@ from payments_core.chains.port import (
     TransactionView,
     TransferIntent,
 )
-from payments_core.chains.simulated_addresses import contract_address
+from payments_core.chains.simulated_addresses import contract_address, is_contract
 from payments_core.chains.simulated_blocks import CONFIRMATIONS
 from payments_core.chains.simulated_reorgs import (
     DEEPEST,
@@ -90,6 +90,8 @@ class SimulatedChain:
 
     chain_type: ChainType = "evm"
     longest_pause_ms = 6 * HOUR  # the sandbox's doors wake the scanner
+    faucet = FAUCET
+    can_fail_on_order = True
     patience_ms = None  # what is sent is in a block at once, or not at all
     longest_scan = 100_000  # more than a day of seconds: what is empty costs nothing
 
@@ -194,7 +196,7 @@ class SimulatedChain:
         )
         return self.prepare(nothing, slot)
 
-    def bump(self, signed: Signed) -> None:
+    def bump(self, environment_id: str, signed: Signed) -> None:
         return None
 
     def slots_used(self, environment_id: str) -> int:
@@ -213,6 +215,13 @@ class SimulatedChain:
     def tip(self) -> Heads:
         """The newest and the newest final block."""
         return self._looked(self._heads)
+
+    def is_contract(self, address: str) -> bool:
+        """Whether a service derived the address."""
+        return is_contract(address)
+
+    def passed(self, seconds: float) -> None:
+        """Nothing: its blocks are computed from the clock."""
 
     def seen(self, hash: str) -> TransactionView | None:
         """The transaction, or None where it is not in the chain."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeVar
 
 import attrs
@@ -11,16 +12,14 @@ from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError, canonical
 from payments_core.amounts import amount_of, amount_or_zero
 from payments_core.assets import asset_of
-from payments_core.chains.port import AddressSpec, Heads, TransactionView
-from payments_core.chains.simulated import SimulatedChain
-from payments_core.chains.simulated_addresses import is_contract
+from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, TransactionView
 from payments_core.chains.simulated_reorgs import DEEPEST
-from payments_core.chains.simulated_transfers import FAUCET
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.authorization import Authority
 from payments_core.decision import Decision
 from payments_core.errors import (
     CapabilityNotActive,
+    DependencyFailed,
     FieldError,
     NotFound,
     UnsupportedChain,
@@ -29,6 +28,7 @@ from payments_core.errors import (
 from payments_core.idempotency.record import Idempotent
 from payments_core.jobs.worker import Worker
 from payments_core.ledger import Ledger
+from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.record import ArmedFailure, Dependency
@@ -80,7 +80,7 @@ class Sandbox:
         self,
         storage: Storage,
         ledger: Ledger,
-        chains: Mapping[int, SimulatedChain],
+        chains: Mapping[int, SandboxChain],
         clock: Clock,
         worker: Worker,
         wake: Callable[[int], None] = lambda chain_id: None,
@@ -122,7 +122,9 @@ class Sandbox:
         chain = self.chain(chain_id)
         amount_atomic = amount_of(amount, asset)
         address = chain.derive(AddressSpec(authority.partition, "vault", account.id))
-        hash = chain.mint(asset.address, address, amount_atomic, self._name("mint", idempotent))
+        with _answering():
+            name = self._name("mint", idempotent)
+            hash = chain.mint(asset.address, address, amount_atomic, name)
         self._wake(chain_id)
         funded = Funded(account.id, chain_id, symbol, amount, amount_atomic, address, hash)
         return self._answered(authority, funded, idempotent)
@@ -151,25 +153,27 @@ class Sandbox:
         asset = asset_of(chain_id, symbol)
         chain = self.chain(chain_id)
         amount_atomic = amount_or_zero(amount, asset)
-        recipient, source = _outside(chain, recipient, source)
-        hash = chain.transfer(
-            asset.address,
-            source,
-            recipient,
-            amount_atomic,
-            self._name("transfer", idempotent),
-            reverts=reverts,
-        )
+        with _answering():
+            recipient, source = _outside(chain, recipient, source)
+            hash = chain.transfer(
+                asset.address,
+                source,
+                recipient,
+                amount_atomic,
+                self._name("transfer", idempotent),
+                reverts=reverts,
+            )
+            seen = chain.seen(hash)
         self._wake(chain_id)
         done = Transferred(
             chain_id,
             symbol,
             amount,
             amount_atomic,
-            source or FAUCET,
+            source or chain.faucet,
             recipient,
             hash,
-            chain.seen(hash),
+            seen,
         )
         return self._answered(authority, done, idempotent)
 
@@ -192,7 +196,8 @@ class Sandbox:
         if not 1 <= depth <= DEEPEST_REORG:
             raise ValidationFailed.at("depth", f"must be 1 to {DEEPEST_REORG}")
         self._begin(authority, idempotent)
-        heads = self.chain(chain_id).reorg(depth, reinclude, self._name("reorg", idempotent))
+        with _answering():
+            heads = self.chain(chain_id).reorg(depth, reinclude, self._name("reorg", idempotent))
         self._wake(chain_id)
         return self._answered(authority, heads, idempotent)
 
@@ -211,8 +216,10 @@ class Sandbox:
         Raises ValidationFailed, UnsupportedChain, CapabilityNotActive.
         """
         self._begin(authority, idempotent)
-        if dependency == "chain" and chain_id is not None:
-            self.chain(chain_id)
+        if dependency == "chain":
+            chosen = self._chains.values() if chain_id is None else (self.chain(chain_id),)
+            if not all(chain.can_fail_on_order for chain in chosen):
+                raise CapabilityNotActive("failures of a real chain")
         armed = self._failures.arm(dependency, operation, times, chain_id)
         return self._answered(authority, armed, idempotent)
 
@@ -242,10 +249,11 @@ class Sandbox:
     def heads(self) -> dict[int, Heads]:
         """The newest and the newest final block of every chain."""
         self.require_alone()
-        return {chain_id: chain.tip() for chain_id, chain in self._chains.items()}
+        with _answering():
+            return {chain_id: chain.tip() for chain_id, chain in self._chains.items()}
 
-    def chain(self, chain_id: int) -> SimulatedChain:
-        """The simulated chain of that id. Raises UnsupportedChain."""
+    def chain(self, chain_id: int) -> SandboxChain:
+        """The sandbox's chain of that id. Raises UnsupportedChain."""
         if chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
         return self._chains[chain_id]
@@ -262,7 +270,8 @@ class Sandbox:
         if not 1 <= count <= MOST_BLOCKS:
             raise ValidationFailed.at("count", f"must be 1 to {MOST_BLOCKS}")
         self._begin(authority, idempotent)
-        heads = self.chain(chain_id).mine(count)
+        with _answering():
+            heads = self.chain(chain_id).mine(count)
         self._wake(chain_id)
         return self._answered(authority, heads, idempotent)
 
@@ -287,11 +296,22 @@ class Sandbox:
             raise CapabilityNotActive("the sandbox clock")
         if not 1 <= seconds <= LONGEST_ADVANCE_S:
             raise ValidationFailed.at("advanceSeconds", f"must be 1 to {LONGEST_ADVANCE_S}")
-        with self._worker.alone():
+        with self._worker.alone(), _answering():
             until = clock.now() + seconds * SECOND
-            ran = self._worker.run_through(until, clock.advance_to)
+            ran = self._worker.run_through(until, self._moving(clock))
             done = clock.now(), ran
         return self._answered(authority, done, idempotent)
+
+    def _moving(self, clock: SandboxClock) -> Callable[[Instant], None]:
+        """Moves the clock, and lets the chains know how much time has passed."""
+
+        def move(instant: Instant) -> None:
+            before = clock.now()
+            clock.advance_to(instant)
+            for chain in self._chains.values():
+                chain.passed((clock.now() - before) / SECOND)
+
+        return move
 
     def require_alone(self) -> None:
         """Raise NotFound unless one app has the deployment to itself: clock and chains are
@@ -327,7 +347,16 @@ class Sandbox:
         )
 
 
-def _outside(chain: SimulatedChain, recipient: str, source: str | None) -> tuple[str, str | None]:
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Around what asks a chain: the node behind it may be gone. Raises DependencyFailed."""
+    try:
+        yield
+    except ChainUnavailable as error:
+        raise DependencyFailed("chain") from error
+
+
+def _outside(chain: SandboxChain, recipient: str, source: str | None) -> tuple[str, str | None]:
     """Both addresses in canonical form; the source must be nobody's contract."""
     faults = []
     found = {}
@@ -338,7 +367,7 @@ def _outside(chain: SimulatedChain, recipient: str, source: str | None) -> tuple
             found[path] = canonical(chain.chain_type, address)
         except AddressError as error:
             faults.append(FieldError(path, str(error)))
-    if "from" in found and is_contract(found["from"]):
+    if "from" in found and chain.is_contract(found["from"]):
         faults.append(FieldError("from", "must be a wallet outside; the service moves this one"))
     if faults:
         raise ValidationFailed(tuple(faults))

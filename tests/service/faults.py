@@ -210,8 +210,8 @@ class FaultyChain:
     def fill(self, environment_id: str, slot: int) -> Signed:
         return self._through(lambda: self._inner.fill(environment_id, slot))
 
-    def bump(self, signed: Signed) -> Signed | None:
-        return self._through(lambda: self._inner.bump(signed))
+    def bump(self, environment_id: str, signed: Signed) -> Signed | None:
+        return self._through(lambda: self._inner.bump(environment_id, signed))
 
     def slots_used(self, environment_id: str) -> int:
         return self._through(lambda: self._inner.slots_used(environment_id))

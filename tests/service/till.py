@@ -220,9 +220,7 @@ def view_of(till: Till, hash: str) -> TransactionView:
 
 def listener(till: Till, mode: str = "sandbox") -> Arrivals:
     world = till.world
-    return Arrivals(
-        world.storage, world.service.ledger, world.clock, world.service.chains, mode
-    )
+    return Arrivals(world.storage, world.service.ledger, world.clock, world.service.chains, mode)
 
 
 def scanned(view: TransactionView) -> ScannedTransfer:

@@ -16,7 +16,6 @@ from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.books import SimulatedSender
 from payments_core.chains.port import AddressSpec, Chain, Contract, TransferIntent
 from payments_core.chains.scanner import ScanCursor
-from payments_core.chains.simulated import SimulatedChain
 from payments_core.clock import FixedClock
 from payments_core.credentials.authorization import Authority, Requirement
 from payments_core.credentials.keyring import KeyRing
@@ -31,6 +30,7 @@ from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment
 from payments_core.refunds.operations import NewRefund
 from payments_core.refunds.record import Refund
+from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.storage.port import (
@@ -68,8 +68,11 @@ class NoTransport:
 class World:
     """One app with a merchant and a payer in its sandbox."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(
+        self, storage: Storage, sandbox_chains: Mapping[int, SandboxChain] | None = None
+    ) -> None:
         self.storage = storage
+        self._sandbox_chains = sandbox_chains
         self.system = FixedClock()
         self.clock = SandboxClock(storage, self.system)
         self._names = count()
@@ -83,6 +86,7 @@ class World:
             storage or self.storage,
             KeyRing.parse(RING),
             chains=chains,
+            sandbox_chains=self._sandbox_chains,
             clock=self.clock,
             transport=NoTransport(),
         )
@@ -169,7 +173,13 @@ class World:
     def advance(self, seconds: int) -> None:
         """Move the clock and do what falls due on the way."""
         until = self.clock.now() + seconds * 1_000
-        self.service.worker("sandbox").run_through(until, self.clock.advance_to)
+        self.service.worker("sandbox").run_through(until, self._move)
+
+    def _move(self, instant: int) -> None:
+        before = self.clock.now()
+        self.clock.advance_to(instant)
+        for chain in (self._sandbox_chains or {}).values():
+            chain.passed((self.clock.now() - before) / 1_000)
 
     def finish(self) -> None:
         """Let everything under way come to its end."""
@@ -311,14 +321,13 @@ class World:
     # The chain.
 
     @cached_property
-    def chain(self) -> SimulatedChain:
-        chain = self.service.chains[BASE]
-        assert isinstance(chain, SimulatedChain)
-        return chain
+    def chain(self) -> Any:
+        """Base with a sandbox's doors: simulated, unless the world was given another."""
+        return (self._sandbox_chains or self.service.chains)[BASE]
 
     def on_chain(self, address: str) -> int:
         """What an address holds at the newest block."""
-        self.chain.mine(3)
+        self.chain.mine(self.final_after)
         return self.chain.balances(USDC.address, [address]).amounts[address]
 
     def drain(self, account: Account | None = None) -> None:
@@ -338,6 +347,7 @@ class World:
         self.chain.broadcast(self.chain.prepare(intent, slot))
 
     _strangers_slot = 0
+    final_after = 3
 
     def sent(self) -> int:
         """How many transactions of ours are on the chain, of whatever outcome."""

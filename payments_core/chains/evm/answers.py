@@ -86,6 +86,10 @@ class _Log(msgspec.Struct, rename="camel"):
     removed: bool = False
 
 
+class _Fees(msgspec.Struct):
+    base_fees: list[str] = msgspec.field(name="baseFeePerGas")
+
+
 class _Receipt(msgspec.Struct, rename="camel"):
     transaction_hash: str
     block_number: str
@@ -101,11 +105,25 @@ _BLOCKS = msgspec.json.Decoder(_Block | None)
 _TRANSACTIONS = msgspec.json.Decoder(_Transaction | None)
 _RECEIPTS = msgspec.json.Decoder(_Receipt | None)
 _LOGS = msgspec.json.Decoder(list[_Log])
+_FEES = msgspec.json.Decoder(_Fees)
 
 
 def number(raw: msgspec.Raw, below: int = MOST_NUMBER) -> int:
     """A number, as of `eth_chainId`."""
     return quantity(_read(_TEXTS, raw), below)
+
+
+def wei(raw: msgspec.Raw) -> int:
+    """An amount of the chain's own coin."""
+    return quantity(_read(_TEXTS, raw), 1 << 256)
+
+
+def next_base_fee(raw: msgspec.Raw) -> int:
+    """The base fee of the block after the newest, of `eth_feeHistory`; it is told last."""
+    fees = _read(_FEES, raw).base_fees
+    if not fees:
+        raise BadAnswer("a history of fees without any")
+    return quantity(fees[-1], 1 << 256)
 
 
 def data(raw: msgspec.Raw) -> bytes:

@@ -91,6 +91,9 @@ EXEC = Function("exec", ("address", "bytes", "bytes32"))
 # ERC-20
 TRANSFER = Function("transfer", ("address", "uint256"))
 BALANCE_OF = Function("balanceOf", ("address",))
+# The test token alone (contracts/src/testing/TestToken.sol)
+MINT = Function("mint", ("address", "uint256"))
+MOVE_FROM = Function("moveFrom", ("address", "address", "uint256"))
 
 
 def deploy(creation: bytes) -> bytes:

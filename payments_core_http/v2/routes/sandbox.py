@@ -15,7 +15,8 @@ from payments_core_http.v2.verification_views import VerificationView
 
 SANDBOX = (
     Route(
-        "GET", "/v2/sandbox", sandbox.read, needs=STANDARD_KEY, errors=(NotFound,),
+        "GET", "/v2/sandbox", sandbox.read, needs=STANDARD_KEY,
+        errors=(errors.DependencyFailed, NotFound),
         answers=views.SandboxView,
         summary="The sandbox's clock and chains.",
     ),
@@ -23,6 +24,7 @@ SANDBOX = (
         "POST", "/v2/sandbox/accounts/{accountId}/fund", sandbox.fund, needs=STANDARD_KEY,
         body=bodies.Fund,
         errors=(
+            errors.DependencyFailed,
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
         answers=views.FundedView, operation="fundSandboxAccount",
@@ -30,7 +32,7 @@ SANDBOX = (
     ),
     Route(
         "POST", "/v2/sandbox/blocks", sandbox.mine, needs=STANDARD_KEY, body=bodies.Mine,
-        errors=(NotFound, errors.UnsupportedChain),
+        errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
         answers=views.ChainView, operation="mineSandboxBlocks",
         summary="Add blocks to a chain.",
     ),
@@ -42,13 +44,14 @@ SANDBOX = (
     ),
     Route(
         "POST", "/v2/sandbox/clock", sandbox.advance, needs=STANDARD_KEY, body=bodies.Advance,
-        errors=(NotFound,),
+        errors=(errors.DependencyFailed, NotFound),
         answers=views.AdvancedView, operation="advanceSandboxClock",
         summary="Advance the clock, and do what falls due on the way.",
     ),
     Route(
         "POST", "/v2/sandbox/transfers", sandbox.transfer, needs=STANDARD_KEY, body=bodies.Transfer,
         errors=(
+            errors.DependencyFailed,
             NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
         ),
         answers=views.TransferredView, operation="makeSandboxTransfer",
@@ -56,7 +59,7 @@ SANDBOX = (
     ),
     Route(
         "POST", "/v2/sandbox/reorgs", sandbox.reorg, needs=STANDARD_KEY, body=bodies.Reorg,
-        errors=(NotFound, errors.UnsupportedChain),
+        errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
         answers=views.ChainView, operation="reorgSandboxChain",
         summary="Drop a chain's last blocks, and with them what was in them.",
     ),

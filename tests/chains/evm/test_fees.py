@@ -165,6 +165,7 @@ def test_the_table_of_gas_is_what_a_node_uses_at_most(node: Node) -> None:
     deploy = calls.deploy(Deployment(PAYER).creation)
     used["deploy_factory"] = node.do(STRANGER, DEPLOYER, deploy).gas_used
     used |= used_afterwards(Deployed(node))
+    used["fill"] = node.do(STRANGER, STRANGER, b"").gas_used
     assert set(used) == set(MEASURED_GAS)
     for action, gas in used.items():
         # An address or an id with more zeros makes calldata a little cheaper.

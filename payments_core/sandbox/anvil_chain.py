@@ -1,0 +1,203 @@
+"""A real EVM node as a sandbox's chain: anvil, with our contracts and a token at its real address.
+
+The same adapter as for a real chain does the work (`chains/evm`). What is here is what a sandbox
+adds: it deploys the contracts, gives its operators the role and fees to pay with, and opens the
+sandbox's doors with anvil's own methods.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from payments_core.assets import CHAINS
+from payments_core.chains.evm import answers, calls
+from payments_core.chains.evm.addresses import DEPLOYER, Deployment
+from payments_core.chains.evm.artifacts import contract
+from payments_core.chains.evm.blocks import block_call
+from payments_core.chains.evm.chain import EvmChain
+from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.fees import Action
+from payments_core.chains.evm.rpc import Call
+from payments_core.chains.evm.signers import LocalSigner
+from payments_core.chains.evm.transactions import Unsigned, signed, signing_hash
+from payments_core.chains.port import ChainUnavailable, Heads, Signed, TransactionView
+from payments_core.clock import SECOND
+
+FINAL_AFTER = 9
+"""So many blocks after a transaction it is final: anvil's epochs are told to have four slots."""
+
+DEEPEST = 50
+MOST_AT_ONCE = 500
+MOST_PASSED = 64
+"""However far the clock goes forward, so many blocks are added: enough for all to be final."""
+
+_ADMIN = "the sandbox's admin"
+_ETHER = 10**18
+_NOBODY = "0x0000000000000000000000000000000000000000"
+_FEE = 10**11
+_GAS = 500_000
+_PATIENCE = 20
+
+
+class AnvilChain(EvmChain):
+    """One chain of a sandbox, on a node of its own."""
+
+    longest_pause_ms = 2 * SECOND
+    faucet = _NOBODY
+    can_fail_on_order = False
+
+    def __init__(self, url: str, chain_id: int, signer: LocalSigner) -> None:
+        """The node must serve that chain; `prepare_node` makes it ready."""
+        self._admin = signer.address(_ADMIN)
+        self._local = signer
+        self._opened: set[str] = set()
+        super().__init__(Endpoints([url], chain_id), Deployment(self._admin), signer)
+
+    def prepare_node(self) -> None:
+        """Put the tokens and our contracts there, unless they are. Raises ChainUnavailable."""
+        for asset in CHAINS[self.chain_id].assets:
+            runtime = contract("TestToken").runtime or b""
+            self._do("anvil_setCode", asset.address, "0x" + runtime.hex())
+        if not self._has_code(self._deployment.factory):
+            self._by_admin(DEPLOYER, calls.deploy(self._deployment.creation), gas=5_000_000)
+        self.check()
+
+    # The port, with what an operator must have first.
+
+    def _sign(self, environment_id: str, slot: int, to: str, action: Action, data: bytes) -> Signed:
+        if environment_id not in self._opened:
+            operator = self._local.address(environment_id)
+            self._do("anvil_setBalance", operator, hex(1_000 * _ETHER))
+            self._by_admin(
+                self._deployment.factory,
+                calls.set_operator(environment_id, operator, allowed=True),
+            )
+            self._opened.add(environment_id)
+        return super()._sign(environment_id, slot, to, action, data)
+
+    # The doors.
+
+    def is_contract(self, address: str) -> bool:
+        """See SandboxChain."""
+        return self._has_code(address)
+
+    def tip(self) -> Heads:
+        """See SandboxChain."""
+        return self.heads()
+
+    def seen(self, hash: str) -> TransactionView | None:
+        """See SandboxChain."""
+        return self.transaction(hash)
+
+    def mine(self, count: int) -> Heads:
+        """See SandboxChain."""
+        for start in range(0, count, MOST_AT_ONCE):
+            self._do("anvil_mine", hex(min(MOST_AT_ONCE, count - start)))
+        return self.heads()
+
+    def passed(self, seconds: float) -> None:
+        """See SandboxChain: a block for each second, up to a bound."""
+        if seconds > 0:
+            self._do("anvil_mine", hex(min(math.ceil(seconds), MOST_PASSED)))
+
+    def transfer(
+        self,
+        token_address: str,
+        source: str | None,
+        recipient: str,
+        amount_atomic: int,
+        name: str,
+        *,
+        reverts: bool = False,
+    ) -> str:
+        """See SandboxChain. Each name has a sender of its own, and so one first transaction."""
+        if reverts:
+            data = b"\xff" * 4  # no function of any token
+        elif source is None:
+            data = calls.MINT.call(recipient, amount_atomic)
+        else:
+            data = calls.MOVE_FROM.call(source, recipient, amount_atomic)
+        sender = f"stranger/{name}"
+        ready = self._signed_by(sender, 0, token_address, data, _GAS)
+        if self.transaction(ready.hash) is None:
+            self._do("anvil_setBalance", self._local.address(sender), hex(_ETHER))
+            self._included(ready)
+        return ready.hash
+
+    def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
+        """See SandboxChain."""
+        hash = self.transfer(token_address, None, recipient, amount_atomic, name)
+        self.mine(FINAL_AFTER)
+        return hash
+
+    def reorg(self, depth: int, reinclude: bool = False, name: str | None = None) -> Heads:
+        """See SandboxChain. A crash before the answer is stored may let it happen twice."""
+        if not 1 <= depth <= DEEPEST:
+            raise ValueError(f"a reorg takes away 1 to {DEEPEST} blocks")
+        latest = self.heads().latest.number
+        depth = min(depth, latest)
+        back: list[list[object]] = []
+        if reinclude:
+            back = [[raw, depth - 1] for raw in self._raw_from(latest - depth + 1, latest)]
+        self._do("anvil_reorg", depth, back)
+        return self.heads()
+
+    def _raw_from(self, first: int, last: int) -> list[str]:
+        """The signed transactions of these blocks, in their order."""
+        blocks = self._results([block_call(number) for number in range(first, last + 1)])
+        hashes = [hash for raw in blocks for hash in _BLOCKS.decode(raw).transactions]
+        return [
+            _TEXTS.decode(raw)
+            for raw in self._results([Call("eth_getRawTransactionByHash", (it,)) for it in hashes])
+        ]
+
+    def _has_code(self, address: str) -> bool:
+        (raw,) = self._results([Call("eth_getCode", (address, "latest"))])
+        return answers.data(raw) != b""
+
+    def _by_admin(self, to: str, data: bytes, *, gas: int = _GAS) -> None:
+        self._do("anvil_setBalance", self._admin, hex(1_000 * _ETHER))
+        (raw,) = self._results([Call("eth_getTransactionCount", (self._admin, "latest"))])
+        ready = self._signed_by(_ADMIN, answers.number(raw), to, data, gas)
+        if not self._included(ready).succeeded:
+            raise ChainUnavailable("the node did not do what the sandbox's admin asked for")
+
+    def _signed_by(self, name: str, nonce: int, to: str, data: bytes, gas: int) -> Signed:
+        """The same bytes for the same arguments: the fees are fixed."""
+        unsigned = Unsigned(
+            chain_id=self.chain_id,
+            nonce=nonce,
+            to=to,
+            value=0,
+            data=data,
+            gas=gas,
+            max_fee=_FEE,
+            max_priority_fee=0,
+        )
+        return signed(unsigned, self._local.sign(name, signing_hash(unsigned)))
+
+    def _included(self, ready: Signed) -> TransactionView:
+        """Send it, and see it in a block; its turn to mine may come a little later than we ask."""
+        self._do("eth_sendRawTransaction", "0x" + ready.raw.hex())
+        for _ in range(_PATIENCE):
+            view = self.transaction(ready.hash)
+            if view is not None and view.block is not None:
+                return view
+            self._do("anvil_mine", "0x1")
+        raise ChainUnavailable("the node takes a transaction and mines it not")
+
+    def _do(self, method: str, *params: object) -> None:
+        self._results([Call(method, params)])
+
+    def _results(self, asked: list[Call]) -> list[msgspec.Raw]:
+        return self._endpoints.agreed(lambda session: session.results(asked))
+
+
+class _Block(msgspec.Struct):
+    transactions: list[str]
+
+
+_BLOCKS = msgspec.json.Decoder(_Block)
+_TEXTS = msgspec.json.Decoder(str)
