@@ -309,7 +309,7 @@ class PaymentsService:
         funding = FundingJobs(*ports, outbox)
         receipts = ReceiptJobs(*ports, self.chains, outbox, self.vaults)
         releases = ReleaseJobs(*ports, outbox, self.vaults)
-        sweeps = SweepJobs(*ports, outbox)
+        sweeps = SweepJobs(*ports, self.chains, outbox)
         resending = self._resending(mode)
         refunds = RefundJobs(*ports, outbox, self.vaults)
         return {

@@ -1,10 +1,13 @@
 """The sweep: what arrived at a deposit address is brought to the account's vault.
 
 Every deposit has a sweep of its own, of exactly its amount, so that what settles is what arrived.
-Dust is swept like everything else, whatever the fee: an account sees all that was sent to it.
+On a real chain anybody may bring what is there to the vault, and nowhere else: a sweep that fails
+for that settles its deposit all the same. Dust is swept like everything else, whatever the fee: an account sees all that was sent to it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from payments_core.chains.outbox import Outbox
 from payments_core.chains.outgoing import LookOutdated, Outgoing, concluded, transfer
@@ -14,6 +17,7 @@ from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Scope
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Change
+from payments_core.deposits.looking import look
 from payments_core.deposits.record import Deposit
 from payments_core.identifiers import Draw
 from payments_core.ledger import Ledger
@@ -62,11 +66,13 @@ class SweepJobs:
         storage: Storage,
         ledger: Ledger,
         clock: Clock,
+        chains: Mapping[int, Chain],
         outbox: Outbox,
     ) -> None:
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
+        self._chains = chains
         self._outbox = outbox
 
     def send(self, claimed: Claimed) -> None:
@@ -104,6 +110,9 @@ class SweepJobs:
         sweep_id = claimed.job.arguments["sweepId"]
         try:
             outcome = self._outbox.outcome(scope, sweep_id)
+            settles = outcome.reason is None or (
+                not outcome.is_pending and self._is_swept(deposit, outcome.height)
+            )
         except ChainUnavailable:
             self._wait(claimed)
             return
@@ -117,9 +126,10 @@ class SweepJobs:
             if current.status != "confirmed" or current.sweep_id != sweep_id:
                 return Decision(None)
             now = self._clock.now()
-            if outcome.reason is None:
+            if settles:
                 change = lifecycle.settle(Change(current), now=now)
             else:
+                assert outcome.reason is not None
                 change = lifecycle.fail(Change(current), outcome.reason, now=now)
             ended = Decision(None, replaces=(change.deposit,), events=change.events)
             return ended.joined(concluded(tx, sweep_id, outcome, now=now))
@@ -128,6 +138,17 @@ class SweepJobs:
             self._ledger.commit(scope, decide, claimed=claimed)
         except LookOutdated:
             self._ledger.finish(claimed, poll_again(self._clock.now()))
+
+    def _is_swept(self, deposit: Deposit, height: int) -> bool:
+        """Whether the deposit is final, and by then nothing is left at its address."""
+        chain = self._chains[deposit.chain_id]
+        seen = look(chain, deposit)
+        if seen.arrival is None or not seen.is_final:
+            return False
+        left = chain.balances(deposit.asset.address, [deposit.address])
+        if left.height < height:
+            raise ChainUnavailable("the node is behind the one that was asked before")
+        return left.amounts[deposit.address] == 0
 
     def _deposit(self, claimed: Claimed) -> Deposit:
         deposit = self._storage.read(

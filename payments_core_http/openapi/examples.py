@@ -144,6 +144,7 @@ VALUES: Mapping[str, Any] = {
 
 VALUES_OF: Mapping[tuple[str, str], Any] = {
     ("Branding", "name"): "Shop",
+    ("CreateRefund", "destination"): _ADDRESS,
     ("Challenge", "nonce"): "4f1c2d3e5a6b7c8d",
     ("Option", "status"): "pending",
     ("DirectOption", "status"): "pending",
