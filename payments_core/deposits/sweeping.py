@@ -2,7 +2,8 @@
 
 Every deposit has a sweep of its own, of exactly its amount, so that what settles is what arrived.
 On a real chain anybody may bring what is there to the vault, and nowhere else: a sweep that fails
-for that settles its deposit all the same. Dust is swept like everything else, whatever the fee: an account sees all that was sent to it.
+for that settles its deposit all the same. Dust is swept like everything else, whatever the fee: an
+account sees all that was sent to it.
 """
 
 from __future__ import annotations

@@ -19,6 +19,6 @@ PUBLIC_CREATION = (
             errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
         ),
         operation="createPublicPayment",
-        summary="Create a Payment from a shop's page, on an `Origin` that the settings allow.",
+        summary="Create a Payment from a shop's page, on an origin that the settings allow.",
     ),
 )  # fmt: skip
