@@ -148,7 +148,7 @@ def reservations_are_covered(stage: Stage, index: ChainIndex, commit: Commit) ->
         under_way = sum(
             outgoing.amount
             for outgoing in stage.all(Outgoing).values()
-            if (outgoing.source, outgoing.token_address) == (address, token)
+            if (outgoing.source.address, outgoing.token_address) == (address, token)
             and outgoing.chain_id == int(chain_id)
             and (row := on_chain(stage, outgoing.chain_id, outgoing.transaction_hash)) is not None
             and row.succeeded

@@ -1,0 +1,37 @@
+"""The chain suite: what an adapter must pass before money is believed by it.
+
+With pytest, a few lines make it run::
+
+    class TestMyChain(ChainConformance):
+        token = "0x..."
+        final_after = 9
+
+        @pytest.fixture(autouse=True)
+        def _place(self, my_node):
+            self.node = my_node  # each check may begin with whatever the last one left
+
+        def open(self):
+            return MyChain(self.node.url)
+
+        def give(self, token, recipient, amount):
+            return self.node.transfer(token, recipient, amount)
+
+        def grow(self, count):
+            self.node.mine(count)
+
+Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
+a check of what the adapter does not declare raises `unittest.SkipTest`.
+"""
+
+from payments_core.conformance.chain.addresses import AddressChecks
+from payments_core.conformance.chain.reading import ReadingChecks
+from payments_core.conformance.chain.reorgs import ReorgChecks
+from payments_core.conformance.chain.scanning import ScanChecks
+from payments_core.conformance.chain.sending import SendingChecks
+from payments_core.conformance.chain.setting import Setting
+
+__all__ = ["ChainConformance", "Setting"]
+
+
+class ChainConformance(ReadingChecks, ScanChecks, AddressChecks, SendingChecks, ReorgChecks):
+    """Every check of the chain port; override the hooks and declare what the adapter can do."""

@@ -1,0 +1,105 @@
+"""Blocks, transactions and balances as the chain has them."""
+
+from __future__ import annotations
+
+from payments_core.conformance.chain.setting import AMOUNT, Setting, require_answered, require_unavailable
+
+NO_HASH = "0x" + "5a" * 32
+
+
+class ReadingChecks(Setting):
+    """What is read is of one chain, and says no more than that chain knows."""
+
+    def test_the_final_block_is_not_above_the_newest(self) -> None:
+        chain = self.open()
+        self.grow(self.final_after + 2)
+        heads = chain.heads()
+        assert heads.final.number < heads.latest.number, "what was just added is final"
+        assert chain.block(heads.latest.number) is not None
+        assert chain.block(heads.final.number) == heads.final, "the final block is not its height's"
+
+    def test_blocks_come_and_stay(self) -> None:
+        chain = self.open()
+        first = chain.heads().latest
+        self.grow(2)
+        after = chain.heads()
+        assert after.latest.number >= first.number + 2, "a chain that does not grow"
+        assert chain.block(first.number) == first, "a block changed that nothing undid"
+        assert chain.block(after.latest.number + 1_000) is None, "a block that is not there"
+
+    def test_every_block_has_a_hash_of_its_own(self) -> None:
+        chain = self.open()
+        self.grow(5)
+        latest = chain.heads().latest.number
+        blocks = [chain.block(number) for number in range(latest - 4, latest + 1)]
+        assert len({block.hash for block in blocks if block}) == 5, "two blocks of one hash"
+        assert [block.number for block in blocks if block] == list(range(latest - 4, latest + 1))
+
+    def test_what_nobody_sent_is_not_known(self) -> None:
+        chain = self.open()
+        assert chain.transaction(NO_HASH) is None
+        assert chain.transactions([NO_HASH]) == {NO_HASH: None}
+
+    def test_a_transfer_is_seen_as_it_was_made(self) -> None:
+        chain, recipient = self.open(), self.address()
+        view, block = self.in_block(chain, self.give(self.token, recipient, AMOUNT))
+        assert view.succeeded
+        (log,) = [log for log in view.logs if log.recipient == recipient]
+        assert (log.token_address, log.amount_atomic) == (self.token, AMOUNT)
+        assert log.position >= 0
+        assert chain.block(block.number) == block, "a transaction in a block of another chain"
+
+    def test_many_are_told_as_each_alone(self) -> None:
+        chain, recipient = self.open(), self.address()
+        hashes = [self.give(self.token, recipient, amount) for amount in (1, 2, 3)]
+        asked = [*hashes, NO_HASH, hashes[0]]
+        assert chain.transactions(asked) == {hash: chain.transaction(hash) for hash in asked}
+        assert chain.transactions([]) == {}
+
+    def test_a_failed_transaction_has_no_transfers(self) -> None:
+        chain, recipient = self.open(), self.address()
+        view, _ = self.in_block(chain, self.give_in_vain(self.token, recipient))
+        assert not view.succeeded, "a failed transaction is said to have succeeded"
+        assert view.logs == ()
+
+    def test_a_balance_is_of_the_final_block(self) -> None:
+        chain, holder, nobody = self.open(), self.address(), self.address()
+        self.give(self.token, holder, AMOUNT)
+        early = chain.balances(self.token, [holder, nobody])
+        _, final = self._height_and_final()
+        assert early.height <= final, "a balance above the final block"
+        assert early.amounts == {holder: 0, nobody: 0}, "what is not final is counted"
+        self.make_final()
+        later = chain.balances(self.token, [holder, nobody])
+        assert later.amounts == {holder: AMOUNT, nobody: 0}
+        assert later.height > early.height
+
+    def test_a_balance_is_of_one_token(self) -> None:
+        self.require("other_token")
+        assert self.other_token is not None
+        chain, holder = self.open(), self.address()
+        self.give(self.other_token, holder, AMOUNT)
+        self.make_final()
+        assert chain.balances(self.token, [holder]).amounts == {holder: 0}
+        assert chain.balances(self.other_token, [holder]).amounts == {holder: AMOUNT}
+
+    def test_silence_is_no_answer(self) -> None:
+        self.require("can_fail")
+        chain, holder = self.open(), self.address()
+        hash = self.give(self.token, holder, AMOUNT)
+        latest = chain.heads().latest.number
+        self.fail()
+        try:
+            require_unavailable(chain.heads)
+            require_unavailable(lambda: chain.block(latest))
+            require_unavailable(lambda: chain.transaction(hash))
+            require_unavailable(lambda: chain.transactions([hash]))
+            require_unavailable(lambda: chain.balances(self.token, [holder]))
+            require_unavailable(lambda: chain.scan([self.token], None, 0, latest))
+        finally:
+            self.mend()
+        require_answered(chain.heads, self.mended_within_s)
+
+    def _height_and_final(self) -> tuple[int, int]:
+        heads = self.open().heads()
+        return heads.latest.number, heads.final.number

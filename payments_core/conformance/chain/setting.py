@@ -1,0 +1,164 @@
+"""What an adapter's suite class overrides, and what the checks share."""
+
+from __future__ import annotations
+
+import time
+import unittest
+from collections.abc import Callable
+
+from payments_core.chains.port import (
+    AddressSpec,
+    Block,
+    Chain,
+    ChainUnavailable,
+    Contract,
+    Signed,
+    TransactionView,
+    TransferIntent,
+)
+from payments_core.entropy import system_entropy
+
+AMOUNT = 12_345_678
+
+
+class Setting:
+    """Override the hooks, and declare what the adapter can do.
+
+    A check of something undeclared is skipped, and the skip is reported.
+    """
+
+    token: str
+    """A token's address, in its canonical text."""
+
+    other_token: str | None = None
+    """Another one, where there is one; both are given out by `give`."""
+
+    final_after: int = 3
+    """After so many more blocks a transaction is final."""
+
+    can_send: bool = True
+    """`derive` and the write side work."""
+
+    can_reorg: bool = False
+    """`reorg` works."""
+
+    can_fail: bool = False
+    """`fail` and `mend` work."""
+
+    mended_within_s: float = 5.0
+    """How soon after `mend` a call must be answered again, by itself."""
+
+    def open(self) -> Chain:
+        """A handle to the chain, as another process would have it."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def address(self) -> str:
+        """An address that was never used."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def give(self, token: str, recipient: str, amount_atomic: int) -> str:
+        """A stranger's transfer, in a block when it returns; its hash."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def give_in_vain(self, token: str, recipient: str) -> str:
+        """A stranger's transaction that failed, in a block when it returns; its hash."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def grow(self, count: int) -> None:
+        """Add blocks."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def reorg(self, depth: int) -> None:
+        """Replace the last blocks by others without their transactions; never lower."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def fail(self) -> None:
+        """Let what is behind the chain answer nothing more."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def mend(self) -> None:
+        """Undo `fail`."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    # What a test runner calls around each check.
+
+    def setup_method(self) -> None:
+        """Before each check."""
+
+    def teardown_method(self) -> None:
+        """After each check."""
+
+    # What the checks share.
+
+    def environment(self) -> str:
+        """An environment that has sent nothing yet."""
+        return f"env_{system_entropy(12).hex()}"
+
+    def require(self, capability: str) -> None:
+        """Skip the check unless the adapter declares the capability."""
+        if not getattr(self, capability):
+            raise unittest.SkipTest(f"the adapter does not declare `{capability}`")
+
+    def in_block(self, chain: Chain, hash: str) -> tuple[TransactionView, Block]:
+        """A transaction that must be in a block."""
+        view = chain.transaction(hash)
+        assert view is not None, "a transaction in a block is not known"
+        assert view.block is not None, "a transaction in a block is said to be in none"
+        return view, view.block
+
+    def make_final(self) -> None:
+        """Make all that is in a block final."""
+        self.grow(self.final_after)
+
+    def vault(self, chain: Chain, environment_id: str, owner_id: str = "acct_a") -> Contract:
+        """A vault of ours."""
+        address = chain.derive(AddressSpec(environment_id, "vault", owner_id))
+        return Contract("vault", owner_id, address)
+
+    def funding(
+        self, chain: Chain, environment_id: str, amount_atomic: int, payment_id: str = "payment_a"
+    ) -> TransferIntent:
+        """What moves tokens from that vault to a Payment's escrow."""
+        escrow = chain.derive(AddressSpec(environment_id, "escrow", payment_id))
+        return TransferIntent(
+            f"out_{payment_id}",
+            environment_id,
+            self.token,
+            self.vault(chain, environment_id),
+            escrow,
+            amount_atomic,
+            escrow_of=payment_id,
+        )
+
+    def newest(self, chain: Chain, holder: str) -> int:
+        """What an address has, once all is final."""
+        self.make_final()
+        return chain.balances(self.token, [holder]).amounts[holder]
+
+    def send(self, chain: Chain, signed: Signed) -> None:
+        """Broadcast, and give the chain a block to put it in."""
+        chain.broadcast(signed)
+        self.grow(1)
+
+
+def require_answered(call: Callable[[], object], within_s: float) -> None:
+    """The call must be answered before long."""
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            call()
+        except ChainUnavailable:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def require_unavailable(call: Callable[[], object]) -> None:
+    """The call must say that there is no answer."""
+    try:
+        call()
+    except ChainUnavailable:
+        return
+    raise AssertionError("a chain out of reach answers")

@@ -1,0 +1,106 @@
+"""The chain suite on the simulated chain, and on a real EVM node."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from payments_core.addresses import checksummed
+from payments_core.assets import asset_of
+from payments_core.chains.evm.signers import LocalSigner
+from payments_core.chains.port import Chain
+from payments_core.chains.simulated import SimulatedChain
+from payments_core.clock import FixedClock
+from payments_core.conformance.chain import ChainConformance
+from payments_core.credentials.keyring import KeyRing
+from payments_core.entropy import system_entropy
+from payments_core.identifiers import Identifiers
+from payments_core.ledger import Ledger
+from payments_core.sandbox.anvil_chain import FINAL_AFTER, AnvilChain
+from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
+from payments_core.sandbox.chains import SandboxChain
+from payments_core.sandbox.failures import Failures
+from payments_core.storage.memory import MemoryStorage
+
+BASE, ETHEREUM = 8453, 1
+RING = KeyRing.parse(KeyRing.generate())
+
+
+class InSandbox(ChainConformance):
+    """What both have: the doors of a sandbox."""
+
+    doors: SandboxChain
+    can_reorg = True
+    _names = count()
+
+    def address(self) -> str:
+        return checksummed(system_entropy(20))
+
+    def give(self, token: str, recipient: str, amount_atomic: int) -> str:
+        return self.doors.transfer(token, None, recipient, amount_atomic, self._name())
+
+    def give_in_vain(self, token: str, recipient: str) -> str:
+        return self.doors.transfer(token, None, recipient, 1, self._name(), reverts=True)
+
+    def grow(self, count: int) -> None:
+        self.doors.mine(count)
+
+    def reorg(self, depth: int) -> None:
+        self.doors.reorg(depth)
+
+    def _name(self) -> str:
+        return f"{system_entropy(4).hex()}-{next(self._names)}"
+
+
+class TestSimulated(InSandbox):
+    token = asset_of(ETHEREUM, "USDC").address
+    other_token = asset_of(ETHEREUM, "USDT").address
+    can_fail = True
+
+    @pytest.fixture(autouse=True)
+    def _place(self) -> None:
+        self.storage, self.clock = MemoryStorage(), FixedClock()
+        identifiers = Identifiers(self.clock, system_entropy)
+        self.ledger = Ledger(self.storage, self.clock, identifiers, RING)
+        self.doors = self.open()
+
+    def open(self) -> SimulatedChain:
+        return SimulatedChain(ETHEREUM, self.storage, self.ledger, self.clock)
+
+    def fail(self) -> None:
+        Failures(self.storage, self.ledger).arm("chain", "any", 6, ETHEREUM)
+
+    def mend(self) -> None:
+        """All that were ordered have happened."""
+
+
+@pytest.fixture(scope="module")
+def node() -> AnvilProcess:
+    try:
+        with AnvilProcess() as process:
+            yield process
+    except NoAnvil as why:
+        pytest.skip(str(why))
+
+
+class TestAnvil(InSandbox):
+    token = asset_of(BASE, "USDC").address
+    final_after = FINAL_AFTER
+    can_fail = True
+
+    @pytest.fixture(autouse=True)
+    def _place(self, node: AnvilProcess) -> None:
+        self.node = node
+        self.doors = AnvilChain(node.url, BASE, LocalSigner(bytes(range(32))))
+        self.doors.prepare_node()
+
+    def open(self) -> Chain:
+        return AnvilChain(self.node.url, BASE, LocalSigner(bytes(range(32))))
+
+    def fail(self) -> None:
+        self.node.stop()
+
+    def mend(self) -> None:
+        self.node.start()
+        self.doors = AnvilChain(self.node.url, BASE, LocalSigner(bytes(range(32))))
