@@ -22,6 +22,7 @@ from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.failures import Failures
 from payments_core.storage.memory import MemoryStorage
+from tests.chains.evm.nodes import without_anvil
 
 BASE, ETHEREUM = 8453, 1
 RING = KeyRing.parse(KeyRing.generate())
@@ -60,6 +61,10 @@ class TestSimulated(InSandbox):
 
     @pytest.fixture(autouse=True)
     def _place(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """On a chain without any transaction."""
         self.storage, self.clock = MemoryStorage(), FixedClock()
         identifiers = Identifiers(self.clock, system_entropy)
         self.ledger = Ledger(self.storage, self.clock, identifiers, RING)
@@ -80,8 +85,8 @@ def node() -> AnvilProcess:
     try:
         with AnvilProcess() as process:
             yield process
-    except NoAnvil as why:
-        pytest.skip(str(why))
+    except NoAnvil as reason:
+        without_anvil(reason)
 
 
 class TestAnvil(InSandbox):

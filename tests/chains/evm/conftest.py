@@ -9,7 +9,7 @@ import pytest
 from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
 from tests.chains.evm.deployed import Deployed
 from tests.chains.evm.fake_node import FakeChain, FakeNode
-from tests.chains.evm.nodes import Node
+from tests.chains.evm.nodes import Node, without_anvil
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +19,7 @@ def anvil() -> Iterator[AnvilProcess]:
     try:
         process.start()
     except NoAnvil as reason:
-        pytest.skip(str(reason))
+        without_anvil(reason)
     yield process
     process.stop()
 

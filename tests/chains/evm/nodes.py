@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
-from typing import Any
+import shutil
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import attrs
+import pytest
 from eth_account import Account
 
 from payments_core.addresses import checksummed
+from payments_core.sandbox.anvil_process import NoAnvil
 
 MNEMONIC_KEYS = (
     "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
@@ -28,6 +31,13 @@ ADMIN, OPERATOR, OTHER_OPERATOR, OWNER, PAYER, MERCHANT, STRANGER = (
     account.address for account in ACCOUNTS
 )
 GAS = 8_000_000
+
+
+def without_anvil(reason: NoAnvil) -> NoReturn:
+    """Skip for want of npm; where there is npm, there should have been anvil."""
+    if shutil.which("npm"):
+        raise reason
+    pytest.skip(str(reason))
 
 
 class Refused(Exception):

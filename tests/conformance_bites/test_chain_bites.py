@@ -1,0 +1,72 @@
+"""Each broken chain fails the check that is for its fault, and the good one passes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.chains.simulated import SimulatedChain
+from tests.chains import test_conformance as suites
+from tests.conformance_bites import broken_chains as broken
+from tests.conformance_bites.biting import failures
+
+BITES = [
+    (broken.Eager, "the_final_block_is_not_above_the_newest"),
+    (broken.Unrooted, "the_final_block_is_not_above_the_newest"),
+    (broken.Prophetic, "blocks_come_and_stay"),
+    (broken.Numbered, "what_was_undone_is_in_no_block"),
+    (broken.Hopeful, "a_failed_transaction_has_no_transfers"),
+    (broken.Forgetful, "what_nobody_sent_is_not_known"),
+    (broken.Forgetful, "many_are_told_as_each_alone"),
+    (broken.Remembering, "what_was_undone_is_in_no_block"),
+    (broken.Newest, "a_balance_is_of_the_final_block"),
+    (broken.HalfOpen, "both_ends_of_the_range_belong_to_it"),
+    (broken.LateStart, "both_ends_of_the_range_belong_to_it"),
+    (broken.Backwards, "a_scan_finds_each_transfer_once_and_in_order"),
+    (broken.Careless, "recipients_and_tokens_choose"),
+    (broken.Greedy, "recipients_and_tokens_choose"),
+    (broken.Thrifty, "what_failed_and_what_is_nothing"),
+    (broken.Joining, "no_two_purposes_share_an_address"),
+    (broken.Folding, "no_two_purposes_share_an_address"),
+    (broken.LowerCase, "it_is_written_in_the_canonical_form"),
+    (broken.OneSender, "environments_have_senders_of_their_own"),
+    (broken.Hasty, "signing_sends_nothing"),
+    (broken.Resigning, "sent_again_it_moves_nothing_more"),
+    (broken.Overcounting, "slots_used_counts_what_is_final_and_no_more"),
+    (broken.Doubling, "what_is_not_stuck_may_be_bumped_all_the_same"),
+    (broken.Deaf, "silence_is_no_answer"),
+]
+
+
+class Suite(suites.TestSimulated):
+    """The suite on a chain of that class."""
+
+    __test__ = False
+
+    def __init__(self, kind: type[SimulatedChain]) -> None:
+        self.kind = kind
+
+    def setup_method(self) -> None:
+        self.begin()
+
+    def open(self) -> SimulatedChain:
+        return self.kind(suites.ETHEREUM, self.storage, self.ledger, self.clock)
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"), BITES, ids=[f"{kind.__name__}-{check}" for kind, check in BITES]
+)
+def test_the_suite_bites(kind: type[SimulatedChain], check: str) -> None:
+    broken.Greedy.every_token = (Suite.token, str(Suite.other_token))
+    assert list(failures(Suite(SimulatedChain), check)) == []
+    assert list(failures(Suite(kind), check)), f"{kind.__name__} passes {check}"
+
+
+def test_every_broken_chain_is_bitten() -> None:
+    kinds = {
+        kind
+        for kind in vars(broken).values()
+        if isinstance(kind, type)
+        and issubclass(kind, SimulatedChain)
+        and kind is not SimulatedChain
+    }
+    assert kinds == {kind for kind, _ in BITES}
