@@ -56,8 +56,9 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
 # on two cores at a time, the longest first; what the gate does not need is not measured.
-SUITES := suite-measured suite-sqlite suite-http suite-fuzz suite-storages suite-doors suite-memory
-APART := tests/service tests/http tests/cli tests/conformance_bites tests/limiters tests/fuzz
+SUITES := suite-storages suite-measured suite-doors suite-http suite-chains suite-memory suite-sqlite \
+	suite-fuzz
+APART := tests/service tests/chains tests/http tests/cli tests/conformance_bites tests/limiters tests/fuzz
 .PHONY: coverage $(SUITES)
 coverage: $(READY) ## Run the tests, and hold the branch coverage that was promised
 	@$(PY) -m coverage erase
@@ -74,6 +75,8 @@ suite-sqlite:
 	@$(PY) -m pytest tests/service -k "sqlite and not memory"
 suite-storages:
 	@$(PY) -m pytest tests/service -k "not sqlite and not memory"
+suite-chains:
+	@$(PY) -m pytest tests/chains
 suite-http:
 	@$(PY) -m pytest tests/http
 suite-fuzz:
