@@ -24,8 +24,11 @@ class ChainUnavailable(ChainError):
     """No answer, or one that cannot be right yet. Try again."""
 
 
-class ChainMismatch(ChainError):
-    """The node serves another chain than configured. Fatal."""
+class ChainMismatch(ChainUnavailable):
+    """The node serves another chain than configured: fatal at the start.
+
+    One that turns into another later has no answer for us, and jobs wait until somebody mends it.
+    """
 
 
 class Unsupported(ChainError):

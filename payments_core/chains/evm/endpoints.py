@@ -135,11 +135,16 @@ class Endpoints:
         To be called before anything is done. A node that cannot be reached is asked before its
         first answer counts.
         """
-        everyone: Decide[None, None] = lambda told, is_last: None  # noqa: E731
-        try:
-            self.decided(lambda session: None, everyone)
-        except ChainUnavailable:
-            return
+        until = time.monotonic() + self._ask_s
+        asked = [endpoint for endpoint in self._endpoints if endpoint.enter()]
+        outcomes = _outcomes(asked, lambda session: None, until)
+        for _ in asked:
+            try:
+                outcome = outcomes.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                return
+            if isinstance(outcome.error, ChainMismatch):
+                raise outcome.error
 
     def agreed(self, ask: Ask[T]) -> T:
         """What enough nodes answer alike. Raises ChainUnavailable, ChainMismatch."""
@@ -179,9 +184,6 @@ class Endpoints:
         now = time.monotonic()
         until = waits_until = now + self._ask_s
         enough = self.enough if enough is None else enough
-        for endpoint in self._endpoints:
-            if endpoint.mismatch is not None:
-                raise endpoint.mismatch
         asked = [endpoint for endpoint in self._endpoints if endpoint.enter()]
         if len(asked) < enough:
             for endpoint in asked:
@@ -213,6 +215,8 @@ class Endpoints:
                 waits_until = min(until, time.monotonic() + patience_s)
         if settled is None and told:
             settled = decide(told, True)
+        if settled is None and isinstance(why, ChainMismatch) and not told:
+            raise why
         if settled is None:
             raise ChainUnavailable(
                 f"chain {self.chain_id}: of {len(asked)} nodes {len(told)} answered, and too few "
@@ -246,7 +250,6 @@ class _Endpoint:
         self._failures = 0
         self._rests_until = 0.0
         self._is_checked = False
-        self.mismatch: ChainMismatch | None = None
 
     def enter(self) -> bool:
         """Whether it may be asked a question; `leave` must follow."""
@@ -268,9 +271,6 @@ class _Endpoint:
             if not self._is_checked:
                 self._check(session)
             answer = ask(session)
-        except ChainMismatch as mismatch:
-            self.mismatch = mismatch
-            return _Outcome(error=mismatch)
         # It is well in these two. Were it left alone for what it cannot tell of one transaction,
         # a stranger could make such a transaction.
         except answers.BadAnswer as error:
@@ -300,7 +300,8 @@ class _Endpoint:
             self._failures += 1
             self._rests_until = self._clock() + pause_s
             self._is_checked = False  # behind its address there may be another node by then
-        _log.warning("chain %d: %s; left alone for %.1f s", self._chain_id, error, pause_s)
+        level = logging.CRITICAL if isinstance(error, ChainMismatch) else logging.WARNING
+        _log.log(level, "chain %d: %s; left alone for %.1f s", self._chain_id, error, pause_s)
 
 
 def _outcomes(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from payments_core.conformance.chain.setting import AMOUNT, Setting, require_answered, require_unavailable
+from payments_core.conformance.chain.setting import (
+    AMOUNT,
+    Setting,
+    require_answered,
+    require_unavailable,
+)
 
 NO_HASH = "0x" + "5a" * 32
 
