@@ -33,31 +33,21 @@ from payments_core.chains.port import (
     ChainUnavailable,
     Signed,
     SignerRefused,
-    TransactionView,
     TransferIntent,
 )
 from payments_core.chains.scanner import scanned_to
-from payments_core.chains.slots import SlotBefore, reserve, senders
-from payments_core.clock import Clock, Instant
+from payments_core.chains.slots import SenderChanged, SlotBefore, reserve, senders
+from payments_core.chains.standing import Bytes, all_bytes, is_lost, standing
+from payments_core.clock import Clock
 from payments_core.decision import Decision, Scope
 from payments_core.identifiers import Draw
 from payments_core.ledger import Ledger
-from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Snapshot, Storage, Transaction
 
 _MOST_DROPPED = 100
 """So many slots back a gap is looked for; no reorg reaches further."""
 
 _log = logging.getLogger(__name__)
-
-
-@attrs.frozen
-class _Bytes:
-    """One of those that may take a slot; `moves` is false for what only fills it."""
-
-    signed: Signed
-    moves: bool
-    signed_at: Instant
 
 
 class Outbox:
@@ -82,7 +72,8 @@ class Outbox:
         """Send signed bytes, now or once more: it is harmless. Raises ChainUnavailable.
 
         A reorg can drop what stood in the slots before; those bytes are then sent again first, or
-        nothing of this sender would ever be included.
+        nothing of this sender would ever be included. Nothing is sent, and nothing raised, where a
+        final transaction has taken the slot: whoever follows the transfer will see which.
         """
         outgoing = self._read(scope, outgoing_id)
         chain = self._chains[outgoing.chain_id]
@@ -90,6 +81,8 @@ class Outbox:
             chain.broadcast(signed)
         except ChainUnavailable:
             dropped = self._dropped(scope, chain, outgoing)
+            if not dropped and self.is_lost(scope, outgoing_id):
+                return
             if not dropped:
                 raise
             for before in reversed(dropped):
@@ -106,19 +99,16 @@ class Outbox:
         """
         outgoing = self._read(scope, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        all_bytes = self._all_bytes(scope, outgoing)
+        all_known = all_bytes(self._storage, scope, outgoing)
         scanned = scanned_to(self._storage, scope.mode, chain.chain_id)  # before the chain is asked
         heads = deepened(chain.heads(), confirmations)
-        taken, view = _standing(chain, all_bytes)
-        is_taken = view is None and self._is_taken(scope, chain, outgoing)
-        if is_taken:  # by what was final when it was asked: look again whether that is ours
-            taken, view = _standing(chain, all_bytes)
+        taken, view = standing(chain, all_known)
         final = heads.final.number
         outcome = partial(Outcome, height=final, reorgs=outgoing.reorgs, scanned_to=scanned)
-        if view is None and is_taken:
+        if view is None and is_lost(chain, outgoing, all_known):
             return outcome("transaction_failed", block_number=-1)
         if view is None or view.block is None:
-            self._push(scope, chain, outgoing, all_bytes[-1], is_known=view is not None)
+            self._push(scope, chain, outgoing, all_known[-1], is_known=view is not None)
         if view is None or view.block is None or view.block.number > final:
             return outcome("not_final", block_number=-1)  # may yet show another
         if not taken.moves:
@@ -136,18 +126,27 @@ class Outbox:
         """
         outgoing = self._read(scope, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        all_bytes = self._all_bytes(scope, outgoing)
-        taken, view = _standing(chain, all_bytes)
+        all_known = all_bytes(self._storage, scope, outgoing)
+        taken, view = standing(chain, all_known)
         if view is not None and view.block is not None:
             return taken.signed.hash
-        self._push(scope, chain, outgoing, all_bytes[-1], is_known=view is not None)
+        self._push(scope, chain, outgoing, all_known[-1], is_known=view is not None)
         return None
 
     def is_known(self, scope: Scope, outgoing_id: str) -> bool:
         """Whether the chain knows any of a transfer's bytes. Raises ChainUnavailable."""
         outgoing = self._read(scope, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        return _standing(chain, self._all_bytes(scope, outgoing))[1] is not None
+        return standing(chain, all_bytes(self._storage, scope, outgoing))[1] is not None
+
+    def is_lost(self, scope: Scope, outgoing_id: str) -> bool:
+        """Whether what took a transfer's slot is final and none of its bytes.
+
+        Somebody else has used the sender's key, then. Raises ChainUnavailable.
+        """
+        outgoing = self._read(scope, outgoing_id)
+        chain = self._chains[outgoing.chain_id]
+        return is_lost(chain, outgoing, all_bytes(self._storage, scope, outgoing))
 
     def send_dropped(self, scope: Scope, chain_id: int) -> int:
         """Send again what a reorg dropped of the environment's transactions; how many they were.
@@ -191,8 +190,7 @@ class Outbox:
 
         Raises ChainUnavailable, SignerRefused.
         """
-        operator = AddressSpec(scope.partition, "operator", "operator")
-        sender_id = f"{chain_id}:{self._chains[chain_id].derive(operator)}"
+        sender_id = _sender_id(scope, self._chains[chain_id])
         while True:
             try:
                 outgoing = self._ledger.commit(
@@ -201,13 +199,15 @@ class Outbox:
             except SlotBefore as before:
                 self.signed(scope, chain_id, before.outgoing_id)
                 continue
+            except SenderChanged:
+                continue
             if outgoing.status == "withdrawn":
                 return None
             if outgoing.raw is None:
                 outgoing = self._sign(scope, outgoing)
             if outgoing.raw is not None:
                 break
-        moving = [bytes for bytes in self._all_bytes(scope, outgoing) if bytes.moves]
+        moving = [bytes for bytes in all_bytes(self._storage, scope, outgoing) if bytes.moves]
         return moving[-1].signed
 
     def _sign(self, scope: Scope, outgoing: Outgoing) -> Outgoing:
@@ -221,8 +221,10 @@ class Outbox:
             outgoing.amount,
             outgoing.escrow_of,
         )
+        chain = self._chains[outgoing.chain_id]
+        newest = chain.heads().latest.number
         try:
-            signed = self._chains[outgoing.chain_id].prepare(intent, outgoing.slot)
+            signed = chain.prepare(intent, outgoing.slot)
         except SignerRefused as error:  # its slot waits for it, and all after it
             _log.critical(
                 "ALARM: the signer refuses %s of %s: %s", outgoing.id, scope.partition, error
@@ -240,18 +242,14 @@ class Outbox:
                 transaction_hash=signed.hash,
                 raw=_text_of(signed.raw),
                 signed_at=self._clock.now(),
+                signed_above=newest,
             )
             return Decision(stored, replaces=(stored,))
 
         return self._ledger.commit(scope, decide)
 
-    def _is_taken(self, scope: Scope, chain: Chain, outgoing: Outgoing) -> bool:
-        """Whether a final transaction has taken the transfer's slot."""
-        assert outgoing.slot is not None
-        return chain.slots_used(scope.partition) > outgoing.slot
-
     def _push(
-        self, scope: Scope, chain: Chain, outgoing: Outgoing, newest: _Bytes, *, is_known: bool
+        self, scope: Scope, chain: Chain, outgoing: Outgoing, newest: Bytes, *, is_known: bool
     ) -> None:
         """See that what fills a slot gets into a block: send it again, in time with higher fees."""
         if not is_known:
@@ -292,27 +290,6 @@ class Outbox:
 
         return self._ledger.commit(scope, decide)
 
-    def _all_bytes(self, scope: Scope, outgoing: Outgoing) -> list[_Bytes]:
-        """All that may take the transfer's slot, in the order in which it was signed."""
-        assert outgoing.raw is not None
-        assert outgoing.transaction_hash is not None
-        first = Signed(outgoing.transaction_hash, base64.b64decode(outgoing.raw))
-        found = [_Bytes(first, True, outgoing.signed_at or outgoing.created_at)]
-        if outgoing.replacements:
-            ids = [replacement_id(outgoing.id, n + 1) for n in range(outgoing.replacements)]
-            later = self._storage.read(
-                scope.partition, lambda snapshot: get_many(snapshot, Replacement, ids)
-            )
-            found += [
-                _Bytes(
-                    Signed(later[id].transaction_hash, base64.b64decode(later[id].raw)),
-                    later[id].moves,
-                    later[id].signed_at,
-                )
-                for id in ids
-            ]
-        return found
-
     def _senders(self, scope: Scope, chain_id: int) -> Sequence[Sender]:
         return self._storage.read(scope.partition, lambda snapshot: senders(snapshot, chain_id))
 
@@ -335,31 +312,31 @@ class Outbox:
         return dropped
 
     def _missing(self, scope: Scope, chain: Chain, outgoing: Outgoing) -> Signed | None:
-        """What must fill the transfer's slot, if the chain knows nothing that does."""
+        """What must fill the transfer's slot, if the chain knows nothing that does.
+
+        What is final there without being ours fills it for good.
+        """
         if outgoing.raw is None:
             return None
-        all_bytes = self._all_bytes(scope, outgoing)
-        if _standing(chain, all_bytes)[1] is not None:
+        all_known = all_bytes(self._storage, scope, outgoing)
+        if standing(chain, all_known)[1] is not None or is_lost(chain, outgoing, all_known):
             return None
-        if outgoing.status != "failed" or not all_bytes[-1].moves:
-            return all_bytes[-1].signed
+        if outgoing.status != "failed" or not all_known[-1].moves:
+            return all_known[-1].signed
         assert outgoing.slot is not None
+        if outgoing.sender_id != _sender_id(scope, chain):
+            _log.critical("ALARM: the slot of %s is empty, and its key no more in use", outgoing.id)
+            return None
         nothing = chain.fill(scope.partition, outgoing.slot)
         if self._replaced(scope, outgoing, nothing, moves=False):
             return nothing
-        return self._all_bytes(scope, self._read(scope, outgoing.id))[-1].signed
+        return all_bytes(self._storage, scope, self._read(scope, outgoing.id))[-1].signed
 
 
-def _standing(chain: Chain, all_bytes: Sequence[_Bytes]) -> tuple[_Bytes, TransactionView | None]:
-    """Those bytes that are in a block, else those that the chain knows, else the newest."""
-    known: tuple[_Bytes, TransactionView | None] = (all_bytes[-1], None)
-    for bytes in all_bytes:
-        view = chain.transaction(bytes.signed.hash)
-        if view is not None and view.block is not None:
-            return bytes, view
-        if view is not None:
-            known = bytes, view
-    return known
+def _sender_id(scope: Scope, chain: Chain) -> str:
+    """The environment's sender on a chain, by the key that is in use now."""
+    operator = chain.derive(AddressSpec(scope.partition, "operator", "operator"))
+    return f"{chain.chain_id}:{operator}"
 
 
 def _text_of(raw: bytes) -> str:

@@ -34,8 +34,8 @@ class Outgoing(Record):
     `block_number` is where it was when its success was final, `reorgs` how often blocks were
     undone that it may have been in.
 
-    `raw` are the bytes that were signed first, at `signed_at`; `replacements` counts those that
-    were signed after them for the same slot.
+    `raw` are the bytes that were signed first, at `signed_at`, when `signed_above` was the newest
+    block; `replacements` counts those that were signed after them for the same slot.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -59,6 +59,7 @@ class Outgoing(Record):
     transaction_hash: str | None = None
     raw: str | None = None
     signed_at: Instant | None = None
+    signed_above: int = 0
     replacements: int = 0
     block_number: int | None = None
     reorgs: int = 0

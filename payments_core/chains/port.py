@@ -217,8 +217,8 @@ class Chain(Protocol):
     def bump(self, environment_id: str, signed: Signed) -> Signed | None:
         """The same, with fees that let it replace what was signed; None where it cannot be."""
 
-    def slots_used(self, environment_id: str) -> int:
-        """How many of the sender's slots final transactions have filled, whoever signed them.
+    def slots_used(self, sender: str) -> int:
+        """How many slots of a sender (its address) final transactions have filled, whosever.
 
         0 where nobody else can have the sender's key.
         """

@@ -199,7 +199,7 @@ class SimulatedChain:
     def bump(self, environment_id: str, signed: Signed) -> None:
         return None
 
-    def slots_used(self, environment_id: str) -> int:
+    def slots_used(self, sender: str) -> int:
         """None: nobody else has a sender's key here."""
         return 0
 

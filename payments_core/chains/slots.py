@@ -13,6 +13,7 @@ import attrs
 from payments_core.chains.outgoing import Outgoing, Sender, locked_outgoing
 from payments_core.decision import Decision
 from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.records import Record
 
 MOST_SENDERS = 100
 """So many keys an environment may have had on a chain."""
@@ -26,17 +27,31 @@ class SlotBefore(Exception):
         self.outgoing_id = outgoing_id
 
 
+class SenderChanged(Exception):
+    """Another worker, with another key, was faster; look again."""
+
+
 def senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
     """The environment's senders on a chain: one, and those whose keys were in use before."""
     return snapshot.find(Sender, "of_chain", (chain_id,), limit=MOST_SENDERS).records
 
 
 def reserve(tx: Transaction, chain_id: int, sender_id: str, outgoing_id: str) -> Decision[Outgoing]:
-    """The transfer with the sender's next slot, if it needs one. Raises SlotBefore."""
-    sender = tx.get(Sender, sender_id, for_update=True)
+    """The transfer with the sender's next slot, if it needs one. Raises SlotBefore, SenderChanged.
+
+    A slot that was reserved with a key no longer in use, and never signed, is given back to that
+    key: it is its last, and what takes it later must not wait for it.
+    """
+    seen = tx.get(Outgoing, outgoing_id)
+    assert seen is not None, f"no outgoing {outgoing_id}"
+    former_id = seen.sender_id if seen.sender_id not in (None, sender_id) else None
+    locked = {id: tx.get(Sender, id, for_update=True) for id in _in_order(sender_id, former_id)}
     outgoing = locked_outgoing(tx, outgoing_id)
+    if outgoing.sender_id != seen.sender_id:
+        raise SenderChanged
     if not _needs_slot(outgoing, sender_id):
         return Decision(outgoing)
+    sender = locked[sender_id]
     if sender is not None and sender.last_outgoing_id is not None:
         last = locked_outgoing(tx, sender.last_outgoing_id)
         if last.raw is None:
@@ -51,16 +66,27 @@ def reserve(tx: Transaction, chain_id: int, sender_id: str, outgoing_id: str) ->
         next_slot=slot + 1,
         last_outgoing_id=outgoing_id,
     )
-    if sender is None:
-        return Decision(reserved, inserts=(taken,), replaces=(reserved,))
-    return Decision(reserved, replaces=(taken, reserved))
+    replaces: tuple[Record, ...] = (reserved,) if sender is None else (taken, reserved)
+    if former_id is not None:
+        replaces += (_given_back(locked[former_id], outgoing),)
+    return Decision(reserved, inserts=(taken,) if sender is None else (), replaces=replaces)
+
+
+def _in_order(*ids: str | None) -> list[str]:
+    """The order in which senders are locked, by whoever locks two."""
+    return sorted(id for id in ids if id is not None)
+
+
+def _given_back(former: Sender | None, outgoing: Outgoing) -> Sender:
+    assert former is not None
+    assert former.last_outgoing_id == outgoing.id, "a slot without bytes is the last"
+    return attrs.evolve(
+        former, next_slot=former.next_slot - 1, last_outgoing_id=outgoing.previous_id
+    )
 
 
 def _needs_slot(outgoing: Outgoing, sender_id: str) -> bool:
-    """Whether a slot is to be reserved, or was with a key that is no longer in use.
-
-    In the latter case nothing was signed with that key, and nothing comes after it.
-    """
+    """Whether a slot is to be reserved, or was with a key that is no longer in use."""
     if outgoing.status == "reserved":
         return outgoing.sender_id != sender_id
     return outgoing.status == "queued"

@@ -44,13 +44,15 @@ class Look:
     """What a look saw, and the balance of the operation's vault where it ends a reservation.
 
     `scanned_to` is how far the chain had been scanned before it. `included_as` is the hash of the
-    transaction that is in a block instead of this one, being the same with other fees.
+    transaction that is in a block instead of this one, being the same with other fees; it `is_lost`
+    where another transaction than ours has taken its place for good.
     """
 
     sighting: Sighting
     asked: Asked | None
     scanned_to: int
     included_as: str | None = None
+    is_lost: bool = False
 
 
 @attrs.frozen
@@ -86,12 +88,14 @@ def decide(
     if found.version != known.version:  # found again, or its sender is known: look once more
         return poll_again(now)
     attempt = _attempt(tx, found)
-    if look.included_as is not None and not found.receipt_ids:
-        over = attrs.evolve(found, watched=False)
+    instead: Decision[None] = Decision(None)
+    if look.included_as is not None:
         instead = watched(
             tx, payment.id, found.chain_id, look.included_as,
             now=now, due_at=now, option_id=found.option_id,
         )  # fmt: skip
+    if look.included_as is not None and not found.receipt_ids:
+        over = attrs.evolve(found, watched=False)
         return instead.joined(Decision(None, replaces=(over,)))
     option = direct_option_of(tx, payment, found, look.sighting)
     evidence = attrs.evolve(found, direct_option_id=option.id) if option else found
@@ -107,7 +111,8 @@ def decide(
     if is_mere_hint(evidence, weighed):
         return hinted(evidence, look.sighting, now=now)
     counted = _count(tx, payment, evidence, attempt, weighed, now=now)
-    ends = look.included_as is not None or _ends(evidence, attempt, look.sighting)
+    is_replaced = look.included_as is not None or look.is_lost
+    ends = is_replaced or _ends(evidence, attempt, look.sighting)
     change = counted.change
     if ends or look.sighting.view is None or (attempt is not None and attempt.is_live):
         change = change.then(
@@ -116,7 +121,7 @@ def decide(
     again_at = _again_at(look, ends=ends, now=now)
     noted = _noted(evidence, counted.receipts, look.sighting, watched=again_at is not None)
     base = Decision(None, again_at=again_at).joined(
-        _stored((*before, found), (*counted.receipts, noted)), counted.stopped
+        _stored((*before, found), (*counted.receipts, noted)), counted.stopped, instead
     )
     ended = option.id if option else None
     if option is not None:
@@ -268,7 +273,9 @@ def _moved_on(
     if look.asked is None:
         changed = () if operation == attempt.operation else (operation,)
         return outcome.joined(Decision(None, replaces=changed))
-    confirmed, events = funding.step(operation, "confirm", payment, now=now)
+    confirmed, events = funding.step(  # by these bytes, of all that were signed for it
+        operation, "confirm", payment, now=now, transaction_hash=evidence.transaction_hash
+    )
     paid = attempt.option.paid + _paid(weighed)
     succeeded = options.step(attempt.option, "verify", now=now, paid=paid)
     done = Decision(None, replaces=(confirmed, succeeded), events=events)
@@ -306,7 +313,8 @@ def _failed(
 ) -> Decision[None]:
     """The transaction is final and proves nothing: what was reserved is free again."""
     reasons = [receipt.rejection_reason for receipt in weighed.receipts]
-    failed = "transaction_failed" if look.sighting.has_failed else "wrong_recipient"
+    has_failed = look.is_lost or look.sighting.has_failed
+    failed = "transaction_failed" if has_failed else "wrong_recipient"
     reservation = reservation_of(attempt.operation, change.payment)
     assert attempt.operation.outgoing_id is not None
     void = failed_for_good(tx, attempt.operation.outgoing_id)

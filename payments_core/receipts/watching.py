@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from payments_core.chains.judge import deepened
 from payments_core.chains.outbox import Outbox
-from payments_core.chains.port import Chain, ChainUnavailable
+from payments_core.chains.port import Chain, ChainUnavailable, Heads
 from payments_core.chains.scanner import scanned_to
 from payments_core.chains.waiting import poll_again, wait_for_chain
 from payments_core.clock import Clock
@@ -29,6 +29,7 @@ from payments_core.receipts.record import Evidence
 from payments_core.storage.port import Claimed, Snapshot, Storage, Transaction
 from payments_core.vaults.lifecycle import BalanceOutdated
 from payments_core.vaults.operations import Vaults
+from payments_core.vaults.reserving import Asked
 
 LOST_AFTER = 3
 """After so many looks without an answer a transfer that was sent counts as lost from sight."""
@@ -87,7 +88,7 @@ class ReceiptJobs:
         terms may put off; not of a vault's, whose balance is less from the chain's own finality
         on: its reservation would count the same money twice. Our own transaction, if it is in no
         block, is sent again, unless it has failed for good; or another one with higher fees is in
-        a block instead of it.
+        a block instead of it; or its slot was taken by what is not ours, and it never will be.
         """
         chain = self._chains[evidence.chain_id]
         payment = self._storage.read(
@@ -105,15 +106,23 @@ class ReceiptJobs:
             return Look(sighting, None, scanned)
         if sighting.block is None and operation.status in (*funding.LIVE, "confirmed"):
             assert operation.outgoing_id is not None
+            if sighting.view is None and self._outbox.is_lost(scope, operation.outgoing_id):
+                asked = self._asked(scope, operation, payment, heads)
+                return Look(sighting, asked, scanned, is_lost=True)
             included = self._outbox.included(scope, operation.outgoing_id)
             if included not in (None, evidence.transaction_hash):
                 return Look(sighting, None, scanned, included_as=included)
         if not sighting.is_final:
             return Look(sighting, None, scanned)
-        asked = self._vaults.ask_by_id(
+        return Look(sighting, self._asked(scope, operation, payment, heads), scanned)
+
+    def _asked(
+        self, scope: Scope, operation: FundingOperation, payment: Payment, heads: Heads
+    ) -> Asked:
+        """What the operation's vault holds, at these heads' final height or after."""
+        return self._vaults.ask_by_id(
             scope.partition, operation.vault_id, payment.asset, least=heads.final.number
         )
-        return Look(sighting, asked, scanned)
 
     def _operation(self, scope: Scope, evidence: Evidence) -> FundingOperation | None:
         """The operation that sent the transaction, unless a stranger did."""

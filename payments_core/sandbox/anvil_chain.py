@@ -7,6 +7,7 @@ sandbox's doors with anvil's own methods.
 
 from __future__ import annotations
 
+import gzip
 import math
 
 import msgspec
@@ -52,7 +53,9 @@ class AnvilChain(EvmChain):
         """The node must serve that chain; `prepare_node` makes it ready."""
         self._admin = signer.address(_ADMIN)
         self._local = signer
-        self._opened: set[str] = set()
+        self._opened: dict[str, int] = {}  # environments, and the block before they were
+        self._looked = -1  # up to here `tick` has looked into the blocks
+        self._busy = 0  # the newest that it found to have transactions
         super().__init__(Endpoints([url], chain_id), Deployment(self._admin), signer)
 
     def prepare_node(self) -> None:
@@ -68,14 +71,46 @@ class AnvilChain(EvmChain):
 
     def _sign(self, environment_id: str, slot: int, to: str, action: Action, data: bytes) -> Signed:
         if environment_id not in self._opened:
-            operator = self._local.address(environment_id)
-            self._do("anvil_setBalance", operator, hex(1_000 * _ETHER))
-            self._by_admin(
-                self._deployment.factory,
-                calls.set_operator(environment_id, operator, allowed=True),
-            )
-            self._opened.add(environment_id)
+            self.open(environment_id)
         return super()._sign(environment_id, slot, to, action, data)
+
+    def open(self, environment_id: str) -> None:
+        """Give its operator the role, and fees to pay with. Raises ChainUnavailable.
+
+        Whoever signs has it done before. Where the chain may have lost it, and something that was
+        signed earlier will be sent again, it must be done anew.
+        """
+        before = self.heads().latest.number
+        operator = self._local.address(environment_id)
+        self._do("anvil_setBalance", operator, hex(1_000 * _ETHER))
+        self._by_admin(
+            self._deployment.factory,
+            calls.set_operator(environment_id, operator, allowed=True),
+        )
+        self._opened[environment_id] = before
+
+    # Its life beside a sandbox.
+
+    def tick(self) -> Heads:
+        """A second went by: add a block while the newest transactions have few on top of theirs.
+
+        An idle chain does not grow. Anvil keeps the hash of every block in each state that it
+        holds, so that a chain of a day's seconds would need gigabytes.
+        """
+        latest = self.heads().latest.number
+        first = max(self._looked + 1, latest - MOST_PASSED, 0)
+        for number in range(first, latest + 1):
+            if self._hashes(number, number):
+                self._busy = number
+        self._looked = latest
+        if latest - self._busy < MOST_PASSED:
+            return self.mine(1)
+        return self.heads()
+
+    def state(self) -> bytes:
+        """All of the chain, as `--state` reads it."""
+        (raw,) = self._results([Call("anvil_dumpState")])
+        return gzip.decompress(answers.data(raw))
 
     # The doors.
 
@@ -142,16 +177,24 @@ class AnvilChain(EvmChain):
         if reinclude:
             back = [[raw, depth - 1] for raw in self._raw_from(latest - depth + 1, latest)]
         self._do("anvil_reorg", depth, back)
+        self._looked = min(self._looked, latest - depth)
+        for environment_id, before in sorted(self._opened.items()):
+            if before >= latest - depth:  # what made its operator one is undone too
+                self.open(environment_id)
         return self.heads()
 
     def _raw_from(self, first: int, last: int) -> list[str]:
         """The signed transactions of these blocks, in their order."""
-        blocks = self._results([block_call(number) for number in range(first, last + 1)])
-        hashes = [hash for raw in blocks for hash in _BLOCKS.decode(raw).transactions]
+        hashes = self._hashes(first, last)
         return [
             _TEXTS.decode(raw)
             for raw in self._results([Call("eth_getRawTransactionByHash", (it,)) for it in hashes])
         ]
+
+    def _hashes(self, first: int, last: int) -> list[str]:
+        """The transactions of these blocks, in their order."""
+        blocks = self._results([block_call(number) for number in range(first, last + 1)])
+        return [hash for raw in blocks for hash in _BLOCKS.decode(raw).transactions]
 
     def _has_code(self, address: str) -> bool:
         (raw,) = self._results([Call("eth_getCode", (address, "latest"))])

@@ -6,6 +6,7 @@ comes from npm, into a cache folder of the user's own.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import re
@@ -14,7 +15,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -46,7 +48,8 @@ class AnvilProcess:
     `mining=False` makes blocks only when asked to; `block_time_s` makes one so often; otherwise
     each transaction is a block. `state` is a file that the chain is read from, if it is there, and
     written to at the end. `port=0` takes a free one; after a start it is the one taken, so that a
-    second start comes back at the same address. However our process ends, anvil ends with it.
+    second start comes back at the same address. However our process ends, anvil ends with it, and
+    whoever starts one on the same state waits until it has.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class AnvilProcess:
         self.port = port
         self.pid: int | None = None
         self._program = program
+        self._state = state
         self._options = [
             *("--host", "127.0.0.1", "--chain-id", str(chain_id), "--slots-in-an-epoch", "4"),
             *(() if block_time_s is None else ("--block-time", str(block_time_s))),
@@ -81,16 +85,19 @@ class AnvilProcess:
     def start(self) -> None:
         """Start it, and wait until it listens. Raises NoAnvil."""
         program = self._program or anvil_program()
-        self._keeper = subprocess.Popen(
-            [
-                *(sys.executable, "-I", "-S", str(_KEEPER)),
-                *(str(program), "--port", str(self.port), *self._options),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is for us; anvil ends when we have finished with it
-        )
+        with _only_one_on(self._state) as lock:
+            self._keeper = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", str(_KEEPER)),
+                    *(str(program), "--port", str(self.port), *self._options),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for us; anvil ends when we have finished
+                pass_fds=lock,
+                umask=0o077,  # what it writes is for its owner alone
+            )
         try:
             said = _all_said(self._keeper)
         except BaseException:  # Ctrl-C; a `with` whose beginning failed has no end
@@ -119,6 +126,11 @@ class AnvilProcess:
             os.killpg(keeper.pid, signal.SIGKILL)  # its session holds the keeper and its anvil
             keeper.wait()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, though nobody has stopped it."""
+        return self._keeper is not None and self._keeper.poll() is not None
+
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -130,6 +142,30 @@ class AnvilProcess:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+@contextmanager
+def _only_one_on(state: Path | None) -> Iterator[tuple[int, ...]]:
+    """The lock of a state file, for the keeper to inherit. Raises NoAnvil.
+
+    A keeper holds it until its anvil has ended: one whose starter was killed may be writing still.
+    """
+    if state is None:
+        yield ()
+        return
+    lock = os.open(state.with_name(state.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        for _ in range(END_S * 10):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                select.select([], [], [], 0.1)
+        else:
+            raise NoAnvil(f"another anvil works on {state}")
+        yield (lock,)
+    finally:
+        os.close(lock)
 
 
 def _all_said(keeper: subprocess.Popen[bytes]) -> bytes:

@@ -77,6 +77,40 @@ class DataFolder:
         """The app's id and secret."""
         return self.path / "sandbox.json"
 
+    @property
+    def operator_key(self) -> Path:
+        """The secret of the operators on a real node; only there with `--anvil`."""
+        return self.path / "operator.key"
+
+    @property
+    def chain_state(self) -> Path:
+        """The chain of a real node, as anvil writes and reads it."""
+        return self.path / "anvil-state.json"
+
+    def require_kind(self, *, anvil: bool) -> None:
+        """Raise FolderRefused where the folder's books speak of the other kind of chains."""
+        if not anvil and self.operator_key.exists():
+            raise FolderRefused(
+                f"{self.path} was made with --anvil, and its books speak of that chain. Start it "
+                "with --anvil, or begin anew in another folder with --data."
+            )
+        if not anvil or not self.database.exists():
+            return
+        if not self.operator_key.exists() and not self.chain_state.exists():
+            raise FolderRefused(
+                f"{self.path} was made without --anvil, and its books speak of simulated chains. "
+                "Start it without --anvil, or begin anew in another folder with --data."
+            )
+        if not self.operator_key.exists():
+            raise FolderRefused(
+                f"{self.operator_key} is missing, and without it nothing in {self.database.name} "
+                "can be paid out. Put it back, or begin anew in another folder with --data."
+            )
+
+    def keep_chain(self, state: bytes) -> None:
+        """Replace the file of the chain, which is whole at any time. Raises OSError."""
+        _write(self.chain_state, state)
+
     @contextmanager
     def locked(self) -> Iterator[DataFolder]:
         """Make the folder if need be, and be its only sandbox. Raises FolderRefused.
@@ -110,7 +144,7 @@ class DataFolder:
                     f"{self.key_file} is missing, and without it {self.database.name} cannot be "
                     "read. Put it back, or begin anew in another folder with --data."
                 )
-            _write(self.key_file, KeyRing.generate() + "\n")
+            _write(self.key_file, f"{KeyRing.generate()}\n".encode())
         try:
             return KeyRing.parse(self.key_file.read_text(encoding="ascii"))
         except (OSError, UnicodeDecodeError, WeakKeyRing) as error:
@@ -122,7 +156,7 @@ class DataFolder:
         if known is not None and _opens(service, known):
             return known
         made = _made_keys(service)
-        _write(self.keys_file, json.dumps(made.document(), indent=2) + "\n")
+        _write(self.keys_file, f"{json.dumps(made.document(), indent=2)}\n".encode())
         return made
 
     def _written_keys(self) -> SandboxKeys | None:
@@ -171,13 +205,13 @@ def _made_keys(service: PaymentsService) -> SandboxKeys:
     )
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Write a file that only its owner reads; after a crash it is whole or not there."""
     unfinished = path.with_name(path.name + ".new")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(unfinished, path)

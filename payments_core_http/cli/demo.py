@@ -15,8 +15,10 @@ from typing import NoReturn
 
 import click
 
+from payments_core.sandbox.anvil_process import NoAnvil, anvil_program
 from payments_core_http.cli.children import ChildFailed, ReceiverChild, SandboxChild
 from payments_core_http.cli.client import Client, Exchange, NotAnswered, shortened
+from payments_core_http.cli.no_anvil import no_anvil
 from payments_core_http.cli.stage import Known, Stage, Step, StepFailed
 from payments_core_http.cli.steps import STEPS
 from payments_core_http.cli.telling import JsonTeller, Seen, Teller, text_teller
@@ -38,6 +40,8 @@ All {count} steps were seen, in {seconds:.1f} s. What to try next:
 """
 
 
+NODE_FACTS = ("chains", "nodeUrl")
+
 START = Step(
     "start",
     "A sandbox on a fresh SQLite file and a webhook receiver, each in a process of its own",
@@ -46,8 +50,9 @@ START = Step(
 
 
 @click.command()
+@click.option("--anvil", is_flag=True, help="Have the Payment on a real EVM node.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each step.")
-def command(as_json: bool) -> None:
+def command(anvil: bool, as_json: bool) -> None:
     """See one Payment go from start to end over real HTTP.
 
     It starts a sandbox on a fresh database and a webhook receiver, each in a process of its own,
@@ -57,17 +62,22 @@ def command(as_json: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     teller: Teller = JsonTeller() if as_json else text_teller()
-    if not show(STEPS, teller):
+    if anvil:
+        _have_anvil()
+    if not show(STEPS, teller, *(("--anvil",) if anvil else ())):
         sys.exit(1)
 
 
-def show(steps: Sequence[Step], teller: Teller) -> bool:
-    """Run the steps and tell them; False, and no further step, once one did not happen."""
+def show(steps: Sequence[Step], teller: Teller, *options: str) -> bool:
+    """Run the steps and tell them; False, and no further step, once one did not happen.
+
+    `options` are the sandbox's.
+    """
     began = time.monotonic()
     of = len(steps) + 1
     with contextlib.ExitStack() as cleanup:
         try:
-            sandbox, receiver = _started(cleanup)
+            sandbox, receiver = _started(cleanup, options)
         except (ChildFailed, OSError) as error:
             teller.step(Seen(START, 1, of, _since(began), failure=str(error)))
             teller.end(f"The step `{START.name}` did not happen.", False)
@@ -100,12 +110,22 @@ def known_of(sandbox: SandboxChild) -> Known:
     )
 
 
-def _started(cleanup: contextlib.ExitStack) -> tuple[SandboxChild, ReceiverChild]:
+def _have_anvil() -> None:
+    """Fetch anvil, where it is not there yet: a sandbox that does it may not be ready in time."""
+    try:
+        anvil_program()
+    except NoAnvil as reason:
+        raise no_anvil(reason) from reason
+
+
+def _started(
+    cleanup: contextlib.ExitStack, options: Sequence[str]
+) -> tuple[SandboxChild, ReceiverChild]:
     """Both children, which end with `cleanup`, and a fresh folder, which goes last."""
     folder = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="payments-demo-"))
     receiver = ReceiverChild()
     cleanup.callback(receiver.end)
-    sandbox = SandboxChild(Path(folder) / "sandbox-data")
+    sandbox = SandboxChild(Path(folder) / "sandbox-data", 0, *options)
     cleanup.callback(sandbox.end)
     return sandbox, receiver
 
@@ -127,6 +147,7 @@ def _facts(sandbox: SandboxChild, receiver: ReceiverChild) -> dict[str, object]:
             "appId": sandbox.facts["appId"],
             "appSecret": shortened(sandbox.facts["appSecret"]),
             "pid": sandbox.pid,
+            **{name: sandbox.facts[name] for name in NODE_FACTS if name in sandbox.facts},
         },
         "receiver": {"url": receiver.url, "pid": receiver.pid},
     }

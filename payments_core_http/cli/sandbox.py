@@ -1,4 +1,7 @@
-"""`payments sandbox`: the API and its worker in one process, on SQLite and simulated chains."""
+"""`payments sandbox`: the API and its worker in one process, on SQLite and simulated chains.
+
+With `--anvil` there is one chain instead, on a real node of its own.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,22 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
 
+from payments_core.assets import DEFAULT_CHAIN_ID
+from payments_core.chains.port import ChainError
 from payments_core.clock import SystemClock
 from payments_core.entropy import system_entropy
 from payments_core.identifiers import Identifiers
 from payments_core.kinds import KINDS
 from payments_core.limiters.memory import MemoryLimiter
+from payments_core.sandbox.anvil_process import NoAnvil
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite import SqliteStorage
@@ -26,11 +34,14 @@ from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.app import create_app
 from payments_core_http.cli.address_file import address_told
 from payments_core_http.cli.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
+from payments_core_http.cli.no_anvil import no_anvil
 from payments_core_http.serving import Server
 from payments_core_http.throttling import Throttle
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from payments_core_http.cli.anvil_node import AnvilNode
 
 WORKER_THREADS = 4
 
@@ -51,11 +62,14 @@ WORKER_THREADS = 4
     show_default=True,
     help="The folder of the database and the keys. It is made on first use.",
 )
+@click.option("--anvil", is_flag=True, help="Serve Base alone, on a real EVM node of its own.")
 @click.option(
     "--rate-limits", is_flag=True, help="Enforce the rate policies, as a deployment does."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
-def command(host: str, port: int, data: Path, rate_limits: bool, as_json: bool) -> None:
+def command(
+    host: str, port: int, data: Path, anvil: bool, rate_limits: bool, as_json: bool
+) -> None:
     """Run a service of your own here, with simulated chains and test funds.
 
     It makes an app with a key on first use, keeps both in `sandbox.json` in its data folder, and
@@ -64,14 +78,42 @@ def command(host: str, port: int, data: Path, rate_limits: bool, as_json: bool) 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         with DataFolder(data).locked() as folder:
-            _serve(folder, host, port, rate_limits, as_json)
+            folder.require_kind(anvil=anvil)
+            with _node(folder) if anvil else nullcontext() as node:
+                _serve(folder, host, port, node, rate_limits, as_json)
     except FolderRefused as refusal:
         raise click.ClickException(str(refusal)) from refusal
     except StorageError as error:
         raise click.ClickException(f"The database in {data} cannot be used: {error}.") from error
 
 
-def _serve(folder: DataFolder, host: str, port: int, rate_limits: bool, as_json: bool) -> None:
+@contextmanager
+def _node(folder: DataFolder) -> Iterator[AnvilNode]:
+    """A real node, meanwhile; where there can be none, it is said why."""
+    try:
+        from payments_core_http.cli.anvil_node import anvil_running
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(
+            f"{missing.name} is not installed; --anvil needs the extra `evm`: "
+            "pip install 'payments-core[server,evm]'"
+        ) from missing
+    try:
+        with anvil_running(folder) as node:
+            yield node
+    except NoAnvil as reason:
+        raise no_anvil(reason) from reason
+    except ChainError as error:
+        raise click.ClickException(f"The node does not do what it should: {error}.") from error
+
+
+def _serve(
+    folder: DataFolder,
+    host: str,
+    port: int,
+    node: AnvilNode | None,
+    rate_limits: bool,
+    as_json: bool,
+) -> None:
     """Listen, put the service together, and serve until a signal comes."""
     address = _address(host)
     door = Door()
@@ -81,17 +123,20 @@ def _serve(folder: DataFolder, host: str, port: int, rate_limits: bool, as_json:
         raise click.ClickException(f"{host}:{port} cannot be listened on: {error}.") from error
     url = _url(address, server.port)
     loopback = ipaddress.ip_address(address).is_loopback
-    service = _service(folder, url, loopback)
+    service = _service(folder, url, loopback, node)
     try:
         keys = folder.keys(service)
+        if node is not None:
+            node.prepare(keys.environment_id)
         throttle = Throttle(MemoryLimiter()) if rate_limits else None
         door.application = create_app(service, mode=MODE, throttle=throttle)
         worker = service.worker(MODE)
         _stop_on_signals(server)
         worker.start(WORKER_THREADS)
         # The socket listens already: what arrives before `run` waits in its queue.
-        with address_told(folder.path, url):
-            _announce(keys, url, folder, loopback, rate_limits, as_json)
+        with address_told(folder.path, url), node.beating() if node else nullcontext():
+            started = Started(keys, url, folder, loopback, rate_limits, node.url if node else None)
+            click.echo(json.dumps(started.document()) if as_json else started.banner())
             server.run()
         worker.stop()
     finally:
@@ -123,12 +168,18 @@ class Door:
         return self.application(environ, start_response)
 
 
-def _service(folder: DataFolder, url: str, loopback: bool) -> PaymentsService:
+def _service(
+    folder: DataFolder, url: str, loopback: bool, node: AnvilNode | None
+) -> PaymentsService:
     key_ring = folder.key_ring()
     storage = SqliteStorage(folder.database, KINDS)
     storage.migrate()
     settings = Settings(public_url=url, webhooks=WebhookSettings(local_allowed=loopback))
-    service = PaymentsService(storage, key_ring, settings=settings)
+    chains = None
+    if node is not None:
+        node.require_same_chain(storage)
+        chains = {node.chain.chain_id: node.chain}
+    service = PaymentsService(storage, key_ring, settings=settings, sandbox_chains=chains)
     service.refresh()  # the sandbox's clock goes on from where it was
     return service
 
@@ -153,58 +204,68 @@ def _url(address: str, port: int) -> str:
     return f"http://{host}:{port}"
 
 
-def _announce(
-    keys: SandboxKeys,
-    url: str,
-    folder: DataFolder,
-    loopback: bool,
-    rate_limits: bool,
-    as_json: bool,
-) -> None:
-    if as_json:
-        click.echo(json.dumps(document(keys, url)))
-    else:
-        click.echo(_banner(keys, url, folder, loopback, rate_limits))
+@attrs.frozen
+class Started:
+    """A sandbox that accepts requests; `node_url` where its chain is a real node's."""
 
+    keys: SandboxKeys
+    url: str
+    folder: DataFolder
+    loopback: bool
+    rate_limits: bool
+    node_url: str | None
 
-def document(keys: SandboxKeys, url: str) -> dict[str, Any]:
-    """The line of `--json`. The legacy API and the dashboard are not in this release: null."""
-    return {
-        "baseUrl": url,
-        "sdkBaseUrl": None,
-        "publicUrl": url,
-        "dashboardUrl": None,
-        **keys.document(),
-    }
+    def document(self) -> dict[str, Any]:
+        """The line of `--json`. The legacy API and the dashboard are not in this release: null."""
+        node = (
+            {}
+            if self.node_url is None
+            else {"chains": [DEFAULT_CHAIN_ID], "nodeUrl": self.node_url}
+        )
+        return {
+            "baseUrl": self.url,
+            "sdkBaseUrl": None,
+            "publicUrl": self.url,
+            "dashboardUrl": None,
+            **self.keys.document(),
+            **node,
+        }
 
-
-def _banner(
-    keys: SandboxKeys, url: str, folder: DataFolder, loopback: bool, rate_limits: bool
-) -> str:
-    lines = [
-        click.style("payments sandbox", bold=True) + f"  {url}",
-        "",
-        f"  app id       {keys.app_id}",
-        f"  app secret   {keys.app_secret}",
-        f"  environment  {keys.environment_id}",
-        f"  partner id   {keys.partner_id}",
-        f"  data         {folder.path}  (the keys are in {folder.keys_file.name})",
-        "",
-        "  Chains are simulated and funds are free.",
-        f"  Rate policies are {'enforced' if rate_limits else 'not enforced'}.",
-    ]
-    if loopback:
-        lines.append("  Webhooks may go to http:// and to this machine.")
-    else:
-        lines += [
-            "  It listens beyond this machine, without TLS: whoever reaches it can read the keys",
-            "  in passing. Webhooks to this machine are refused.",
+    def banner(self) -> str:
+        """What a person is told."""
+        keys, folder = self.keys, self.folder
+        lines = [
+            click.style("payments sandbox", bold=True) + f"  {self.url}",
+            "",
+            f"  app id       {keys.app_id}",
+            f"  app secret   {keys.app_secret}",
+            f"  environment  {keys.environment_id}",
+            f"  partner id   {keys.partner_id}",
+            f"  data         {folder.path}  (the keys are in {folder.keys_file.name})",
+            "",
+            *self._chains(),
+            f"  Rate policies are {'enforced' if self.rate_limits else 'not enforced'}.",
         ]
-    lines += [
-        "",
-        "  Try:",
-        f"  curl -u {keys.app_id}:{keys.app_secret} {url}/v2/partners/config",
-        "",
-        "  Ctrl-C ends it.",
-    ]
-    return "\n".join(lines)
+        if self.loopback:
+            lines.append("  Webhooks may go to http:// and to this machine.")
+        else:
+            lines += [
+                "  It listens beyond this machine, without TLS: whoever reaches it can read the",
+                "  keys in passing. Webhooks to this machine are refused.",
+            ]
+        lines += [
+            "",
+            "  Try:",
+            f"  curl -u {keys.app_id}:{keys.app_secret} {self.url}/v2/partners/config",
+            "",
+            "  Ctrl-C ends it.",
+        ]
+        return "\n".join(lines)
+
+    def _chains(self) -> list[str]:
+        if self.node_url is None:
+            return ["  Chains are simulated and funds are free."]
+        return [
+            f"  It serves chain {DEFAULT_CHAIN_ID} (Base) alone, on a node of its own: anvil at",
+            f"  {self.node_url}. Funds are free.",
+        ]

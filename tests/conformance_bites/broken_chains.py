@@ -233,7 +233,7 @@ class Resigning(SimulatedChain):
 class Overcounting(SimulatedChain):
     """Counts slots that nobody has taken."""
 
-    def slots_used(self, environment_id: str) -> int:
+    def slots_used(self, sender: str) -> int:
         return 1
 
 

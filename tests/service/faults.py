@@ -213,8 +213,8 @@ class FaultyChain:
     def bump(self, environment_id: str, signed: Signed) -> Signed | None:
         return self._through(lambda: self._inner.bump(environment_id, signed))
 
-    def slots_used(self, environment_id: str) -> int:
-        return self._through(lambda: self._inner.slots_used(environment_id))
+    def slots_used(self, sender: str) -> int:
+        return self._through(lambda: self._inner.slots_used(sender))
 
     def broadcast(self, signed: Signed) -> None:
         self._through(lambda: self._inner.broadcast(signed))

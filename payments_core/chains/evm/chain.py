@@ -140,14 +140,13 @@ class EvmChain(EvmReading):
         if self.transaction(signed.hash) is None:
             raise ChainUnavailable(f"chain {self.chain_id}: no node takes {signed.hash}")
 
-    def slots_used(self, environment_id: str) -> int:
-        """See Chain: the operator's nonce at the newest final block."""
-        operator = self._signer.address(environment_id)
+    def slots_used(self, sender: str) -> int:
+        """See Chain: the sender's nonce at the newest final block."""
         final = self.heads().final
 
         def ask(session: Session) -> int:
             around = block_call(final.number)
-            nonce = Call("eth_getTransactionCount", (operator, hex(final.number)))
+            nonce = Call("eth_getTransactionCount", (sender, hex(final.number)))
             before, count, after = session.results([around, nonce, around])
             if not block_of(before, final.number) == block_of(after, final.number) == final:
                 raise Behind(f"{session.name}: does not have block {final.number} of the others")

@@ -145,10 +145,17 @@ def test_every_transfer_has_its_place_among_all_logs(
     assert view.succeeded
 
 
-def test_a_failed_transaction_has_no_logs() -> None:
+def test_a_failed_transaction_has_no_transfers() -> None:
     assert not decoded(receipt_of(succeeded=False)).succeeded
     with pytest.raises(BadAnswer):
         decoded(receipt_of(transfer_log(), succeeded=False))
+
+
+def test_polygon_logs_the_fee_of_a_failed_transaction() -> None:
+    fee = {**transfer_log(), "topics": [hashed("LogFeeTransfer"), *transfer_log()["topics"]]}
+    view = answers.view(decoded(receipt_of(fee, succeeded=False)))
+    assert not view.succeeded
+    assert view.logs == ()
 
 
 def test_no_receipt_is_none() -> None:
