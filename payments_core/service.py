@@ -22,7 +22,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.credentials.tokens import Tokens
 from payments_core.decision import Scope
-from payments_core.deposits.arrivals import WATCH_DEPOSIT, Arrivals
+from payments_core.deposits.arrivals import ARRIVE, WATCH_DEPOSIT, Arrivals
 from payments_core.deposits.operations import Deposits
 from payments_core.deposits.sweeping import SWEEP, WATCH_SWEEP, SweepJobs, sweep_reversed
 from payments_core.deposits.watching import DepositWatch
@@ -320,6 +320,7 @@ class PaymentsService:
             discovery.WATCH: receipts.watch,
             RELEASE: releases.send,
             WATCH_RELEASE: releases.watch,
+            ARRIVE: Arrivals(*ports, self.chains, mode).arrive,
             WATCH_DEPOSIT: DepositWatch(*ports, self.chains).watch,
             SWEEP: sweeps.send,
             WATCH_SWEEP: sweeps.watch,

@@ -6,14 +6,22 @@ found any number of times, and a block may be undone that was never found.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.chains.outgoing import our_own
-from payments_core.chains.port import Chain, ChainUnavailable, ScannedTransfer
+from payments_core.chains.port import (
+    Block,
+    Chain,
+    ChainUnavailable,
+    ScannedTransfer,
+    TransactionView,
+)
+from payments_core.chains.waiting import wait_for_chain
 from payments_core.clock import Clock, Instant
 from payments_core.decision import Decision, Follow, Scope
 from payments_core.deposits import lifecycle
@@ -22,11 +30,20 @@ from payments_core.deposits.looking import arrival_of
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
 from payments_core.identifiers import Draw
 from payments_core.ledger import Ledger
-from payments_core.storage.port import LOCATE_KEYS, Located, Snapshot, Storage, Transaction
+from payments_core.storage.port import LOCATE_KEYS, Claimed, Located, Snapshot, Storage, Transaction
 from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment
 
 WATCH_DEPOSIT = "deposits.watch"
+ARRIVE = "deposits.arrive"
+
+TOLD_AT_ONCE = 50
+"""So many transactions are asked for in one question."""
+
+Addresses = Mapping[str, Mapping[str, Sequence[DepositAddress]]]
+"""The rows of deposit addresses: by address, then by partition."""
+
+_log = logging.getLogger(__name__)
 
 
 class Arrivals:
@@ -49,15 +66,33 @@ class Arrivals:
     def found(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Write every transfer to a deposit address, whatever chain the address was issued for.
 
-        Our own transfers make no deposit, nor do those of nothing or of an unknown token. Raises
-        ChainUnavailable.
+        Our own transfers make no deposit, nor do those of nothing or of an unknown token. What
+        cannot be told of a transaction now, a job asks until it can: a stranger may make one that
+        no node tells, and the scan must go on.
         """
         addresses = self._addresses({transfer.recipient for transfer in transfers})
-        hashes = {item.transaction_hash for item in transfers if item.recipient in addresses}
-        hashes -= our_own(self._storage, hashes)
-        for arrival in self._arrivals(chain_id, sorted(hashes)):
-            for partition, issued in addresses.get(arrival.address, {}).items():
-                self._arrived(partition, _address_on(chain_id, issued), arrival)
+        to_us = {item.transaction_hash: item for item in transfers if item.recipient in addresses}
+        hashes = sorted(to_us.keys() - our_own(self._storage, to_us))
+        for start in range(0, len(hashes), TOLD_AT_ONCE):
+            batch = hashes[start : start + TOLD_AT_ONCE]
+            views = self._told(chain_id, batch)
+            for hash in batch:
+                if hash in views:
+                    self._note(chain_id, views[hash], addresses)
+                else:
+                    self._later(chain_id, to_us[hash], addresses[to_us[hash].recipient])
+
+    def arrive(self, claimed: Claimed) -> None:
+        """The job: ask once more for a transaction that could not be told when it was found."""
+        chain_id, hash = int(claimed.job.arguments["chainId"]), claimed.job.subject
+        found = Block(int(claimed.job.arguments["height"]), claimed.job.arguments["block"])
+        view = self._told(chain_id, [hash]).get(hash)
+        if view is not None:
+            self._note(chain_id, view, self._addresses({log.recipient for log in view.logs}))
+        elif not self._is_undone(chain_id, found):  # else it is scanned again where it is now
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+        self._ledger.finish(claimed)
 
     def undone(self, chain_id: int, first: int, last: int) -> None:
         """Have every deposit looked at again that was seen in these blocks."""
@@ -71,23 +106,48 @@ class Arrivals:
                     self._undone(located.partition, located.record.id)
                 after = (page[-1].partition, page[-1].record.id)
 
-    def _arrivals(self, chain_id: int, hashes: Sequence[str]) -> list[Arrival]:
-        """The transfers of these transactions that count, with their places."""
-        views = self._chains[chain_id].transactions(hashes) if hashes else {}
-        if views.keys() != set(hashes):
-            raise ChainUnavailable("a transaction that a scan found cannot be told")
-        seen = [view for hash in hashes if (view := views[hash]) is not None]
-        found = [
-            arrival_of(chain_id, view.hash, view.block, log)
-            for view in seen
-            if view.block is not None and view.succeeded
-            for log in view.logs
-        ]
-        return [arrival for arrival in found if arrival is not None]
+    def _told(self, chain_id: int, hashes: Sequence[str]) -> Mapping[str, TransactionView]:
+        """Those of the transactions that can be told, and are in a block."""
+        try:
+            views = self._chains[chain_id].transactions(hashes)
+        except ChainUnavailable:
+            return {}
+        return {hash: view for hash, view in views.items() if view is not None and view.block}
 
-    def _addresses(
-        self, recipients: set[str]
-    ) -> Mapping[str, Mapping[str, Sequence[DepositAddress]]]:
+    def _note(self, chain_id: int, view: TransactionView, addresses: Addresses) -> None:
+        """Write the transfers of a transaction that count, with their places in it."""
+        assert view.block is not None
+        for log in view.logs if view.succeeded else ():
+            arrival = arrival_of(chain_id, view.hash, view.block, log)
+            if arrival is None:
+                continue
+            for partition, issued in addresses.get(arrival.address, {}).items():
+                self._arrived(partition, _address_on(chain_id, issued), arrival)
+
+    def _later(self, chain_id: int, transfer: ScannedTransfer, partitions: Iterable[str]) -> None:
+        hash, block = transfer.transaction_hash, transfer.block
+        arguments = {"chainId": str(chain_id), "height": str(block.number), "block": block.hash}
+        _log.warning("chain %d: %s was found, and cannot be told yet", chain_id, hash)
+        for partition in partitions:
+            if not is_of_mode(self._storage, partition, self._mode):
+                continue
+            now = self._clock.now()
+            ask = Follow("chain", ARRIVE, f"arrival:{chain_id}:{hash}", now, hash, arguments)
+            outcome: Decision[None] = Decision(None, jobs=(ask,))
+            self._ledger.commit(
+                Scope(partition, self._mode),
+                lambda tx, draw, it=outcome: it,  # type: ignore[misc]
+            )
+
+    def _is_undone(self, chain_id: int, found: Block) -> bool:
+        """Whether another block has taken the place of the one in which it was found."""
+        try:
+            block = self._chains[chain_id].block(found.number)
+        except ChainUnavailable:
+            return False
+        return block is not None and block.hash != found.hash
+
+    def _addresses(self, recipients: set[str]) -> Addresses:
         """Those of the recipients that are deposit addresses: their rows, by partition."""
         rows: dict[str, dict[str, list[DepositAddress]]] = defaultdict(lambda: defaultdict(list))
         keys = [(address,) for address in sorted(recipients)]
