@@ -115,6 +115,11 @@ soak: $(READY) ## Play 1,000,000 steps against every invariant; STEPS= SEED= JOB
 fuzz: $(READY) ## Send made-up requests to every route for MINUTES=20; SEED= plays one again
 	@$(PY) -m tests.fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
+.PHONY: kills
+kills: $(READY) ## Kill -9 a worker on a real node 100 times, by steps and by threads; KILLS= SEED=
+	@PAYMENTS_KILLS=$(or $(KILLS),100) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
+		$(PY) -m pytest -q -s tests/chains/evm/test_kills.py
+
 .PHONY: storm
 storm: $(READY) ## Let hostile clients at the server, 20 s for each attack; STORM_S=
 	@$(PY) -m tests.http.hostile.storm $(if $(STORM_S),--seconds $(STORM_S))
@@ -122,7 +127,7 @@ storm: $(READY) ## Let hostile clients at the server, 20 s for each attack; STOR
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: $(READY) ## Measure the pipeline, SQLite's group commit, webhooks and limiters; some minutes
+bench: $(READY) ## Measure the pipeline, SQLite's group commit, webhooks, limiters and an EVM chain; some minutes
 	@$(PY) -m benchmarks.pipeline $(ARGS)
 	@$(PY) -m benchmarks.sqlite_group_commit
 	@$(PY) -m benchmarks.webhooks
@@ -130,6 +135,7 @@ bench: $(READY) ## Measure the pipeline, SQLite's group commit, webhooks and lim
 	@$(PY) -m benchmarks.webhook_transports
 	@$(PY) -m benchmarks.webhook_verify
 	@$(PY) -m benchmarks.limiter
+	@$(PY) -m benchmarks.evm
 
 # Not in `check`: a machine that is busy with something else cannot tell microseconds.
 .PHONY: timing

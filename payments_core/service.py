@@ -239,6 +239,7 @@ class PaymentsService:
                 self.clock,
                 self.chains,
                 mode,
+                wanted=(receipts.wanted, deposits.wanted),
                 found=(receipts.found, deposits.found),
                 undone=(self._resending(mode).undone, receipts.undone, deposits.undone),
             )

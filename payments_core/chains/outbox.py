@@ -104,7 +104,13 @@ class Outbox:
         heads = deepened(chain.heads(), confirmations)
         taken, view = standing(chain, all_known)
         final = heads.final.number
-        outcome = partial(Outcome, height=final, reorgs=outgoing.reorgs, scanned_to=scanned)
+        outcome = partial(
+            Outcome,
+            height=final,
+            reorgs=outgoing.reorgs,
+            scanned_to=scanned,
+            hash=taken.signed.hash,
+        )
         if view is None and is_lost(chain, outgoing, all_known):
             return outcome("transaction_failed", block_number=-1)
         if view is None or view.block is None:

@@ -110,8 +110,9 @@ class Sender(Record):
 class Outcome:
     """What became of a transfer: no reason, it succeeded.
 
-    `height` was final when it was asked, `block_number` is where the transfer is, `reorgs` how
-    often it had been undone until then, and `scanned_to` how far the chain had been scanned.
+    `height` was final when it was asked, `block_number` is where the transfer is and `hash` which
+    of its transactions is there, `reorgs` how often it had been undone until then, and `scanned_to`
+    how far the chain had been scanned.
     """
 
     reason: Reason | None
@@ -119,6 +120,7 @@ class Outcome:
     block_number: int
     reorgs: int
     scanned_to: int
+    hash: str
 
     @property
     def is_pending(self) -> bool:

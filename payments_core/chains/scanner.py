@@ -40,7 +40,11 @@ RING = 64
 """So many blocks the cursor remembers; only a reorg older than the oldest of them is missed."""
 
 MOST_TRANSFERS = 500
-"""Transfers that one scan tells of, give or take a block."""
+"""Transfers to us that one scan tells of, give or take a block."""
+
+MOST_HELD = 20_000
+"""Transfers to anybody that one scan should find; the next goes over fewer blocks where it was
+more. A busy chain has a hundred a second, of which one is ours."""
 
 FIRST_LOOK_BACK = 50_000
 """Where the first scan of all begins: addresses may have been given out before it."""
@@ -48,6 +52,7 @@ FIRST_LOOK_BACK = 50_000
 FEW_BLOCKS = 64
 """A wider gap between two remembered blocks is divided, so that a reorg is not overrated."""
 
+Wanted = Callable[[set[str]], set[str]]
 Found = Callable[[int, Sequence[ScannedTransfer]], None]
 Undone = Callable[[int, int, int], None]
 
@@ -56,7 +61,8 @@ Undone = Callable[[int, int, int], None]
 class ScanCursor(Record):
     """How far a chain was scanned, for one mode: the id is `<mode>:<chain>`.
 
-    `ring` holds (height, hash), the newest last. `pause_ms` grows while nothing is found.
+    `ring` holds (height, hash), the newest last. `pause_ms` grows while nothing is found, `span` is
+    over how many blocks the next scan goes.
     """
 
     collection: ClassVar[Collection] = Collection("scan_cursors")
@@ -64,6 +70,7 @@ class ScanCursor(Record):
     chain_id: int
     ring: tuple[tuple[int, str], ...]
     pause_ms: int = POLL_MS
+    span: int | None = None
 
     @property
     def tip(self) -> int:
@@ -102,15 +109,18 @@ class Scanner:
         clock: Clock,
         chains: Mapping[int, Chain],
         mode: str,
+        wanted: Sequence[Wanted],
         found: Sequence[Found],
         undone: Sequence[Undone],
     ) -> None:
-        """`found` and `undone` are told of transfers, and of the first and last block undone."""
+        """`wanted` say which of some recipients are ours; `found` and `undone` are told of the
+        transfers to those, and of the first and last block undone."""
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
         self._chains = chains
         self._mode = mode
+        self._wanted = wanted
         self._found = found
         self._undone = undone
 
@@ -172,7 +182,7 @@ class Scanner:
             DIRECTORY, lambda snapshot: (snapshot.get(ScanCursor, id), snapshot.get(ScanWish, id))
         )
         try:
-            after, pause_ms = self._advanced(chain, cursor)
+            after, pause_ms = self._advanced(chain, cursor, claimed.job.failures)
         except ChainUnavailable:
             self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
@@ -194,7 +204,15 @@ class Scanner:
         first = max(0, latest - chain.longest_scan)
         self._tell(chain_id, chain.scan(_tokens(chain_id), recipients, first, latest))
 
-    def _advanced(self, chain: Chain, cursor: ScanCursor | None) -> tuple[ScanCursor, int]:
+    def _ours(self, transfers: Sequence[ScannedTransfer]) -> tuple[ScannedTransfer, ...]:
+        """Those of the transfers that are to us."""
+        recipients = {transfer.recipient for transfer in transfers}
+        ours = {address for wanted in self._wanted for address in wanted(recipients)}
+        return tuple(transfer for transfer in transfers if transfer.recipient in ours)
+
+    def _advanced(
+        self, chain: Chain, cursor: ScanCursor | None, failures: int
+    ) -> tuple[ScanCursor, int]:
         """The cursor after a scan, and the pause until the next: none where it is far behind."""
         heads = chain.heads()
         if cursor is None:
@@ -213,10 +231,14 @@ class Scanner:
         if tip < cursor.tip:
             for undone in self._undone:
                 undone(chain.chain_id, tip + 1, cursor.tip)
-        last = min(heads.latest.number, tip + chain.longest_scan)
+        # What was not answered may have been too much for one question.
+        span = max(1, _span(chain, cursor) >> min(failures, 32))
+        last = min(heads.latest.number, tip + span)
         # Remembered before they are scanned: a reorg in between then shows at the next scan.
         landmarks = self._landmarks(chain, tip, last, heads)
-        transfers = chain.scan(_tokens(chain.chain_id), None, tip + 1, last)
+        blocks = last - tip
+        everybody = chain.scan(_tokens(chain.chain_id), None, tip + 1, last)
+        transfers = self._ours(everybody)
         if len(transfers) > MOST_TRANSFERS:  # one scan must end before its lease does
             transfers = _first_blocks(transfers)
             last = transfers[-1].block.number
@@ -229,7 +251,8 @@ class Scanner:
             pause_ms = POLL_MS
         elif last == heads.latest.number:
             pause_ms = min(2 * cursor.pause_ms, chain.longest_pause_ms)
-        after = attrs.evolve(cursor, ring=ring, pause_ms=pause_ms)
+        next_span = _next_span(chain, span, blocks, len(everybody))
+        after = attrs.evolve(cursor, ring=ring, pause_ms=pause_ms, span=next_span)
         return after, 0 if last < heads.latest.number else pause_ms
 
     def _kept(self, chain: Chain, cursor: ScanCursor) -> tuple[tuple[int, str], ...]:
@@ -268,6 +291,18 @@ class Scanner:
 
 def _cursor_id(mode: str, chain_id: int) -> str:
     return f"{mode}:{chain_id}"
+
+
+def _span(chain: Chain, cursor: ScanCursor) -> int:
+    return min(chain.longest_scan, cursor.span or chain.longest_scan)
+
+
+def _next_span(chain: Chain, span: int, blocks: int, held: int) -> int | None:
+    """Over how many blocks the next scan goes, by what so many held; None is the longest."""
+    if held > MOST_HELD:
+        return max(1, blocks * MOST_HELD // held)
+    wider = span if held > MOST_HELD // 4 else 2 * span
+    return wider if wider < chain.longest_scan else None
 
 
 def _tokens(chain_id: int) -> tuple[str, ...]:

@@ -63,6 +63,10 @@ class Arrivals:
         self._chains = chains
         self._mode = mode
 
+    def wanted(self, recipients: set[str]) -> set[str]:
+        """Those of the recipients that are deposit addresses."""
+        return set(self._addresses(recipients))
+
     def found(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Write every transfer to a deposit address, whatever chain the address was issued for.
 

@@ -108,7 +108,9 @@ class ReleaseJobs:
             if current.status != "executing" or current.release_id != release_id:
                 return Decision(None)
             if outcome.reason is None:
-                change = lifecycle.settle(current, now=now)
+                # Of all that were signed for it, this one is in a block.
+                paid = attrs.evolve(current, release_hash=outcome.hash)
+                change = lifecycle.settle(paid, now=now)
             else:
                 change = lifecycle.fail_release(current, outcome.reason, now=now)
             return committed(change).joined(

@@ -78,6 +78,16 @@ class Discovery:
         self._clock = clock
         self._mode = mode
 
+    def wanted(self, recipients: set[str]) -> set[str]:
+        """Those of the recipients that are escrows."""
+        keys = [(address,) for address in sorted(recipients)]
+        escrows: set[str] = set()
+        for start in range(0, len(keys), LOCATE_KEYS):
+            batch = keys[start : start + LOCATE_KEYS]
+            located = self._storage.locate(Payment, "by_escrow", batch, limit=LOCATE_KEYS)
+            escrows.update(str(it.record.escrow_address) for it in located)
+        return escrows
+
     def found(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Have every transfer to an escrow looked at, whatever chain or token it is on.
 

@@ -135,7 +135,14 @@ class RefundJobs:
             **refund.sources,
         )
         claimed = any(item.address == refund.destination for item in payment.paid_by)
-        done, events = lifecycle.step(refund, "confirm", change.payment, now=now, claimed=claimed)
+        done, events = lifecycle.step(
+            refund,
+            "confirm",
+            change.payment,
+            now=now,
+            claimed=claimed,
+            transaction_hash=outcome.hash,
+        )
         return decision.joined(Decision(None, replaces=(done,), events=events), committed(change))
 
 

@@ -1,6 +1,7 @@
 """Opening a storage by its URL: adapters are found by the entry-point group below.
 
-Another distribution adds an adapter by declaring `its_scheme = "its.module:open_url"` there.
+Another distribution adds an adapter by declaring `its_scheme = "its.module:open_url"` there,
+where `open_url` is called with the URL and the kinds of records, and returns a Storage.
 """
 
 from __future__ import annotations

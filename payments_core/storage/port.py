@@ -6,6 +6,10 @@ The promise in one paragraph: what `get(for_update=True)`, `hold` and unique key
 serializable, and durable before `transact` returns. A plain `get` or a `find` inside `transact`
 may be stale and decides nothing; hold what you rely on. `read` sees one consistent snapshot that
 is never older than a commit already answered.
+
+Rooms that an adapter may use: `documents` (records as bodies), `matching` (what a question means),
+`fingerprints` (what a schema was made from) and `bulk` (many records at once, if it can).
+docs/how-to/write-a-storage-adapter.md leads to a whole adapter.
 """
 
 from __future__ import annotations
@@ -113,7 +117,14 @@ class Snapshot(Protocol):
         after: Position | None = None,
         limit: int = 50,
     ) -> Page[R]:
-        """A page of the records whose index key equals `key` and that satisfy every `where`."""
+        """A page of the records whose index key equals `key` and that satisfy every `where`.
+
+        They come in the order of the index's order columns, then of the id; a descending index
+        turns both round. Texts are ordered by code point. A None in `key` finds the nulls.
+        `after` is the `next` of another page, and holds when the record there is gone.
+
+        Raises ValueError for a question that does not fit the index (`matching.require_askable`).
+        """
 
 
 class Transaction(Snapshot, Protocol):
@@ -139,7 +150,11 @@ class Transaction(Snapshot, Protocol):
         """
 
     def insert(self, record: Record) -> None:
-        """Store a new record at version 1. Raises UniqueConflict."""
+        """Store a new record at version 1. Raises UniqueConflict.
+
+        Here and in `replace` a ValueError says that no storage could keep the record, and nothing
+        of it was written: `Collection.values` and `documents.encode` raise it.
+        """
 
     def replace(self, record: Record) -> None:
         """Store `record` over its `version`, which rises by one.
@@ -217,9 +232,13 @@ class Storage(Protocol):
         A lane that `of_lane` names has as many slots as that says, which may be none.
 
         A job is due when `due_at <= now` and its `lease_until <= now`. A claim sets `lease_until`
-        to `now + lease_ms` and raises `claims` by one. Within a lane jobs come in the order of
-        (due_at, ordinal, id); a lane whose slots have live leases gives none. Lanes take turns in
-        a ring, one job each, so that neither a full nor a long lane starves another.
+        to `now + lease_ms`, raises `claims` and the record's version by one, and returns the job
+        as it is then. Within a lane jobs come in the order of (due_at, ordinal, id); a lane whose
+        slots have live leases (`lease_until > now`, due or not) gives none. Lanes take turns in a
+        ring, one job each, so that neither a full nor a long lane starves another: a claim goes on
+        where the one before it ended, of this handle at least. The ring's order is the adapter's
+        choice. A lane is one lane in all partitions. The jobs are `payments_core.jobs.record.Job`.
+        Raises as `transact` does; what a claim leased whose answer was lost comes back in time.
         """
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
@@ -230,7 +249,15 @@ class Storage(Protocol):
         """
 
     def migrate(self) -> None:
-        """Bring the schema up to date. Safe to call at every start, from many processes."""
+        """Bring the schema up to date. Safe to call at every start, from many processes.
+
+        Rows from before get their new columns, indexes, unique keys and lookups, from the record
+        as it is read now; what the release before reads by stays. Raises StorageError where rows
+        already break a new unique key, and then nothing has changed.
+        """
 
     def close(self) -> None:
-        """Give back connections and files. Calls after it raise StorageUnavailable."""
+        """Give back connections and files. Calls after it raise StorageUnavailable.
+
+        Calling it again does nothing. Calls that are under way may end, or raise it too.
+        """

@@ -57,7 +57,7 @@ def test_every_command_says_what_it_does(command: str) -> None:
     assert "--json" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("sandbox", "--anvil"), ("demo", "--anvil"), ("dema",)])
+@pytest.mark.parametrize("arguments", [("sandbox", "--geth"), ("demo", "--geth"), ("dema",)])
 def test_what_is_not_known_is_an_error(arguments: tuple[str, ...]) -> None:
     done = payments(*arguments)
     assert done.returncode == 2

@@ -18,6 +18,9 @@ With pytest, a few lines make it run::
 
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
 a check of what the adapter does not declare raises `unittest.SkipTest`.
+
+The `Address` is imported by other processes, which get this one's `sys.path`. What a failing check
+most often means stands in docs/how-to/write-a-storage-adapter.md.
 """
 
 from payments_core.conformance.storage.bulk import BulkChecks

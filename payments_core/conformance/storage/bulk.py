@@ -13,7 +13,10 @@ TEXTS = ('"quoted" \\ and {braced}', "naïve ☃ \N{GRINNING FACE}", "", "line\n
 
 
 class BulkChecks(Setting):
-    """What `payments_core.storage.bulk` reads and writes through the adapter."""
+    """What `payments_core.storage.bulk` reads and writes through the adapter.
+
+    An adapter without `get_many` and `write` passes too: each record then goes by itself.
+    """
 
     def test_many_are_read_like_one_by_one(self) -> None:
         storage = self.start()

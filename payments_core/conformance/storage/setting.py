@@ -43,6 +43,8 @@ class Address:
 class Setting:
     """Override `open`, declare what the adapter can do, and override the hooks that it needs.
 
+    One check opens several handles on the same data where `multi_process` is declared, and with
+    `persistent` opens it again, with other kinds too.
     A check of something undeclared is skipped, and the skip is reported.
     """
 
@@ -64,7 +66,11 @@ class Setting:
         raise NotImplementedError  # the adapter's own test class says how
 
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
-        """Let the next COMMIT of this handle go unanswered, after it happened or before."""
+        """Let the next COMMIT of this handle go unanswered, after it happened or before.
+
+        To the adapter it must look as its driver's own error would; `transact` then raises
+        CommitUnknown. Commits after that one succeed.
+        """
         raise NotImplementedError  # the adapter's own test class says how
 
     # What a test runner calls around each check.

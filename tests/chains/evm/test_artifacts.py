@@ -27,7 +27,7 @@ CALLED = {
         calls.DISABLE_MODULE, calls.IS_MODULE_ENABLED,
     ),
     "RoleModule": (calls.EXEC,),
-    "TestToken": (calls.TRANSFER, calls.BALANCE_OF),
+    "TestToken": (calls.TRANSFER, calls.BALANCE_OF, calls.MINT, calls.MOVE_FROM),
 }  # fmt: skip
 
 

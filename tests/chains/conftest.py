@@ -1,0 +1,53 @@
+"""The same world on the simulated chain and on a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from payments_core.sandbox.anvil_chain import AnvilChain
+from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
+from tests.chains.cable import Cable
+from tests.chains.evm.nodes import Node
+from tests.chains.scenes import AnvilScene, Scene, SimulatedScene, signer
+from tests.service.world import BASE
+
+
+@pytest.fixture
+def anvil_world() -> Iterator[AnvilScene]:
+    """On a real node that is new, which takes less than to undo what tests of reorgs do to one.
+
+    Its books are looked at in the end.
+    """
+    process = AnvilProcess()
+    try:
+        process.start()
+    except NoAnvil as reason:
+        pytest.skip(str(reason))
+    cable, node = Cable(process.port), Node(process.url)
+    try:
+        chain = AnvilChain(cable.url, BASE, signer())
+        chain.prepare_node()
+        world = AnvilScene(chain, node, cable)
+        yield world
+        world.check_books()
+    finally:
+        cable.cut()
+        node.close()
+        process.stop()
+
+
+@pytest.fixture
+def simulated_world() -> Iterator[SimulatedScene]:
+    """On the simulated chain; its books are looked at in the end."""
+    world = SimulatedScene()
+    yield world
+    world.check_books()
+
+
+@pytest.fixture(params=["simulated", "anvil"])
+def world(request: pytest.FixtureRequest) -> Scene:
+    """On both, in turn."""
+    scene: Scene = request.getfixturevalue(f"{request.param}_world")
+    return scene

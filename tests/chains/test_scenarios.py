@@ -1,0 +1,191 @@
+"""What payers do to a Payment, on the simulated chain and on a real node: one body for both."""
+
+from __future__ import annotations
+
+from payments_core.payments.details import PaymentDetails
+from tests.chains.scenes import Scene
+from tests.service.payer import Payer
+from tests.service.world import atomic
+
+
+def escrow_of(payment: PaymentDetails) -> str:
+    return str(payment.payment.escrow_address)
+
+
+def causes(world: Scene, payment: PaymentDetails) -> list[str]:
+    return [cause for cause, _ in world.journal(payment.payment.id)]
+
+
+def test_a_vault_pays_exactly(world: Scene) -> None:
+    option = world.authorized("25.00")
+    assert world.held() == (atomic("100"), atomic("25"), atomic("75"))
+    world.finish()
+    done = world.paid(option.payment.id)
+    assert (done.status, done.labels) == ("succeeded", ())
+    assert (done.received, done.settled, done.excess) == (atomic("25"), atomic("25"), 0)
+    assert world.operation_now(option).status == "confirmed"
+    assert world.option_now(option).status == "succeeded"
+    assert world.held() == (atomic("75"), 0, atomic("75"))
+    assert world.held(world.merchant) == (atomic("25"), 0, atomic("25"))
+    assert world.told(done.id) == [
+        ("payment.created", "awaiting_payment", 1),
+        ("payment.processing", "processing", 2),
+        ("payment.accepted", "accepted", 3),
+        ("payment.executing", "executing", 4),
+        ("payment.succeeded", "succeeded", 5),
+    ]
+    assert [cause for cause, _ in world.journal(done.id)] == ["receipt", "release"]
+    assert world.sent() == 2
+
+
+def test_a_wallet_pays_exactly(world: Scene) -> None:
+    payer = Payer(world, "25.00")
+    option = payer.select(payer.option())
+    hash = world.spend("25.00", escrow_of(payer.payment))
+    world.look()
+    assert payer.status(option) == ("processing", "selected", 0)
+    assert payer.paid().status == "processing"
+    world.finish()
+    done = payer.paid()
+    assert (done.status, done.labels, done.settled) == ("succeeded", (), atomic("25"))
+    assert payer.status(option) == ("succeeded", "selected", atomic("25"))
+    [receipt] = payer.read(option).receipts
+    view = world.chain.transaction(hash)
+    assert (receipt.transaction_hash, receipt.sender) == (hash, world.wallet)
+    assert (receipt.block_number, receipt.block_hash) == (view.block.number, view.block.hash)
+    assert world.newest(world.vault_address(world.merchant)) == atomic("25")
+    assert world.sent() == 1
+
+
+def test_a_short_payment_waits_for_the_rest(world: Scene) -> None:
+    payment = world.payment("25.00")
+    world.spend("10.00", escrow_of(payment))
+    world.finish()
+    short = world.paid(payment.payment.id)
+    assert (short.status, short.labels) == ("awaiting_payment", ("underpaid",))
+    assert (short.received, short.release_id) == (atomic("10"), None)
+    option = world.option(payment)
+    assert option.option.required == atomic("15")
+    world.authorize(option)
+    world.finish()
+    done = world.paid(short.id)
+    assert (done.status, done.labels) == ("succeeded", ("underpaid",))
+    assert (done.received, done.settled) == (atomic("25"), atomic("25"))
+    assert causes(world, payment) == ["receipt", "receipt", "release"]
+
+
+def test_a_short_payment_that_expires_is_sent_back(world: Scene) -> None:
+    payment = world.payment("25.00", expires_in_s=300)
+    before = world.newest(world.wallet)
+    world.spend("10.00", escrow_of(payment))
+    world.advance(300)
+    short = world.paid(payment.payment.id)
+    assert (short.status, short.labels) == ("action_required", ("underpaid",))
+    world.reconcile(payment, "refund")
+    world.finish()
+    done = world.paid(short.id)
+    assert (done.status, done.refunded) == ("refunded", atomic("10"))
+    assert done.reconciliation.status == "resolved"
+    assert causes(world, payment) == ["receipt", "refund"]
+    assert world.newest(world.wallet) == before
+
+
+def test_what_is_over_stays_in_escrow_until_it_is_sent_back(world: Scene) -> None:
+    payment = world.payment("25.00")
+    before = world.newest(world.wallet)
+    world.spend("30.00", escrow_of(payment))
+    world.finish()
+    over = world.paid(payment.payment.id)
+    assert (over.status, over.labels) == ("succeeded", ("overpaid",))
+    assert (over.settled, over.excess) == (atomic("25"), atomic("5"))
+    assert world.newest(escrow_of(payment)) == atomic("5")
+    world.reconcile(payment, "refund_excess")
+    world.finish()
+    done = world.paid(over.id)
+    assert (done.status, done.excess, done.reconciliation.status) == ("succeeded", 0, "resolved")
+    assert causes(world, payment) == ["receipt", "release", "refund"]
+    assert world.newest(world.wallet) == before - atomic("25")
+
+
+def test_a_late_payment_asks_for_a_decision(world: Scene) -> None:
+    payment = world.payment("25.00", expires_in_s=300)
+    world.advance(300)
+    assert world.paid(payment.payment.id).status == "expired"
+    world.spend("25.00", escrow_of(payment))
+    world.finish()
+    late = world.paid(payment.payment.id)
+    assert (late.status, late.labels) == ("action_required", ("late",))
+    assert (late.release_id, late.reconciliation.status) == (None, "open")
+    world.reconcile(payment, "accept")
+    world.finish()
+    done = world.paid(late.id)
+    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert done.reconciliation.resolution == "accept"
+    assert world.newest(world.vault_address(world.merchant)) == atomic("25")
+
+
+def test_after_the_window_late_funds_can_only_go_back(world: Scene) -> None:
+    payment = world.payment("25.00", expires_in_s=300)
+    before = world.newest(world.wallet)
+    world.advance(300)
+    world.system.advance(86_400)
+    world.spend("25.00", escrow_of(payment))
+    world.finish()
+    late = world.paid(payment.payment.id)
+    assert (late.status, late.labels) == ("expired", ("late",))
+    world.reconcile(payment, "refund")
+    world.finish()
+    done = world.paid(late.id)
+    assert (done.status, done.refunded) == ("expired", atomic("25"))
+    assert world.newest(world.wallet) == before
+
+
+def test_a_duplicate_is_excess_and_goes_back(world: Scene) -> None:
+    payment = world.payment("25.00")
+    before = world.newest(world.wallet)
+    world.spend("25.00", escrow_of(payment))
+    world.finish()
+    world.spend("25.00", escrow_of(payment))
+    world.finish()
+    twice = world.paid(payment.payment.id)
+    assert (twice.status, twice.labels) == ("succeeded", ("duplicate",))
+    assert (twice.received, twice.settled, twice.excess) == tuple(map(atomic, ("50", "25", "25")))
+    world.reconcile(payment, "refund_excess")
+    world.finish()
+    assert world.paid(twice.id).excess == 0
+    assert causes(world, payment) == ["receipt", "release", "receipt", "refund"]
+    assert world.newest(world.wallet) == before - atomic("25")
+    assert world.newest(world.vault_address(world.merchant)) == atomic("25")
+
+
+def test_a_vault_and_a_wallet_that_pay_at_once_are_both_counted(world: Scene) -> None:
+    option = world.authorized("25.00")
+    world.spend("25.00", str(option.payment.escrow_address))
+    world.finish()
+    done = world.paid(option.payment.id)
+    assert (done.status, done.labels) == ("succeeded", ("duplicate",))
+    assert (done.settled, done.excess) == (atomic("25"), atomic("25"))
+    assert world.operation_now(option).status == "confirmed"
+    assert world.held() == (atomic("75"), 0, atomic("75"))
+
+
+def test_two_transfers_in_one_transaction_are_two_receipts(world: Scene) -> None:
+    payment = world.payment("25.00")
+    hash = world.in_one_transaction((escrow_of(payment), "10.00"), (escrow_of(payment), "15.00"))
+    world.finish()
+    done = world.paid(payment.payment.id)
+    assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
+    evidenced = world.service.payments.receipts(world.server, done.id).receipts.records
+    by_position = sorted((it.position, it.amount, it.status) for it in evidenced)
+    assert by_position == [(0, atomic("10"), "verified"), (1, atomic("15"), "verified")]
+    assert {it.transaction_hash for it in evidenced} == {hash}
+
+
+def test_one_transaction_can_pay_two_payments_and_each_counts_its_own(world: Scene) -> None:
+    payments = [world.payment("25.00"), world.payment("7.00")]
+    world.in_one_transaction((escrow_of(payments[0]), "25.00"), (escrow_of(payments[1]), "7.00"))
+    world.finish()
+    for payment, amount in zip(payments, ("25", "7"), strict=True):
+        done = world.paid(payment.payment.id)
+        assert (done.status, done.received, done.excess) == ("succeeded", atomic(amount), 0)
+    assert world.newest(world.vault_address(world.merchant)) == atomic("32")

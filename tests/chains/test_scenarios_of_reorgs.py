@@ -1,0 +1,130 @@
+"""Blocks that are undone under a Payment, on the simulated chain and on a real node."""
+
+from __future__ import annotations
+
+from payments_core.payments.details import PaymentDetails
+from payments_core.receipts.record import Receipt
+from tests.chains.scenes import ELSEWHERE, Scene
+from tests.service.world import atomic
+
+
+def escrow_of(payment: PaymentDetails) -> str:
+    return str(payment.payment.escrow_address)
+
+
+def seen(world: Scene, **more: int) -> tuple[PaymentDetails, str]:
+    """A Payment with a wallet's transfer that is not final; the hash."""
+    payment = world.payment("25.00", **more)
+    hash = world.spend("25.00", escrow_of(payment))
+    world.look()
+    assert world.paid(payment.payment.id).status == "processing"
+    return payment, hash
+
+
+def receipt_of(world: Scene, payment: PaymentDetails) -> Receipt:
+    evidenced = world.service.payments.receipts(world.server, payment.payment.id)
+    [receipt] = evidenced.receipts.records
+    return receipt
+
+
+def test_a_transfer_that_is_undone_before_it_is_final_never_counted(world: Scene) -> None:
+    payment, _ = seen(world, expires_in_s=300)
+    world.reorg(1)
+    world.finish()
+    waiting = world.paid(payment.payment.id)
+    assert (waiting.status, waiting.labels, waiting.received) == ("awaiting_payment", (), 0)
+    assert world.receipts(payment) == [("reorged", None, atomic("25"))]
+    assert world.journal(waiting.id) == []
+    world.advance(300)
+    assert world.paid(waiting.id).status == "expired"
+
+
+def test_a_transfer_that_comes_back_at_another_log_position_counts_once(world: Scene) -> None:
+    payment = world.payment("25.00")
+    world.stranger("1.00", to=ELSEWHERE)  # comes back in the same block, before it
+    world.spend("25.00", escrow_of(payment))
+    world.look()
+    before = receipt_of(world, payment)
+    world.reorg(2, reinclude=True)
+    world.finish()
+    after = receipt_of(world, payment)
+    assert after.id == before.id
+    assert (before.position, after.position) == (0, 0)
+    assert before.log_index != after.log_index
+    assert before.block_hash != after.block_hash
+    done = world.paid(payment.payment.id)
+    assert (done.status, done.received, done.excess) == ("succeeded", atomic("25"), 0)
+    assert world.receipts(payment) == [("verified", None, atomic("25"))]
+    assert world.newest(world.vault_address(world.merchant)) == atomic("25")
+
+
+def test_a_double_spend_by_reorg_takes_back_what_was_seen(world: Scene) -> None:
+    payment, hash = seen(world)
+    world.spend_otherwise(1, "25.00", ELSEWHERE)
+    world.finish()
+    view = world.chain.transaction(hash)
+    assert view is None or view.block is None
+    waiting = world.paid(payment.payment.id)
+    assert (waiting.status, waiting.labels, waiting.received) == ("awaiting_payment", (), 0)
+    assert world.receipts(payment) == [("reorged", None, atomic("25"))]
+    assert world.newest(ELSEWHERE) == atomic("25")
+    world.spend("25.00", escrow_of(payment))  # and an honest one after it
+    world.finish()
+    assert world.paid(payment.payment.id).status == "succeeded"
+
+
+def test_a_double_spend_after_the_release_is_told_and_nothing_is_released_again(
+    world: Scene,
+) -> None:
+    payment = world.payment("25.00")
+    first = world.chain.heads().latest.number
+    world.spend("25.00", escrow_of(payment))
+    world.look()
+    world.until(payment, "succeeded")
+    depth = world.chain.heads().latest.number - first
+    world.spend_otherwise(depth, "25.00", ELSEWHERE)
+    world.look()
+    world.finish()
+    undone = world.paid(payment.payment.id)
+    assert (undone.status, undone.labels, undone.received) == ("action_required", ("reorged",), 0)
+    assert world.told(undone.id)[-2:] == [
+        ("payment.reorged", "succeeded", 6),
+        ("payment.action_required", "action_required", 7),
+    ]
+    causes = [cause for cause, _ in world.journal(undone.id)]
+    assert causes == ["receipt", "release", "receipt_reorged", "release_reorged"]
+    assert world.receipts(payment) == [("reorged", None, atomic("25"))]
+    assert world.event_names(undone.id)["payment.executing"] == 1
+    assert world.newest(escrow_of(payment)) == 0
+    assert world.newest(world.vault_address(world.merchant)) == 0
+
+
+def test_a_vaults_transfer_that_is_undone_is_sent_again(world: Scene) -> None:
+    option = world.authorized("25.00")
+    world.run()
+    assert world.operation_now(option).status == "broadcast"
+    world.reorg(1)
+    world.finish()
+    done = world.paid(option.payment.id)
+    assert (done.status, done.labels, done.received) == ("succeeded", (), atomic("25"))
+    assert world.operation_now(option).status == "confirmed"
+    assert world.sent() == 2
+    assert world.held() == (atomic("75"), 0, atomic("75"))
+    assert world.newest(world.vault_address(world.merchant)) == atomic("25")
+
+
+def test_transfer_and_release_that_are_both_undone_both_come_back(world: Scene) -> None:
+    option = world.authorized("25.00")
+    payment = world.service.payments.get(world.server, option.payment.id)
+    first = world.chain.heads().latest.number
+    world.run()
+    world.until(payment, "succeeded")
+    world.reorg(world.chain.heads().latest.number - first)
+    world.look()
+    world.finish()
+    done = world.paid(option.payment.id)
+    assert done.status == "succeeded"
+    assert (done.received, done.settled) == (atomic("25"), atomic("25"))
+    assert world.sent() == 2
+    assert world.newest(world.vault_address(world.merchant)) == atomic("25")
+    assert world.newest(world.vault_address()) == atomic("75")
