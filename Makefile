@@ -48,7 +48,7 @@ lint: $(READY) ## Lint the code
 .PHONY: types
 types: $(READY) ## Check the types of both packages, and of the scripts
 	@$(PY) -m mypy
-	@$(PY) -m mypy docs/generate.py tests/coverage_gate.py
+	@$(PY) -m mypy docs/generate.py tests/coverage_gate.py examples/custom_storage.py
 
 .PHONY: tidy
 tidy: $(READY) ## Check import directions, names, sizes and words

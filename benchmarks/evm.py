@@ -103,7 +103,7 @@ def _judged() -> float:
 def _chain(folder: Path, state: Path) -> Watched:
     """A service that has scanned a chain's beginning, and the rest of the chain."""
     chance = random.Random(SEED)
-    with AnvilProcess(state=state, options=evm_chain.OPTIONS) as process:
+    with AnvilProcess(state=state, history=64, options=evm_chain.OPTIONS) as process:
         node = Node(process.url)
         watched = watch(folder, node, ADDRESSES)
         node.close()

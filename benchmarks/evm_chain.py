@@ -22,7 +22,7 @@ from tests.chains.evm.nodes import PAYER, Node
 
 SEGMENT = 5_000
 REMEMBERED = 64
-OPTIONS = ("--hardfork", "cancun", "--prune-history", "64")
+OPTIONS = ("--hardfork", "cancun")
 
 State = dict[str, Any]
 
@@ -36,7 +36,7 @@ def grow(state: Path, token: str, recipient: Callable[[], str], blocks: int, eve
     joined: dict[str, dict[Any, Any]] = {"blocks": {}, "transactions": {}}
     for _ in range(0, blocks, SEGMENT):
         _put_by(state, joined)
-        with AnvilProcess(state=state, options=OPTIONS) as process:
+        with AnvilProcess(state=state, history=64, options=OPTIONS) as process:
             node = Node(process.url)
             node.ask("anvil_setCode", token, f"0x{(only_logs.runtime or b'').hex()}")
             for _ in range(SEGMENT // every):

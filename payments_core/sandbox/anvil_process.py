@@ -47,9 +47,10 @@ class AnvilProcess:
 
     `mining=False` makes blocks only when asked to; `block_time_s` makes one so often; otherwise
     each transaction is a block. `state` is a file that the chain is read from, if it is there, and
-    written to at the end. `port=0` takes a free one; after a start it is the one taken, so that a
-    second start comes back at the same address. However our process ends, anvil ends with it, and
-    whoever starts one on the same state waits until it has.
+    written to at the end. Of so many blocks (`history`) the state is kept, in memory alone: all of
+    it would be gigabytes in the user's home. `port=0` takes a free one; after a start it is the
+    one taken, so that a second start comes back at the same address. However our process ends,
+    anvil ends with it, and whoever starts one on the same state waits until it has.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class AnvilProcess:
         block_time_s: int | None = None,
         mining: bool = True,
         state: Path | None = None,
+        history: int = 256,
         port: int = 0,
         options: Sequence[str] = (),
         program: Path | None = None,
@@ -73,6 +75,7 @@ class AnvilProcess:
             *(() if block_time_s is None else ("--block-time", str(block_time_s))),
             *(() if mining else ("--no-mining",)),
             *(() if state is None else ("--state", str(state))),
+            *("--prune-history", str(history)),
             *options,
         ]
         self._keeper: subprocess.Popen[bytes] | None = None

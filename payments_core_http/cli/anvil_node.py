@@ -27,8 +27,6 @@ from payments_core_http.cli.data_folder import MODE, DataFolder, FolderRefused
 CHAIN_ID = DEFAULT_CHAIN_ID
 BEAT_S = 1.0
 COPY_S = 5.0
-HISTORY = ("--prune-history", "128")
-"""So many blocks' states are in memory; otherwise anvil puts thousands into the user's home."""
 
 _log = logging.getLogger(__name__)
 
@@ -120,6 +118,6 @@ def anvil_running(folder: DataFolder) -> Iterator[AnvilNode]:
             f"{folder.chain_state} was cut off while anvil wrote it. Begin anew in another folder "
             "with --data, or put back a copy of the whole folder."
         )
-    with AnvilProcess(chain_id=CHAIN_ID, state=folder.chain_state, options=HISTORY) as process:
+    with AnvilProcess(chain_id=CHAIN_ID, state=folder.chain_state) as process:
         chain = AnvilChain(process.url, CHAIN_ID, signer)
         yield AnvilNode(process.url, chain, process, folder)

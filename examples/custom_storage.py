@@ -1,0 +1,250 @@
+"""A storage adapter over LMDB, whole: many readers, one writer, safe against kill -9.
+
+Copy it for a database of yours: docs/how-to/write-a-storage-adapter.md leads through it. One
+transaction writes at a time, of any partition, thread or process, so locks need no code.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from heapq import merge
+from itertools import groupby, islice, takewhile
+from typing import Generic, NoReturn
+from weakref import WeakValueDictionary
+
+import attrs
+import lmdb
+import msgspec
+
+from payments_core.clock import Instant
+from payments_core.jobs.record import Job
+from payments_core.storage import documents, fingerprints, matching, port
+from payments_core.storage.records import Index, R, Record, Value
+
+Values = Sequence[Value]
+BACKWARDS = bytes(reversed(range(256)))
+SORTED_BYTES, DIGEST_BYTES = 479, 32  # together the longest key that LMDB takes
+_open, _guard = WeakValueDictionary[str, lmdb.Environment](), threading.Lock()
+ROWS = Index("id", order=("partition", "id"))
+READY = Index("jobs: ready", ("queue",), ("ready_at", "partition", "id"))
+LEASES = Index("jobs: leases", ("queue",), ("lease_until", "partition", "id"))
+
+
+def _paths(kind: type[Record]) -> Mapping[str, Index]:
+    """How records are found beside their ids, by name; a path without order is a unique key."""
+    own, mine, last = kind.collection, ("partition",), ("id",)
+    paths = [READY, LEASES] if issubclass(kind, Job) else []
+    paths += [Index(i.name, mine + i.key, i.order + last, i.descending) for i in own.indexes]
+    paths += [Index(lookup.name, lookup.columns, mine + last) for lookup in own.lookups]
+    paths += [Index(unique.name, mine + unique.columns) for unique in own.uniques]
+    return {path.name: path for path in paths}
+
+
+def _key(kind: type[Record], path: Index, key: Values, order: Values = ()) -> bytes:
+    """A digest of what is asked for, then bytes that sort as the path does, as far as they fit."""
+    asked = ascii((kind.collection.name, path.key, path.order, path.descending)).encode()
+    sorting = _sorting(order).translate(BACKWARDS if path.descending else None)
+    whole = sha256(asked + _sorting(key)).digest() + sorting
+    fits = len(whole) <= SORTED_BYTES + DIGEST_BYTES
+    return whole if fits else whole[:SORTED_BYTES] + sha256(whole).digest()
+
+
+def _sorting(values: Values) -> bytes:
+    """Bytes that sort as the values: UTF-8 keeps the order of texts, and none holds U+0000."""
+    found = b""
+    for value in values:
+        if isinstance(value, int):  # of 64 bits in a column; in a question it may be any
+            found += (min(max(value, -(2**64)), 2**64) + 2**65).to_bytes(9, "big")
+        elif value is not None:
+            found += b"\4" + value.encode(errors="surrogatepass")
+        found += b"\0"
+    return found
+
+
+class Row(Generic[R]):
+    """A record, the keys that lead to it (any release can remove all), and what makes them."""
+
+    def __init__(self, partition: str, record: R, entries: Sequence[bytes] = ()) -> None:
+        self.partition, self.record, self.entries = partition, record, entries
+        own = zip(record.collection.columns, record.collection.values(record), strict=True)
+        self.columns = {**dict(own), "partition": partition, "id": record.id}
+        if isinstance(record, Job):
+            self.ready_at = self.columns["ready_at"] = max(record.due_at, record.lease_until)
+
+    def at(self, names: Sequence[str]) -> port.Position:
+        return tuple(self.columns[name] for name in names)
+
+
+class Rows:
+    """What a work may do: the port's Snapshot, and its Transaction where `txn` may write."""
+
+    def __init__(self, txn: lmdb.Transaction[bytes], partition: str) -> None:
+        self.txn, self.partition = txn, partition
+        self.conflict: port.Conflict | None = None
+
+    def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
+        return row.record if (row := self._row(kind, self._place(kind, id))) else None
+
+    def find(self, kind: type[R], index: str, key: Values = (), *, where: Sequence[port.Where] = (),
+             after: port.Position | None = None, limit: int = 50) -> port.Page[R]:  # fmt: skip
+        matching.require_askable(kind.collection.index(index), key, after, limit)
+        path, found, last = _paths(kind)[index], list[R](), after
+        for seen, row in enumerate(self.scan(kind, path, (self.partition, *key), after or ())):
+            if len(found) == limit or seen == port.SCAN_LIMIT:
+                return port.Page(tuple(found), last)
+            last = row.at(path.order)
+            found += [row.record] if matching.matches(row.columns, where) else []
+        return port.Page(tuple(found), None)
+
+    def scan(self, kind: type[R], path: Index, key: Values, after: Values = ()) -> Iterator[Row[R]]:
+        """The rows that a key leads to, of any partition, in the path's order, behind `after`."""
+        head, first = _key(kind, path, key), _key(kind, path, key, after)[:SORTED_BYTES]
+        cursor, down = self.txn.cursor(), path.descending
+        items = cursor.iternext() if cursor.set_range(first) else iter(())
+        ours = takewhile(lambda item: item[0].startswith(head), items)
+        for _, alike in groupby(ours, lambda item: item[0][:SORTED_BYTES]):
+            rows = [self._row(kind, item[path is not ROWS]) for item in alike]
+            for row in sorted(filter(None, rows), key=lambda row: row.at(path.order), reverse=down):
+                place = row.at(path.order)
+                if not after or (place < tuple(after) if down else place > tuple(after)):
+                    yield row
+
+    def hold(self, record: Record) -> None:
+        self._entries(record)
+
+    def insert(self, record: Record) -> None:
+        if self.get(type(record), record.id):
+            self._refuse(port.UniqueConflict(record.collection.name, "id"))
+        self.put(documents.stamp(record, 1), ())
+
+    def replace(self, record: Record) -> None:
+        self.put(documents.stamp(record, record.version + 1), self._entries(record))
+
+    def delete(self, record: Record) -> None:
+        for key in (*self._entries(record), self._place(type(record), record.id)):
+            self.txn.delete(key)
+
+    def put(self, record: Record, before: Sequence[bytes], keep: Sequence[bytes] = ()) -> None:
+        """Store a stamped record; its entries, and those to `keep`, replace those of `before`."""
+        kind, row = type(record), Row(self.partition, record)
+        place, body = self._place(kind, record.id), documents.encode(record)
+        entries = dict.fromkeys(keep, "")
+        for path in _paths(kind).values():
+            if path.order or None not in row.at(path.key):  # a null excuses from a unique key
+                entries[_key(kind, path, row.at(path.key), row.at(path.order))] = path.name
+        for entry in set(before) - set(entries):
+            self.txn.delete(entry)
+        for entry, name in entries.items():  # only that of a unique key can be another's
+            if entry not in before and not self.txn.put(entry, place, overwrite=False):
+                self._refuse(port.UniqueConflict(kind.collection.name, name))
+        self.txn.put(place, msgspec.msgpack.encode((self.partition, body, list(entries))))
+
+    def _place(self, kind: type[Record], id: str) -> bytes:
+        return _key(kind, ROWS, (), (self.partition, id))
+
+    def _row(self, kind: type[R], place: bytes) -> Row[R] | None:
+        if (stored := self.txn.get(place)) is None:
+            return None
+        partition, body, entries = msgspec.msgpack.decode(stored)
+        return Row(partition, documents.decode(kind, body), entries)
+
+    def _entries(self, record: Record) -> Sequence[bytes]:
+        row = self._row(type(record), self._place(type(record), record.id))
+        if row is None or row.record.version != record.version:
+            self._refuse(port.VersionConflict(f"{record.collection.name}: {record.id} changed"))
+        return row.entries
+
+    def _refuse(self, conflict: port.Conflict) -> NoReturn:
+        self.conflict = conflict  # it ends the transaction, even where the work swallows it
+        raise conflict
+
+
+class LmdbStorage:
+    """The storage at `lmdb:///relative/path` or `lmdb:////absolute/path`."""
+
+    def __init__(self, url: str, kinds: Sequence[type[Record]]) -> None:
+        self._kinds, path = kinds, os.path.realpath(url.partition(":///")[2])
+        try:
+            with _guard:  # a process may open a file once: handles share it, the last closes it
+                env = _open.get(path) or lmdb.open(path, 1 << 40, subdir=False, max_readers=1024)
+                _open[path] = env
+                env.reader_check()  # forgets the readers that were killed
+        except lmdb.Error as error:
+            raise port.StorageUnavailable(str(error)) from error
+        self._env: lmdb.Environment | None = env
+
+    def transact(self, partition: str, work: Callable[[port.Transaction], port.T]) -> port.T:
+        with self._begin(partition, write=True) as rows:
+            return work(rows)
+
+    def read(self, partition: str, work: Callable[[port.Snapshot], port.T]) -> port.T:
+        with self._begin(partition) as rows:
+            return work(rows)
+
+    def locate(self, kind: type[R], lookup: str, keys: Sequence[Values], *,
+               where: Sequence[port.Where] = (), after: tuple[str, str] | None = None,
+               limit: int = 100) -> Sequence[port.Located[R]]:  # fmt: skip
+        own, path = kind.collection, _paths(kind)[lookup]
+        wanted = matching.findable_keys(own, own.lookup(lookup), keys, limit)
+        with self._begin() as rows:
+            scans = [rows.scan(kind, path, key, after or ()) for key in wanted]
+            found = merge(*scans, key=lambda row: row.at(path.order))
+            located = (row for row in found if matching.matches(row.columns, where))
+            return [port.Located(row.partition, row.record) for row in islice(located, limit)]
+
+    def claim(self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int,
+              of_lane: Mapping[str, int] = port.NO_LANES) -> list[port.Claimed]:  # fmt: skip
+        with self._begin(write=True) as rows:
+            live = Counter(row.record.lane for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))
+            ready = takewhile(lambda row: row.ready_at <= now, rows.scan(Job, READY, (queue,)))
+            lanes: dict[str, list[Row[Job]]] = {}
+            for row in sorted(ready, key=lambda row: row.at(["due_at", "ordinal", "id"])):
+                if live[row.record.lane] < of_lane.get(row.record.lane, slots):
+                    live[row.record.lane] += 1
+                    lanes.setdefault(row.record.lane, []).append(row)
+            turn = b"turn" + _key(Job, READY, (queue,))
+            last = (rows.txn.get(turn) or b"").decode()  # the lane that had the last one
+            ring = sorted(lanes, key=lambda lane: (lane <= last, lane))
+            claimed = []
+            for row in matching.in_turn([lanes[lane] for lane in ring], limit):
+                job = documents.stamp(row.record, row.record.version + 1)
+                job = attrs.evolve(job, claims=job.claims + 1, lease_until=now + lease_ms)
+                Rows(rows.txn, row.partition).put(job, row.entries)
+                rows.txn.put(turn, job.lane.encode())
+                claimed.append(port.Claimed(row.partition, job))
+            return claimed
+
+    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
+        with self._begin() as rows:
+            ready = rows.scan(Job, READY, (queue,), () if after is None else (after + 1,))
+            return next((row.ready_at for row in ready), None)
+
+    def migrate(self) -> None:
+        with self._begin(write=True) as rows:
+            for kind in self._kinds:
+                mark = f"migrated {fingerprints.fingerprint([kind], {})}".encode()
+                if rows.txn.put(mark, b"1", overwrite=False):
+                    for row in list(rows.scan(kind, ROWS, ())):  # the release before reads on
+                        Rows(rows.txn, row.partition).put(row.record, row.entries, row.entries)
+
+    def close(self) -> None:
+        self._env = None
+
+    @contextmanager
+    def _begin(self, partition: str = "", *, write: bool = False) -> Iterator[Rows]:
+        failure: type[port.StorageError] = port.StorageUnavailable
+        if (env := self._env) is None:
+            raise failure("closed")
+        try:
+            with env.begin(write=write) as txn:
+                yield (rows := Rows(txn, partition))
+                if rows.conflict:
+                    raise rows.conflict
+                failure = port.CommitUnknown  # nothing but the commit is left to fail
+        except lmdb.Error as error:
+            raise failure(str(error)) from error
