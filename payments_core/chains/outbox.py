@@ -198,9 +198,13 @@ class Outbox:
         """
         sender_id = _sender_id(scope, self._chains[chain_id])
         while True:
+            known = self._read(scope, outgoing_id)
             try:
                 outgoing = self._ledger.commit(
-                    scope, lambda tx, draw: reserve(tx, chain_id, sender_id, outgoing_id)
+                    scope,
+                    lambda tx, draw, known=known: reserve(  # type: ignore[misc]
+                        tx, chain_id, sender_id, known
+                    ),
                 )
             except SlotBefore as before:
                 self.signed(scope, chain_id, before.outgoing_id)

@@ -36,18 +36,17 @@ def senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
     return snapshot.find(Sender, "of_chain", (chain_id,), limit=MOST_SENDERS).records
 
 
-def reserve(tx: Transaction, chain_id: int, sender_id: str, outgoing_id: str) -> Decision[Outgoing]:
+def reserve(tx: Transaction, chain_id: int, sender_id: str, known: Outgoing) -> Decision[Outgoing]:
     """The transfer with the sender's next slot, if it needs one. Raises SlotBefore, SenderChanged.
 
-    A slot that was reserved with a key no longer in use, and never signed, is given back to that
-    key: it is its last, and what takes it later must not wait for it.
+    `known` is the transfer as it was read before, which says whose locks come first. A slot that
+    was reserved with a key no longer in use, and never signed, is given back to that key: it is
+    its last, and what takes it later must not wait for it.
     """
-    seen = tx.get(Outgoing, outgoing_id)
-    assert seen is not None, f"no outgoing {outgoing_id}"
-    former_id = seen.sender_id if seen.sender_id not in (None, sender_id) else None
+    former_id = known.sender_id if known.sender_id != sender_id else None
     locked = {id: tx.get(Sender, id, for_update=True) for id in _in_order(sender_id, former_id)}
-    outgoing = locked_outgoing(tx, outgoing_id)
-    if outgoing.sender_id != seen.sender_id:
+    outgoing = locked_outgoing(tx, known.id)
+    if outgoing.sender_id not in (sender_id, known.sender_id):
         raise SenderChanged
     if not _needs_slot(outgoing, sender_id):
         return Decision(outgoing)
@@ -64,7 +63,7 @@ def reserve(tx: Transaction, chain_id: int, sender_id: str, outgoing_id: str) ->
     taken = attrs.evolve(
         sender or Sender(id=sender_id, chain_id=chain_id),
         next_slot=slot + 1,
-        last_outgoing_id=outgoing_id,
+        last_outgoing_id=outgoing.id,
     )
     replaces: tuple[Record, ...] = (reserved,) if sender is None else (taken, reserved)
     if former_id is not None:

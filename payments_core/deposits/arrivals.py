@@ -131,7 +131,7 @@ class Arrivals:
     def _later(self, chain_id: int, transfer: ScannedTransfer, partitions: Iterable[str]) -> None:
         hash, block = transfer.transaction_hash, transfer.block
         arguments = {"chainId": str(chain_id), "height": str(block.number), "block": block.hash}
-        _log.warning("chain %d: %s was found, and cannot be told yet", chain_id, hash)
+        _log.info("chain %d: %s was found, and cannot be told yet", chain_id, hash)
         for partition in partitions:
             if not is_of_mode(self._storage, partition, self._mode):
                 continue

@@ -65,7 +65,7 @@ def test_a_busy_chain_is_scanned_in_smaller_pieces_and_a_quiet_one_in_larger(
     till.world.run()
     narrow = cursor(till).span
     assert narrow is not None
-    assert narrow < 40
+    assert narrow < 60
     till.world.chain.mine(5_000)
     wake(till)
     assert (cursor(till).span or chain.longest_scan) > narrow
