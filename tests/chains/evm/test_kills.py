@@ -36,7 +36,7 @@ from tests.service.world import BASE, RING, USDC, World, atomic
 
 ROOT = Path(__file__).resolve().parents[3]
 PAYMENTS = 25
-KILLS = int(os.environ.get("PAYMENTS_KILLS") or 20)
+KILLS = int(os.environ.get("PAYMENTS_KILLS") or 10)
 LIFE_S = 60.0
 CALLS = 24
 """So many calls that change something one Payment takes, with its share of the scans."""
