@@ -88,9 +88,14 @@ def typed_digest(domain: Mapping[str, Any], form: Form, message: Mapping[str, An
     """
     from eth_utils.crypto import keccak
 
+    return keccak(typed_message(domain, form, message))
+
+
+def typed_message(domain: Mapping[str, Any], form: Form, message: Mapping[str, Any]) -> bytes:
+    """The 66 bytes that `typed_digest` is the hash of. Raises TypedDataFault."""
     present = tuple(item for item in _DOMAIN_FIELDS.items() if item[0] in domain)
     domain_hash = _struct_hash(Form("EIP712Domain", present), domain)
-    return keccak(b"\x19\x01" + domain_hash + _struct_hash(form, message))
+    return b"\x19\x01" + domain_hash + _struct_hash(form, message)
 
 
 def settlement_digest(
@@ -126,6 +131,28 @@ def vault_execute_digest(
     }
     message = {"to": to, "value": value, "data": data, "operation": operation, "nonce": nonce}
     return typed_digest(domain, VAULT_EXECUTE, message)
+
+
+def safe_transaction_message(
+    *, chain_id: int, safe: str, nonce: int, to: str, value: int, data: bytes, operation: int
+) -> bytes:
+    """What `safe_transaction_digest` without gas fields is the hash of: `encodeTransactionData`.
+
+    A Safe hands it to those of its owners that are contracts. Raises TypedDataFault.
+    """
+    message = {
+        "to": to,
+        "value": value,
+        "data": data,
+        "operation": operation,
+        "safeTxGas": 0,
+        "baseGas": 0,
+        "gasPrice": 0,
+        "gasToken": ZERO_ADDRESS,
+        "refundReceiver": ZERO_ADDRESS,
+        "nonce": nonce,
+    }
+    return typed_message({"chainId": chain_id, "verifyingContract": safe}, SAFE_TX, message)
 
 
 def safe_transaction_digest(

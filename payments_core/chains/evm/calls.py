@@ -12,9 +12,13 @@ import attrs
 
 from payments_core.addresses import checksummed
 from payments_core.chains.evm.addresses import SALT, key
+from payments_core.chains.typed_data import ZERO_ADDRESS
 
 CALL = 0
 """The only operation of a Safe's or vault's that we make or accept; 1 is DELEGATECALL."""
+
+_NO_REFUND = (0, 0, 0, ZERO_ADDRESS, ZERO_ADDRESS)
+"""A Safe's safeTxGas, baseGas, gasPrice, gasToken and refundReceiver: it pays nobody for gas."""
 
 
 @attrs.frozen
@@ -84,6 +88,24 @@ SET_FACTORY_ROLE = Function("setFactoryRole", ("bool",))
 ENABLE_MODULE = Function("enableModule", ("address",))
 DISABLE_MODULE = Function("disableModule", ("address", "address"))
 IS_MODULE_ENABLED = Function("isModuleEnabled", ("address",))
+
+# Safe
+EXEC_TRANSACTION = Function(
+    "execTransaction",
+    (
+        "address",
+        "uint256",
+        "bytes",
+        "uint8",
+        "uint256",
+        "uint256",
+        "uint256",
+        "address",
+        "address",
+        "bytes",
+    ),
+)
+CHECK_SIGNATURES = Function("checkSignatures", ("bytes32", "bytes", "bytes"))
 
 # RoleModule
 EXEC = Function("exec", ("address", "bytes", "bytes32"))
@@ -165,6 +187,19 @@ def execute(to: str, value: int, data: bytes, signature: bytes, *, operation: in
     return EXECUTE.call(to, value, data, operation, signature)
 
 
+def exec_transaction(to: str, data: bytes, signatures: bytes) -> bytes:
+    """To a Safe, by anybody: make the call that its owners signed, and refund nobody."""
+    return EXEC_TRANSACTION.call(to, 0, data, CALL, *_NO_REFUND, signatures)
+
+
+def check_signatures(digest: bytes, message: bytes, signatures: bytes) -> bytes:
+    """To a Safe of 1.3 or 1.4, as a question: it reverts unless enough owners signed.
+
+    `message` is what the digest is of, since owners that are contracts are asked about that.
+    """
+    return CHECK_SIGNATURES.call(digest, message, signatures)
+
+
 def set_factory_role(*, allowed: bool) -> bytes:
     """To a vault, by itself: let the factory pay from it, or no longer."""
     return SET_FACTORY_ROLE.call(allowed)
@@ -205,6 +240,22 @@ def enabled_module(data: bytes) -> str | None:
     """The module of an `enableModule`; None for any other calldata."""
     arguments = ENABLE_MODULE.arguments(data)
     return None if arguments is None else _address(arguments[0])
+
+
+def executed(data: bytes) -> tuple[str, int, bytes, int] | None:
+    """Target, value, data and operation of what an owner has a vault or a Safe do.
+
+    None for any other calldata, and for what has a Safe refund somebody.
+    """
+    vaults = EXECUTE.arguments(data)
+    if vaults is not None:
+        to, value, inner, operation, _ = vaults
+        return _address(to), value, inner, operation
+    safes = EXEC_TRANSACTION.arguments(data)
+    if safes is None or safes[4:9] != _NO_REFUND:
+        return None
+    to, value, inner, operation = safes[:4]
+    return _address(to), value, inner, operation
 
 
 def _address(decoded: str) -> str:

@@ -1,7 +1,8 @@
 """An EVM chain: the port over nodes that must agree, our contracts, and a signer.
 
-Every transaction of ours is a call of our factory by the environment's operator. The contracts
-decide where money may go (`contracts/src/Factory.sol`); what a call has done is read from logs.
+Every transaction of ours that moves money is a call of our factory by the environment's operator.
+The contracts decide where it may go (`contracts/src/Factory.sol`); what a call has done is read
+from logs. Besides there are the two calls that put a user's role module in place.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from payments_core.chains.evm.fees import (
 )
 from payments_core.chains.evm.finality import Finality, finality_of
 from payments_core.chains.evm.reading import EvmReading
+from payments_core.chains.evm.role_modules import ModuleCall, action_of
 from payments_core.chains.evm.rpc import Call, Refusal
 from payments_core.chains.evm.signers import Signer
 from payments_core.chains.evm.transactions import Unsigned, decoded, signed, signing_hash
@@ -105,6 +107,18 @@ class EvmChain(EvmReading):
         self._require_ours(intent)
         action, data = _call_of(intent)
         return self._sign(intent.environment_id, slot, self._deployment.factory, action, data)
+
+    def prepare_call(self, environment_id: str, slot: int, call: ModuleCall) -> Signed:
+        """Sign, and never send, a step that puts a user's role module in place.
+
+        Raises SignerRefused for a call of anything else, and for a module that is not for this
+        deployment, environment and operator.
+        """
+        module = call.module
+        ours = (self._deployment.factory, environment_id, self._signer.address(environment_id))
+        if (module.factory, module.environment_id, module.operator) != ours:
+            raise SignerRefused("it is a role module of somebody else's")
+        return self._sign(environment_id, slot, call.to, action_of(call), call.data)
 
     def fill(self, environment_id: str, slot: int) -> Signed:
         """See Chain: nothing, from the operator to itself."""

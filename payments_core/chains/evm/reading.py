@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from payments_core.assets import ChainType
-from payments_core.chains.evm import answers, contract_signatures, scans, sightings
+from payments_core.chains.evm import answers, contract_signatures, questions, scans, sightings
 from payments_core.chains.evm.answers import BadAnswer, Log
 from payments_core.chains.evm.blocks import blocks_at, called_at
 from payments_core.chains.evm.endpoints import Behind, Endpoints, Session, Settled, alike
 from payments_core.chains.evm.finality import Finality
+from payments_core.chains.evm.questions import Answer
 from payments_core.chains.evm.rpc import Call
 from payments_core.chains.evm.scans import Scan
 from payments_core.chains.evm.sightings import Sighting
@@ -162,6 +163,21 @@ class EvmReading:
         def ask(session: Session) -> bool | None:
             (raw,) = called_at(session, [call], latest)
             return contract_signatures.accepts(answers.data(raw))
+
+        return self._endpoints.agreed(ask)
+
+    def ask(self, asked: Sequence[tuple[str, bytes]]) -> tuple[Answer, ...]:
+        """What contracts (address, calldata) answer at the newest block, all at the same.
+
+        A revert is an answer too. None of the calldata is longer than `questions.MOST_BYTES`.
+        """
+        put = [questions.question(address, data) for address, data in asked]
+        latest = self.heads().latest
+
+        def ask(session: Session) -> tuple[Answer, ...]:
+            return tuple(
+                questions.answer(answers.data(raw)) for raw in called_at(session, put, latest)
+            )
 
         return self._endpoints.agreed(ask)
 

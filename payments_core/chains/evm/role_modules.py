@@ -1,39 +1,63 @@
-"""Whether a vault may be asked to enable its role module (contract §10, `deploy-role-module`).
+"""Whether a vault or Safe may be asked to enable its role module (contract §10).
 
-The vault's owner signs a call that the vault makes of itself. There is one such call that we
-bring: enabling the module whose address follows from this vault and nothing else; what no line
-here allows is refused. Pure: who answers for a contract's signature is passed in.
+Its owner signs a call that it makes of itself. There is one such call that we bring: enabling the
+module whose address follows from this vault or Safe, its avatar, and nothing else; what no line
+here allows is refused. The decisions are pure; what only a chain can say is asked of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal, Protocol
 
 import attrs
 
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, canonical, checksummed
+from payments_core.chains.evm import calls
+from payments_core.chains.evm.addresses import DEPLOYER, RoleModule
 from payments_core.chains.evm.calls import CALL, ENABLE_MODULE, enabled_module
-from payments_core.chains.typed_data import vault_execute_digest
+from payments_core.chains.evm.questions import Answer
+from payments_core.chains.port import SignerRefused
+from payments_core.chains.typed_data import (
+    ZERO_ADDRESS,
+    safe_transaction_digest,
+    safe_transaction_message,
+    vault_execute_digest,
+)
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.evm_signatures import SignatureFault, contract_signature, evm_signer
+
+AvatarKind = Literal["vault", "safe"]
 
 AcceptsSignature = Callable[[str, bytes, bytes], bool]
 """Address, digest, signature: whether the contract there accepts it (ERC-1271)."""
 
 
+class Asks(Protocol):
+    """Who can ask contracts: `EvmReading`."""
+
+    def ask(self, asked: Sequence[tuple[str, bytes]]) -> tuple[Answer, ...]:
+        """What contracts answer, all at one block. Raises ChainUnavailable."""
+
+
 @attrs.frozen
 class TxData:
-    """What the owner wants the vault to do, as it was received."""
+    """What the owner wants to be done, as it was received. Only a Safe has the last five."""
 
     to: str
     value: int
     data: bytes
     operation: int
+    safe_tx_gas: int = 0
+    base_gas: int = 0
+    gas_price: int = 0
+    gas_token: str = ZERO_ADDRESS
+    refund_receiver: str = ZERO_ADDRESS
 
 
 @attrs.frozen
 class Call:
-    """A call that a vault shall make once its owner signed `digest`."""
+    """A call that a vault or Safe (`vault`) shall make once its owner signed `digest`."""
 
     chain_id: int
     vault: str
@@ -42,10 +66,21 @@ class Call:
     data: bytes
     value: int = 0
     operation: int = CALL
+    kind: AvatarKind = "vault"
 
     @property
     def digest(self) -> bytes:
-        """What the vault's owner signs (EIP-712)."""
+        """What the owner signs (EIP-712)."""
+        if self.kind == "safe":
+            return safe_transaction_digest(
+                chain_id=self.chain_id,
+                safe=self.vault,
+                nonce=self.nonce,
+                to=self.to,
+                value=self.value,
+                data=self.data,
+                operation=self.operation,
+            )
         return vault_execute_digest(
             chain_id=self.chain_id,
             vault=self.vault,
@@ -56,6 +91,55 @@ class Call:
             operation=self.operation,
         )
 
+    def calldata(self, signature: bytes) -> bytes:
+        """To the vault or Safe: do what its owner signed."""
+        if self.kind == "safe":
+            return calls.exec_transaction(self.to, self.data, signature)
+        return calls.execute(self.to, self.value, self.data, signature, operation=self.operation)
+
+
+@attrs.frozen
+class ModuleCall:
+    """A transaction of ours that is to put a module in place: deploy it, or have it enabled."""
+
+    module: RoleModule
+    to: str
+    data: bytes
+
+
+@attrs.frozen
+class Standing:
+    """How an avatar and its role module stand, at one block; a vault may have an owner."""
+
+    nonce: int
+    owner: str | None
+    is_deployed: bool
+    is_enabled: bool
+
+
+def standing(chain: Asks, module: RoleModule) -> Standing | None:
+    """How it stands with a module; None where the avatar is no vault and no Safe (yet).
+
+    Raises ChainUnavailable.
+    """
+    nonce, owner, is_enabled, itself = chain.ask(
+        (
+            (module.avatar, calls.NONCE.call()),
+            (module.avatar, calls.OWNER.call()),
+            (module.avatar, calls.IS_MODULE_ENABLED.call(module.address)),
+            (module.address, b""),
+        )
+    )
+    if nonce.number is None or is_enabled.number is None:
+        return None
+    named = owner.number if owner.number and owner.number < 1 << 160 else None
+    return Standing(
+        nonce=nonce.number,
+        owner=None if named is None else checksummed(named.to_bytes(20, "big")),
+        is_deployed=itself.has_code,
+        is_enabled=is_enabled.number == 1,
+    )
+
 
 def decide(
     vault: str,
@@ -64,18 +148,30 @@ def decide(
     nonce: int,
     tx_data: TxData,
     targets: Collection[str],
+    kind: AvatarKind = "vault",
 ) -> Call:
-    """The call that enables the vault's own module, or ValidationFailed with all its faults.
+    """The call that enables the avatar's own module, or ValidationFailed with all its faults.
 
-    `role_module` is where the module of this vault is or will be, `nonce` the vault's own, and
-    `targets` whom a vault may be asked to call: itself, since a vault obeys only itself in this.
-    Addresses are canonical, except what was received.
+    `vault` is the avatar, `role_module` where its module is or will be, `nonce` its own, and
+    `targets` whom it may be asked to call: itself, since it obeys only itself in this. Addresses
+    are canonical, except what was received.
     """
     faults: list[FieldError] = []
     if tx_data.operation != CALL:
         faults.append(FieldError("txData.operation", "must be 0: a DELEGATECALL is refused"))
-    if tx_data.value != 0:
-        faults.append(FieldError("txData.value", "must be 0"))
+    faults += [
+        FieldError(f"txData.{name}", f"must be {allowed}")
+        for name, received, allowed in (
+            ("value", tx_data.value, 0),
+            # A Safe would pay for the gas, out of the user's tokens and to anybody.
+            ("safeTxGas", tx_data.safe_tx_gas, 0),
+            ("baseGas", tx_data.base_gas, 0),
+            ("gasPrice", tx_data.gas_price, 0),
+            ("gasToken", tx_data.gas_token, ZERO_ADDRESS),
+            ("refundReceiver", tx_data.refund_receiver, ZERO_ADDRESS),
+        )
+        if received != allowed
+    ]
     try:
         if canonical("evm", tx_data.to) not in targets:
             faults.append(FieldError("txData.to", "is not an allowed target"))
@@ -86,18 +182,17 @@ def decide(
         faults.append(FieldError("txData.data", fault))
     if faults:
         raise ValidationFailed(tuple(faults))
-    return Call(chain_id, vault, nonce, canonical("evm", tx_data.to), tx_data.data)
+    to = canonical("evm", tx_data.to)
+    return Call(chain_id, vault, nonce, to, tx_data.data, kind=kind)
 
 
 def require_signature(call: Call, owner: str, signature: str, accepts: AcceptsSignature) -> bytes:
-    """The bytes by which the owner signed the call, as the vault takes them.
+    """The bytes by which the owner signed a vault's call, as the vault takes them.
 
     First as a key's signature and then as a contract's, in the order in which the vault looks.
     `signature` is hex. Raises ValidationFailed, and whatever `accepts` raises.
     """
-    raw = contract_signature(signature)
-    if raw is None:
-        raise ValidationFailed.at("signature", "must be hex of a signature")
+    raw = _raw(signature)
     digest = call.digest
     try:
         signer = evm_signer(digest, signature)
@@ -112,9 +207,73 @@ def require_signature(call: Call, owner: str, signature: str, accepts: AcceptsSi
     raise ValidationFailed.at("signature", "is not by the vault's owner over this call")
 
 
+def require_safe_signatures(call: Call, signatures: str, chain: Asks) -> bytes:
+    """The bytes by which enough owners signed a Safe's call, as the Safe takes them.
+
+    The Safe itself is asked, which knows its owners and threshold. `signatures` is hex. Raises
+    ValidationFailed, ChainUnavailable.
+    """
+    raw = _raw(signatures)
+    forms = [raw]
+    if len(raw) == 65 and raw[64] in (0, 1):
+        # Some wallets write these, which to a Safe mean a contract and an approved hash.
+        forms.append(raw[:64] + bytes([raw[64] + 27]))
+    message = safe_transaction_message(
+        chain_id=call.chain_id,
+        safe=call.vault,
+        nonce=call.nonce,
+        to=call.to,
+        value=call.value,
+        data=call.data,
+        operation=call.operation,
+    )
+    # It says no by a revert and yes by nothing. So does whoever lacks the function and lets all
+    # calls pass, as a later Safe without a fallback handler: nobody's signature must be a no.
+    nobodys, *answers = chain.ask(
+        [(call.vault, calls.check_signatures(call.digest, message, form)) for form in (b"", *forms)]
+    )
+    if nobodys.has_code and not nobodys.succeeded:
+        for form, answer in zip(forms, answers, strict=True):
+            if answer.succeeded and answer.size == 0:
+                return form
+    raise ValidationFailed.at("signature", "is not by the Safe's owners over this call")
+
+
+def deployment_of(module: RoleModule) -> ModuleCall:
+    """The transaction that deploys a module; it fails where the module is already."""
+    return ModuleCall(module, DEPLOYER, calls.deploy(module.creation))
+
+
+def action_of(call: ModuleCall) -> Literal["deploy_role_module", "enable_module"]:
+    """What a transaction does, read from its bytes. Raises SignerRefused for all but two."""
+    module = call.module
+    if call.to == DEPLOYER:
+        if call.data != calls.deploy(module.creation):
+            raise SignerRefused("it would deploy something else than the role module")
+        return "deploy_role_module"
+    if call.to != module.avatar:
+        raise SignerRefused("it is neither to the deployer nor to the module's vault or Safe")
+    executed = calls.executed(call.data)
+    if executed is None:
+        raise SignerRefused("it is no call that an owner signed")
+    to, value, data, operation = executed
+    if (to, value, operation) != (module.avatar, 0, CALL):
+        raise SignerRefused("it would not have the vault or Safe call itself, and only that")
+    if enabled_module(data) != module.address:
+        raise SignerRefused("it would not enable the role module")
+    return "enable_module"
+
+
+def _raw(signature: str) -> bytes:
+    raw = contract_signature(signature)
+    if raw is None:
+        raise ValidationFailed.at("signature", "must be hex of a signature")
+    return raw
+
+
 def _fault_of_data(data: bytes, role_module: str) -> str | None:
     """Nothing if it is `enableModule(role_module)` to the byte."""
     module = enabled_module(data)
     if module is None:
         return f"must be {ENABLE_MODULE.signature} with nothing missing and nothing appended"
-    return None if module == role_module else "must enable this vault's own role module"
+    return None if module == role_module else "must enable this avatar's own role module"

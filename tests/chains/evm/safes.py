@@ -32,17 +32,24 @@ EXEC_TRANSACTION = (
 
 
 class Safe:
-    """A Safe with one owner, on the node where our contracts are."""
+    """A Safe, on the node where our contracts are; one owner's signature is enough for it.
 
-    def __init__(self, deployed: Deployed, owner: LocalAccount) -> None:
+    With `others` that are its owners too, as many must sign as it has.
+    """
+
+    def __init__(self, deployed: Deployed, owner: LocalAccount, *others: str) -> None:
         self.deployed = deployed
         self.owner = owner
         node = deployed.node
         singleton = node.create(_bytecode("Safe.sol/Safe.json"))
         proxies = node.create(_bytecode("proxies/SafeProxyFactory.sol/SafeProxyFactory.json"))
+        handler = node.create(
+            _bytecode("handler/CompatibilityFallbackHandler.sol/CompatibilityFallbackHandler.json")
+        )
+        owners = [owner.address, *others]
         setup = call(
             "setup(address[],uint256,address,bytes,address,address,uint256,address)",
-            [owner.address], 1, ZERO, b"", ZERO, ZERO, 0, ZERO,
+            owners, len(owners), ZERO, b"", handler, ZERO, 0, ZERO,
         )  # fmt: skip
         created = call("createProxyWithNonce(address,bytes,uint256)", singleton, setup, 0)
         self.address = checksummed(node.call(proxies, created)[12:])
@@ -56,20 +63,40 @@ class Safe:
         self, to: str, data: bytes, signer: LocalAccount, *, operation: int = 0
     ) -> bytes:
         """The calldata of a transaction that an owner signed."""
+        signature = self.signature(to, data, signer, operation=operation)
+        arguments = (to, 0, data, operation, 0, 0, 0, ZERO, ZERO, signature)
+        return call(EXEC_TRANSACTION, *arguments)
+
+    def signature(
+        self,
+        to: str,
+        data: bytes,
+        signer: LocalAccount,
+        *,
+        chain_id: int = CHAIN,
+        safe: str | None = None,
+        **fields: object,
+    ) -> bytes:
+        """An owner's signature over its next transaction, or one with other fields."""
         message = dict.fromkeys([field.split()[0] for field in FIELDS], 0) | {
             "to": to,
             "data": data,
-            "operation": operation,
             "gasToken": ZERO,
             "refundReceiver": ZERO,
             "nonce": self.nonce(),
+            **fields,
         }
         types = [dict(zip(("name", "type"), field.split(), strict=True)) for field in FIELDS]
-        domain = {"chainId": CHAIN, "verifyingContract": self.address}
+        domain = {"chainId": chain_id, "verifyingContract": safe or self.address}
         signable = encode_typed_data(domain, {"SafeTx": types}, message)
-        signature = bytes(Account.sign_message(signable, signer.key).signature)
-        arguments = (to, 0, data, operation, 0, 0, 0, ZERO, ZERO, signature)
-        return call(EXEC_TRANSACTION, *arguments)
+        return bytes(Account.sign_message(signable, signer.key).signature)
+
+    def agrees(self, message: bytes) -> bytes:
+        """What its owner signs for it to agree to a message, as another Safe's owner."""
+        domain = {"chainId": CHAIN, "verifyingContract": self.address}
+        types = {"SafeMessage": [{"name": "message", "type": "bytes"}]}
+        signable = encode_typed_data(domain, types, {"message": message})
+        return bytes(Account.sign_message(signable, self.owner.key).signature)
 
     def executes(self, to: str, data: bytes) -> Receipt:
         """Have it do what its owner signs; anybody brings the signature."""
