@@ -13,28 +13,22 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from typing import NoReturn
 
 import attrs
 
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import ChainType
+from payments_core.chains.balances_only import BalancesOnly
 from payments_core.chains.json_answers import HEIGHTS, U64, digits, integer, parsed, part, text
 from payments_core.chains.port import (
-    AddressSpec,
     BalancesAt,
     Block,
     ChainMismatch,
     ChainUnavailable,
     Heads,
-    ScannedTransfer,
-    Signed,
-    TransactionView,
-    TransferIntent,
     Unsupported,
 )
 from payments_core.chains.wire import Limits, Wire
-from payments_core.clock import HOUR
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_637
 MAINNET_NETWORK = 1
@@ -55,12 +49,11 @@ class _Tip:
     version: int
 
 
-class AptosChain:
+class AptosChain(BalancesOnly):
     """One network of Aptos, over one node. Threads may share it."""
 
     chain_type: ChainType = "aptos"
-    longest_pause_ms = HOUR
-    longest_scan = 1
+    name = "Aptos"
 
     def __init__(
         self,
@@ -118,28 +111,6 @@ class AptosChain:
         }
         return BalancesAt(tip.block.number, amounts)
 
-    def derive(self, spec: AddressSpec) -> str:
-        _cannot("there are no vaults, escrows or deposit addresses of ours on Aptos")
-
-    def transaction(self, hash: str) -> TransactionView | None:
-        _cannot("transactions on Aptos are not read")
-
-    def scan(
-        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
-    ) -> tuple[ScannedTransfer, ...]:
-        _cannot("Aptos is not scanned for transfers")
-
-    def check_contract_signature(
-        self, address: str, digest: bytes, signature: bytes
-    ) -> bool | None:
-        _cannot("ERC-1271 is of EVM chains; a wallet on Aptos signs with its key")
-
-    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
-        _cannot("nothing is sent on Aptos")
-
-    def broadcast(self, signed: Signed) -> None:
-        _cannot("nothing is sent on Aptos")
-
     def close(self) -> None:
         """Close the connections that wait."""
         self._wire.close()
@@ -173,15 +144,11 @@ class AptosChain:
         return parsed(raw)
 
 
-def _cannot(sentence: str) -> NoReturn:
-    raise Unsupported(sentence)
-
-
 def _address(given: str) -> str:
     try:
         return canonical("aptos", given)
     except AddressError:
-        _cannot("the holder is no address of Aptos")
+        raise Unsupported("the holder is no address of Aptos") from None
 
 
 def _asset(given: str) -> str:
@@ -189,4 +156,4 @@ def _asset(given: str) -> str:
     try:
         return given if _COIN.fullmatch(given) else canonical("aptos", given)
     except AddressError:
-        _cannot("the token is neither a fungible asset nor a coin of Aptos")
+        raise Unsupported("the token is neither a fungible asset nor a coin of Aptos") from None

@@ -11,27 +11,20 @@ number of ours, which no EVM chain has: 9 · 10^15, and Solana's coin type by SL
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
 
 from payments_core.addresses import base58_bytes
 from payments_core.assets import ChainType
+from payments_core.chains.balances_only import BalancesOnly
 from payments_core.chains.evm.rpc import Call, Node, Refusal
 from payments_core.chains.json_answers import U64, digits, integer, parsed, part, parts, text
 from payments_core.chains.port import (
-    AddressSpec,
     BalancesAt,
     Block,
     ChainMismatch,
     ChainUnavailable,
     Heads,
-    ScannedTransfer,
-    Signed,
-    TransactionView,
-    TransferIntent,
-    Unsupported,
 )
 from payments_core.chains.wire import Limits
-from payments_core.clock import HOUR
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_501
 MAINNET_GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
@@ -55,12 +48,11 @@ _WITHOUT_CONTENT = {
 }
 
 
-class SolanaChain:
+class SolanaChain(BalancesOnly):
     """One cluster of Solana, over one node. Threads may share it."""
 
     chain_type: ChainType = "solana"
-    longest_pause_ms = HOUR
-    longest_scan = 1
+    name = "Solana"
 
     def __init__(
         self,
@@ -134,28 +126,6 @@ class SolanaChain:
                 return BalancesAt(slots.pop(), amounts)
         raise ChainUnavailable("the node did not read all balances at one slot")
 
-    def derive(self, spec: AddressSpec) -> str:
-        _cannot("there are no vaults, escrows or deposit addresses of ours on Solana")
-
-    def transaction(self, hash: str) -> TransactionView | None:
-        _cannot("transactions on Solana are not read")
-
-    def scan(
-        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
-    ) -> tuple[ScannedTransfer, ...]:
-        _cannot("Solana is not scanned for transfers")
-
-    def check_contract_signature(
-        self, address: str, digest: bytes, signature: bytes
-    ) -> bool | None:
-        _cannot("ERC-1271 is of EVM chains; a wallet on Solana signs with its key")
-
-    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
-        _cannot("nothing is sent on Solana")
-
-    def broadcast(self, signed: Signed) -> None:
-        _cannot("nothing is sent on Solana")
-
     def close(self) -> None:
         """Close the connections that wait."""
         self._node.close()
@@ -176,10 +146,6 @@ class SolanaChain:
         calls = [Call("getBlock", (slot, {**how, **_WITHOUT_CONTENT})) for slot, how in wanted]
         answers = self._node.batch(calls)
         return [None if isinstance(raw, Refusal) else parsed(raw) for raw in answers]
-
-
-def _cannot(sentence: str) -> NoReturn:
-    raise Unsupported(sentence)
 
 
 def _block(slot: int, answer: object) -> Block:

@@ -280,7 +280,11 @@ def test_what_it_cannot_do_it_says_in_a_sentence() -> None:
         lambda: chain.transaction(HASH),
         lambda: chain.scan([USDC], None, 1, 2),
         lambda: chain.check_contract_signature(HOLDER, b"\0" * 32, b""),
+        lambda: chain.transactions([HASH]),
         lambda: chain.prepare(intent, 0),
+        lambda: chain.fill("env", 0),
+        lambda: chain.bump("env", Signed(HASH, b"")),
+        lambda: chain.slots_used(HOLDER),
         lambda: chain.broadcast(Signed(HASH, b"")),
     ):
         with pytest.raises(Unsupported, match=r"Aptos|EVM"):
