@@ -7,7 +7,7 @@ transaction, more than once and in any order.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -19,7 +19,7 @@ from payments_core.identifiers import Draw
 from payments_core.ledger import Ledger
 from payments_core.payments.record import Payment
 from payments_core.receipts.record import Evidence, evidence_id
-from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
+from payments_core.storage.port import LOCATE_KEYS, Located, Storage, Transaction
 from payments_core.tenants.modes import is_of_mode
 
 WATCH = "receipts.watch"
@@ -80,13 +80,7 @@ class Discovery:
 
     def wanted(self, recipients: set[str]) -> set[str]:
         """Those of the recipients that are escrows."""
-        keys = [(address,) for address in sorted(recipients)]
-        escrows: set[str] = set()
-        for start in range(0, len(keys), LOCATE_KEYS):
-            batch = keys[start : start + LOCATE_KEYS]
-            located = self._storage.locate(Payment, "by_escrow", batch, limit=LOCATE_KEYS)
-            escrows.update(str(it.record.escrow_address) for it in located)
-        return escrows
+        return {str(located.record.escrow_address) for located in self._paid_at(recipients)}
 
     def found(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Have every transfer to an escrow looked at, whatever chain or token it is on.
@@ -97,18 +91,15 @@ class Discovery:
         by_recipient: dict[str, dict[str, Block]] = defaultdict(dict)
         for transfer in transfers:
             by_recipient[transfer.recipient][transfer.transaction_hash] = transfer.block
-        keys = [(address,) for address in sorted(by_recipient)]
-        for start in range(0, len(keys), LOCATE_KEYS):
-            batch = keys[start : start + LOCATE_KEYS]
-            for located in self._storage.locate(Payment, "by_escrow", batch, limit=LOCATE_KEYS):
-                payment = located.record
-                assert payment.escrow_address is not None
-                hashes = by_recipient[payment.escrow_address]
-                ours = our_own(self._storage, hashes)
-                for hash, block in sorted(hashes.items()):
-                    self._watch(
-                        located.partition, payment.id, chain_id, hash, block, is_ours=hash in ours
-                    )
+        for located in self._paid_at(by_recipient):
+            payment = located.record
+            assert payment.escrow_address is not None
+            hashes = by_recipient[payment.escrow_address]
+            ours = our_own(self._storage, hashes)
+            for hash, block in sorted(hashes.items()):
+                self._watch(
+                    located.partition, payment.id, chain_id, hash, block, is_ours=hash in ours
+                )
 
     def undone(self, chain_id: int, first: int, last: int) -> None:
         """Have every transaction looked at again that was seen in these blocks."""
@@ -124,6 +115,13 @@ class Discovery:
                         located.partition, evidence.payment_id, chain_id, evidence.transaction_hash
                     )
                 after = (page[-1].partition, page[-1].record.id)
+
+    def _paid_at(self, addresses: Iterable[str]) -> Iterator[Located[Payment]]:
+        """The Payments whose escrows these are; an escrow is one Payment's alone."""
+        keys = [(address,) for address in sorted(addresses)]
+        for start in range(0, len(keys), LOCATE_KEYS):
+            batch = keys[start : start + LOCATE_KEYS]
+            yield from self._storage.locate(Payment, "by_escrow", batch, limit=LOCATE_KEYS)
 
     def _watch(
         self,
