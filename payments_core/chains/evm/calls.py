@@ -225,11 +225,6 @@ def transfer(recipient: str, amount_atomic: int) -> bytes:
     return TRANSFER.call(recipient, amount_atomic)
 
 
-def balance_of(holder: str) -> bytes:
-    """To a token, as a question."""
-    return BALANCE_OF.call(holder)
-
-
 def transferred(data: bytes) -> tuple[str, int] | None:
     """The recipient and the amount of a token's `transfer`; None for any other calldata."""
     arguments = TRANSFER.arguments(data)

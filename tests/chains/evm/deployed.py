@@ -54,7 +54,7 @@ class Deployed:
 
     def balance(self, token: str, holder: str) -> int:
         """How many tokens somebody has."""
-        return int.from_bytes(self.node.call(token, calls.balance_of(holder)))
+        return int.from_bytes(self.node.call(token, calls.BALANCE_OF.call(holder)))
 
     def address(self, kind: PurseKind, owner_id: str, environment_id: str = ENV) -> str:
         """Where a purse is."""
