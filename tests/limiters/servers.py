@@ -22,13 +22,10 @@ import attrs
 import pytest
 
 from payments_core.limiters.redis import RedisLimiter
+from tests.servers.programs import NoRedis, redis_program
 
 OVERRIDE = "PAYMENTS_TEST_REDIS"
 START_S = 20
-
-
-class NoRedis(Exception):
-    """Why there is no Redis to test with."""
 
 
 @attrs.frozen
@@ -95,9 +92,7 @@ def shared_server() -> RedisServer:
 
 def started_server(*settings: str) -> RedisServer:
     """A new server, which keeps nothing on disk."""
-    program = shutil.which("redis-server")
-    if program is None:
-        raise NoRedis("redis-server is not on the PATH")
+    program = redis_program()
     folder = Path(tempfile.mkdtemp(prefix="redis"))  # short: a socket's path holds 107 bytes
     process = subprocess.Popen(
         [program, "--port", "0", "--unixsocket", str(folder / "s"), "--dir", str(folder),

@@ -111,7 +111,8 @@ def test_a_server_that_is_full_is_unavailable(server: RedisServer) -> None:
     limiter = RedisLimiter(server.url)
     server_client(server).config_set("maxmemory", "1")
     error = unavailable(limiter)
-    assert "OutOfMemory" in str(error)
+    # Before version 7 it was an error of the script, with the server's word inside.
+    assert "OutOfMemory" in str(error) or "OOM" in str(error.__cause__)
     server_client(server).config_set("maxmemory", "0")
     assert patiently(limiter).admitted
     limiter.close()

@@ -15,7 +15,7 @@ from payments_core.storage.postgres import PostgresStorage
 from payments_core.storage.postgres import open_url as open_postgres
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite import SqliteStorage
-from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+from tests.servers import drop_schema, fresh_schema
 from tests.storage.lossy import cut_next_postgres_commit, fail_next_sqlite_commit
 
 
@@ -62,8 +62,8 @@ class TestPostgres(StorageConformance):
     can_lose_commits = True
 
     @pytest.fixture(autouse=True)
-    def _schema(self) -> Iterator[None]:
-        self.url = fresh_schema(postgres_or_skip())
+    def _schema(self, postgres_server: str) -> Iterator[None]:
+        self.url = fresh_schema(postgres_server)
         yield
         drop_schema(self.url)
 

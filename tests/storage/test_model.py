@@ -26,7 +26,7 @@ from payments_core.storage.port import Storage, Transaction, Where
 from payments_core.storage.postgres import open_url as open_postgres
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite import SqliteStorage
-from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+from tests.servers import drop_schema, fresh_schema
 
 TEXTS = ("", "Z", "a", "é", "😀")
 SIZES = (None, -1, 0, 2**63 - 1)
@@ -266,8 +266,8 @@ def test_sqlite_does_as_memory_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
-def test_postgres_does_as_memory_does() -> None:
-    url = fresh_schema(postgres_or_skip())
+def test_postgres_does_as_memory_does(postgres_server: str) -> None:
+    url = fresh_schema(postgres_server)
     try:
         compare(open_postgres(url, KINDS), 30)
     finally:

@@ -34,15 +34,15 @@ from payments_core.storage.port import (
 from payments_core.storage.postgres import PostgresStorage
 from payments_core.storage.postgres_rows import locate_statement
 from payments_core.storage.records import Record
-from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+from tests.servers import drop_schema, fresh_schema
 from tests.storage.lossy import fail_next_postgres_commit
 
 pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
-    url = fresh_schema(postgres_or_skip())
+def url(postgres_server: str) -> Iterator[str]:
+    url = fresh_schema(postgres_server)
     yield url
     drop_schema(url)
 
@@ -104,9 +104,10 @@ def test_a_deadlock_that_the_work_swallows_runs_again(storage: PostgresStorage) 
         nonlocal runs
         runs += 1
         if runs < 3:
-            failure: Any = tx
-            failure._failure = StorageUnavailable("deadlock")
-            failure._failure.__cause__ = errors.DeadlockDetected()
+            failure = StorageUnavailable("deadlock")
+            failure.__cause__ = errors.DeadlockDetected()
+            rows: Any = tx
+            rows._exchange.end(failure)
         else:
             tx.insert(Mark(id="m"))
 
@@ -170,38 +171,6 @@ def test_a_commit_that_the_server_refuses_did_not_happen(storage: PostgresStorag
     assert fetch(storage, Mark, "m") is not None
 
 
-def test_a_connection_that_the_server_ends_undoes_the_work(
-    storage: PostgresStorage, url: str
-) -> None:
-    def work(tx: Transaction) -> None:
-        tx.insert(Mark(id="first"))
-        rows: Any = tx
-        with psycopg.connect(url, autocommit=True) as other:
-            pid = rows._connection.info.backend_pid
-            other.execute("SELECT pg_terminate_backend(%s, 1000)", (pid,))
-        tx.insert(Mark(id="second"))
-
-    with pytest.raises(StorageUnavailable):
-        storage.transact(HERE, work)
-    assert fetch(storage, Mark, "first") is None
-    insert(storage, Mark(id="first"))
-
-
-def test_no_server_and_no_free_connection_are_unavailable(
-    storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.POOL_TIMEOUT_S", 0.2)
-    nowhere = PostgresStorage("postgresql://nobody@localhost:1/none", KINDS)
-    with pytest.raises(StorageUnavailable):
-        nowhere.migrate()
-    nowhere.close()
-    single = PostgresStorage(url, KINDS, connections=1)
-    with pytest.raises(StorageUnavailable):
-        single.read(HERE, lambda s: single.read(HERE, lambda inner: inner.get(Mark, "m")))
-    assert fetch(single, Mark, "m") is None
-    single.close()
-
-
 def test_a_database_that_was_never_migrated_says_so(url: str) -> None:
     storage = PostgresStorage(url, KINDS)
     with pytest.raises(StorageError, match="has `migrate` been run"):
@@ -220,12 +189,14 @@ def test_a_lane_whose_first_job_is_being_changed_waits(storage: PostgresStorage)
     assert [item.job.id for item in claim(storage)] == ["a"]
 
 
-def test_a_read_cannot_write(storage: PostgresStorage) -> None:
+def test_a_read_cannot_write(storage: PostgresStorage, url: str) -> None:
     def work(snapshot: Any) -> None:
-        snapshot._connection.execute("DELETE FROM suite_marks")
+        snapshot._exchange.ask("DELETE FROM suite_marks", ())
 
+    patient = PostgresStorage(f"{url}&failover_s=0", KINDS)
     with pytest.raises(StorageError, match="read-only"):
-        storage.read(HERE, work)
+        patient.read(HERE, work)
+    patient.close()
     insert(storage, Mark(id="m"))
 
 
@@ -277,6 +248,8 @@ def test_locating_searches_the_index_of_the_lookup(
     sql = locate_statement(
         "suite_notes", Note.collection.lookup("tagged"), ("text[]", "bigint[]"), (), bool(after)
     )
+    for place in range(len(after) + 3, 0, -1):  # the driver has placeholders of its own
+        sql = sql.replace(f"${place}", "%s")
     values = (["t 1", "t 2"], [1, 2], *after, 10)
     with psycopg.connect(url) as connection:
         connection.execute(
@@ -326,4 +299,4 @@ def test_indexes_follow_their_declaration(storage: PostgresStorage, url: str) ->
         made_of = connection.execute(
             "SELECT obj_description('suite_notes__code'::regclass)"
         ).fetchone()
-    assert made_of == ("UNIQUE code",)
+    assert made_of == ('UNIQUE "partition", "code"',)
