@@ -27,6 +27,10 @@ demo: $(READY) ## See one Payment go from start to end over real HTTP
 test: $(READY) ## Run the tests
 	@$(PY) -m pytest $(ARGS)
 
+.PHONY: test-postgres
+test-postgres: $(READY) ## Run all tests of PostgreSQL on one version of it; PG=18
+	@PAYMENTS_TEST_POSTGRES_MAJOR=$(or $(PG),18) $(PY) -m pytest -m postgres $(ARGS)
+
 # --- Check it ----------------------------------------------------------------------------------
 
 .PHONY: check
@@ -120,6 +124,10 @@ kills: $(READY) ## Kill -9 a worker on a real node 100 times, by steps and by th
 	@PAYMENTS_KILLS=$(or $(KILLS),100) $(if $(SEED),PAYMENTS_KILL_SEED=$(SEED)) \
 		$(PY) -m pytest -q -s tests/chains/evm/test_kills.py
 
+.PHONY: outages
+outages: $(READY) ## Kill -9 a whole deployment's parts under load, database too; MINUTES=5 SEED=
+	@$(PY) -m tests.outages $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 .PHONY: storm
 storm: $(READY) ## Let hostile clients at the server, 20 s for each attack; STORM_S=
 	@$(PY) -m tests.http.hostile.storm $(if $(STORM_S),--seconds $(STORM_S))
@@ -146,7 +154,7 @@ timing: $(READY) ## Measure that refusals cannot be told apart by their time; on
 
 .PHONY: constraints
 constraints: $(READY) ## Pin the dependencies again; ARGS="--upgrade" takes newer ones
-	@$(PY) -m uv pip compile pyproject.toml --quiet --python-version 3.11 \
+	@$(PY) -m uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 		--all-extras --group dev --no-header --no-emit-index-url \
 		--output-file constraints.txt $(ARGS)
 

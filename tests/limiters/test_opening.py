@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from payments_core.adapters import UnknownAdapter
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.limiters.opening import UnknownLimiter, open_limiter
+from payments_core.limiters.opening import open_limiter
 from payments_core.limiters.redis import RedisLimiter
 
 
@@ -29,12 +30,12 @@ def test_redis_is_opened_by_each_of_its_schemes(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["etcd://somewhere", "Redis://localhost"])
 def test_an_unknown_scheme_names_the_installed_ones(url: str) -> None:
-    with pytest.raises(UnknownLimiter, match="installed are memory, redis, rediss, unix"):
+    with pytest.raises(UnknownAdapter, match="installed are memory, redis, rediss, unix"):
         open_limiter(url)
 
 
 def test_what_has_no_scheme_is_not_repeated() -> None:
-    with pytest.raises(UnknownLimiter, match="no limiter for ''"):
+    with pytest.raises(UnknownAdapter, match="no limiter for ''"):
         open_limiter("a-secret-in-the-wrong-place")
 
 

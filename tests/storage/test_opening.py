@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from payments_core.adapters import UnknownAdapter
 from payments_core.conformance.storage.records import KINDS
 from payments_core.storage.memory import MemoryStorage
-from payments_core.storage.opening import UnknownStorage, open_storage
+from payments_core.storage.opening import open_storage
 from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite import SqliteStorage
 
@@ -28,7 +29,7 @@ def test_the_scheme_chooses_the_adapter(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_an_unknown_scheme_names_the_installed_ones() -> None:
-    with pytest.raises(UnknownStorage, match="'mongo'; installed are memory, postgresql, sqlite"):
+    with pytest.raises(UnknownAdapter, match="'mongo'; installed are memory, postgresql, sqlite"):
         open_storage("mongo://somewhere", KINDS)
 
 

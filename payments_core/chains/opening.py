@@ -1,0 +1,58 @@
+"""Opening a chain by the URLs of its nodes: adapters are found by the entry-point group below.
+
+A node's URL begins with the adapter's name and a `+`: `evm+https://node.example`. An adapter's
+`open_chain` is called with the chain's number, the URLs without that, and keywords: `settings`,
+which are its own, and `signer`. It returns a Chain without asking a node, so that a service starts
+though nodes are down; whether they are the right ones is told by the chain's `check`, if it has
+one, and by every answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from payments_core.adapters import load_adapter, scheme_of
+from payments_core.chains.port import Chain
+
+GROUP = "payments_core.chains"
+SIGNERS = "payments_core.signers"
+"""The group of those who sign: `open_url(url)` returns what the chain's adapter calls a signer."""
+
+
+@runtime_checkable
+class Checkable(Protocol):
+    """A chain that can tell whether its nodes and contracts are the right ones."""
+
+    def check(self) -> None:
+        """Raises ChainMismatch where they are wrong, ChainUnavailable where too few answer."""
+
+
+def open_chain(
+    chain_id: int,
+    urls: Sequence[str],
+    *,
+    signer: Any = None,
+    settings: Mapping[str, str] | None = None,
+) -> Chain:
+    """The chain behind these nodes.
+
+    Raises UnknownAdapter for a scheme that no adapter serves, ImportError where an adapter's
+    driver is not installed, and ValueError for what the adapter cannot read.
+    """
+    schemes = {url.partition("+")[0] if "+" in url.partition(":")[0] else "" for url in urls}
+    if len(schemes) != 1:
+        raise ValueError("the nodes of a chain have URLs of one adapter, such as evm+https://…")
+    (scheme,) = schemes
+    hint = " (a node is named as evm+https://…)"
+    opened: Callable[..., Chain] = load_adapter(GROUP, scheme, "chain adapter", hint)
+    plain = [url.partition("+")[2] for url in urls]
+    return opened(chain_id, plain, signer=signer, settings=settings or {})
+
+
+def open_signer(url: str) -> Any:
+    """The signer that a URL names: `file:///etc/payments/operator.key`, or a key service's.
+
+    Raises UnknownAdapter, ImportError, and what the adapter raises: ValueError, SignerRefused.
+    """
+    return load_adapter(SIGNERS, scheme_of(url), "signer")(url)

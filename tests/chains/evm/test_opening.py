@@ -1,0 +1,80 @@
+"""Chains and signers by URL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from payments_core.adapters import UnknownAdapter
+from payments_core.chains.evm.chain import EvmChain
+from payments_core.chains.evm.signers import LocalSigner
+from payments_core.chains.opening import Checkable, open_chain, open_signer
+from payments_core.chains.port import AddressSpec, SignerRefused
+
+ADMIN = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+SIGNER = LocalSigner(bytes(range(32)))
+NODES = ["evm+https://a.example/key", "evm+https://b.example", "evm+https://c.example"]
+
+
+def test_an_evm_chain_opens_without_asking_its_nodes() -> None:
+    chain = open_chain(8453, NODES, signer=SIGNER, settings={"admin": ADMIN})
+    assert isinstance(chain, EvmChain)
+    assert isinstance(chain, Checkable)
+    assert chain.chain_id == 8453
+    assert chain.derive(AddressSpec("env_1", "vault", "acct_1")).startswith("0x")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "admin is missing"),
+        ({"admin": "0x1"}, "admin must be 0x and 40 hex digits"),
+        ({"admin": ADMIN, "agreement": "0"}, "agreement must be a number"),
+        ({"admin": ADMIN, "agreement": "most"}, "agreement must be a number"),
+        ({"admin": ADMIN, "agreements": "2"}, "no setting agreements"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(settings: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        open_chain(8453, NODES, signer=SIGNER, settings=settings)
+
+
+def test_a_chain_without_a_signer_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs a signer"):
+        open_chain(8453, NODES, settings={"admin": ADMIN})
+
+
+@pytest.mark.parametrize("urls", [[], ["https://a.example"], ["hidden"]])
+def test_nodes_are_named_with_their_adapter(urls: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"evm\+https://") as refused:
+        open_chain(8453, urls, signer=SIGNER)
+    assert "hidden" not in str(refused.value)
+
+
+def test_nodes_of_two_adapters_are_refused() -> None:
+    with pytest.raises(ValueError, match="of one adapter"):
+        open_chain(8453, ["evm+https://a.example", "tvm+https://b.example"])
+
+
+def test_an_adapter_that_is_not_installed_is_named() -> None:
+    with pytest.raises(UnknownAdapter, match="no chain adapter for 'tvm'; installed are evm"):
+        open_chain(8453, ["tvm+https://a.example/hidden"])
+    with pytest.raises(UnknownAdapter, match="no signer for 'kms'; installed are file"):
+        open_signer("kms://hidden")
+
+
+def test_a_key_file_signs_if_it_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "operator key"
+    with pytest.raises(SignerRefused, match="there is no key file"):
+        open_signer(f"file://{tmp_path}/operator%20key")
+    assert not path.exists()
+    made = LocalSigner.open(path)
+    opened = open_signer(f"file://{tmp_path}/operator%20key")
+    assert opened.address("env_1") == made.address("env_1")
+
+
+@pytest.mark.parametrize("url", ["file:operator.key", "file://host/operator.key", "file:///a?b"])
+def test_a_key_file_is_named_by_its_whole_path(url: str) -> None:
+    with pytest.raises(SignerRefused, match="expected file:///"):
+        open_signer(url)
