@@ -15,8 +15,9 @@ from pathlib import Path
 
 import attrs
 
-from docs import wire_bodies
+from docs import deployment_settings, operators_metrics, wire_bodies
 from docs.event_examples import EXAMPLES
+from docs.markdown import code, table
 from payments_core.clock import MINUTE, SECOND
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.disputes.lifecycle import DISPUTE, SESSION_STATUSES
@@ -353,21 +354,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "state-machines.md": state_machines,
     "events.md": events,
     "limits.md": limits,
+    "settings.md": deployment_settings.page,
+    "metrics.md": operators_metrics.page,
 }
-
-
-def code(name: str) -> str:
-    return f"`{name}`"
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table; a cell may hold any text."""
-    head = tuple(head)
-    lines = [head, ("-",) * len(head), *rows]
-    return "\n".join(
-        "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in line) + " |"
-        for line in lines
-    )
 
 
 def main(arguments: list[str]) -> int:

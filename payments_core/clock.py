@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 Instant = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
@@ -41,6 +41,17 @@ class SystemClock:
 
     def real(self) -> Instant:
         return self.now()
+
+
+@runtime_checkable
+class TellsTime(Protocol):
+    """An adapter whose server has a clock of its own, so that skew can be measured.
+
+    Nothing is decided by that clock.
+    """
+
+    def server_time(self) -> Instant:
+        """The server's present instant, in one round trip."""
 
 
 class FixedClock:

@@ -40,6 +40,7 @@ from payments_core.storage.port import (
     UniqueConflict,
 )
 from payments_core.storage.records import Record
+from payments_core.telemetry import DEAF, Telemetry
 
 T = TypeVar("T")
 
@@ -72,12 +73,18 @@ class Ledger:
     """Commits decisions."""
 
     def __init__(
-        self, storage: Storage, clock: Clock, identifiers: Identifiers, key_ring: KeyRing
+        self,
+        storage: Storage,
+        clock: Clock,
+        identifiers: Identifiers,
+        key_ring: KeyRing,
+        telemetry: Telemetry = DEAF,
     ) -> None:
         self._storage = storage
         self._clock = clock
         self._identifiers = identifiers
         self._key_ring = key_ring
+        self._telemetry = telemetry
         self._on_commit: list[Callable[[], None]] = []
 
     def on_commit(self, wake: Callable[[], None]) -> None:
@@ -101,13 +108,14 @@ class Ledger:
         where the request has been answered before. Raises what `decide` raises, and Unavailable.
         `draw` is for those who need an id before the transaction.
         """
-        try:
-            return self._commit(permit, decide, idempotent, claimed, draw or self.draw())
-        except LockTimeout as error:
-            # Most likely a request with the same key is under way in another process.
-            raise (IdempotencyInProgress() if idempotent else Unavailable()) from error
-        except StorageUnavailable as error:
-            raise Unavailable() from error
+        with self._telemetry.commit():
+            try:
+                return self._commit(permit, decide, idempotent, claimed, draw or self.draw())
+            except LockTimeout as error:
+                # Most likely a request with the same key is under way in another process.
+                raise (IdempotencyInProgress() if idempotent else Unavailable()) from error
+            except StorageUnavailable as error:
+                raise Unavailable() from error
 
     def _commit(
         self,
@@ -137,6 +145,7 @@ class Ledger:
                 self._storage.transact(permit.partition, work)
                 return self._settled(outcome)
             except CommitUnknown:
+                self._telemetry.repeated("unanswered")
                 doubtful.append(outcome)
                 if done := self._happened(permit, doubtful, claimed):
                     return self._settled(done)
@@ -147,8 +156,9 @@ class Ledger:
                 refusal = _refusal(outcome, error)
                 if refusal is not None:
                     raise refusal from error
+                self._telemetry.repeated("lost_race")
             except Conflict:
-                continue
+                self._telemetry.repeated("lost_race")
         raise Unavailable()
 
     def finish(self, claimed: Claimed, decision: Decision[None] | None = None) -> None:
@@ -183,18 +193,20 @@ class Ledger:
             ]
             _write(tx, decided, written)
 
-        for _ in range(ATTEMPTS):
-            try:
-                self._storage.transact(scope.partition, work)
-                self._wake((*decided, *doubtful))
-                return
-            except CommitUnknown:
-                doubtful = (*doubtful, *decided)
-            except Conflict:
-                continue
-            except StorageUnavailable as error:
-                raise Unavailable() from error
-        raise Unavailable()
+        with self._telemetry.commit():
+            for _ in range(ATTEMPTS):
+                try:
+                    self._storage.transact(scope.partition, work)
+                    self._wake((*decided, *doubtful))
+                    return
+                except CommitUnknown:
+                    self._telemetry.repeated("unanswered")
+                    doubtful = (*doubtful, *decided)
+                except Conflict:
+                    self._telemetry.repeated("lost_race")
+                except StorageUnavailable as error:
+                    raise Unavailable() from error
+            raise Unavailable()
 
     def draw(self) -> Draw:
         """The ids of one operation, for `commit`."""

@@ -65,7 +65,9 @@ from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.operations import Sandbox
 from payments_core.storage.port import DIRECTORY, Storage
+from payments_core.telemetry import DEAF, Telemetry
 from payments_core.tenants.operations import Tenants
+from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
 from payments_core.vaults.operations import Vaults
 from payments_core.vaults.policies import VaultPolicies
@@ -116,8 +118,8 @@ class PaymentsService:
     Without `chains` it is a sandbox, on `sandbox_chains` or on simulated ones, whose books are in
     the same storage; `sandbox` has their doors. Without `clock` it takes the sandbox's clock there,
     else the system's. Without `kyc` verifications are simulated in the sandbox, and there are none
-    in production. The worker of a mode is made by `worker`; `payments_core_http.create_app` serves
-    it.
+    in production. `telemetry` is told how it goes. The worker of a mode is made by `worker`;
+    `payments_core_http.create_app` serves it.
     """
 
     def __init__(
@@ -133,6 +135,7 @@ class PaymentsService:
         transport: Transport | None = None,
         resolver: Resolver | None = None,
         kyc: KycProvider | None = None,
+        telemetry: Telemetry = DEAF,
     ) -> None:
         self.storage = storage
         self.key_ring = key_ring
@@ -141,7 +144,8 @@ class PaymentsService:
             clock = SystemClock() if chains is not None else SandboxClock(storage)
         self.clock = clock
         self.identifiers = Identifiers(clock, entropy)
-        self.ledger = Ledger(storage, clock, self.identifiers, key_ring)
+        self.telemetry = telemetry
+        self.ledger = Ledger(storage, clock, self.identifiers, key_ring, telemetry)
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:
             chains = self._sandbox_chains = sandbox_chains or self._simulated_chains()
@@ -150,9 +154,8 @@ class PaymentsService:
         self.outbox = Outbox(*ports, self.chains, sent=self._sent)
         self.tokens = Tokens(key_ring)
         self.links = Links(key_ring, entropy, self.settings.public_url)
-        self.tenants = Tenants(
-            storage, self.ledger, clock, self.identifiers, key_ring, entropy, self.settings.versions
-        )
+        self.tenants = Tenants(*ports, self.identifiers, key_ring, entropy, self.settings.versions)
+        self.operators = Operators(*ports, entropy)
         self.accounts = Accounts(*ports, self.chains)
         self.wallets = Wallets(*ports, self.chains, entropy, self.settings.service_name)
         failures = Failures(storage, self.ledger)
@@ -183,7 +186,7 @@ class PaymentsService:
             self.ledger, storage, clock, key_ring, self._resolver, self.settings.webhooks, entropy
         )
         self._attempts = Attempts(
-            clock, key_ring, self._transport, self._resolver, self.settings.webhooks
+            clock, key_ring, self._transport, self._resolver, self.settings.webhooks, telemetry
         )
         self.webhook_events = WebhookEvents(self.ledger, storage, clock)
         self._workers: dict[str, Worker] = {}
@@ -211,6 +214,7 @@ class PaymentsService:
                 self._handlers(mode),
                 QUEUES,
                 refresh=self.refresh,
+                telemetry=self.telemetry,
             )
             worker.accompany(
                 Dispatcher(
@@ -242,6 +246,7 @@ class PaymentsService:
                 wanted=(receipts.wanted, deposits.wanted),
                 found=(receipts.found, deposits.found),
                 undone=(self._resending(mode).undone, receipts.undone, deposits.undone),
+                telemetry=self.telemetry,
             )
         return self._scanners[mode]
 

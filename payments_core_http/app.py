@@ -21,6 +21,7 @@ from payments_core_http.authentication import CHALLENGES, admitted_origin, authe
 from payments_core_http.calls import Call
 from payments_core_http.errors import (
     MethodNotAllowed,
+    RateLimited,
     RouteNotFound,
     as_payments_error,
     envelope,
@@ -28,6 +29,7 @@ from payments_core_http.errors import (
     status_of,
 )
 from payments_core_http.idempotency import idempotent, read_key
+from payments_core_http.observing.requests import BLIND, Observer, Request, opened, watched
 from payments_core_http.query import read_query
 from payments_core_http.reference import rows as reference
 from payments_core_http.request_body import read_body
@@ -52,17 +54,19 @@ def create_app(
     threads: int = DEFAULT_THREADS,
     throttle: Throttle | None = None,
     routes: tuple[Route, ...] = ROUTES,
+    observer: Observer = BLIND,
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """The WSGI application of one mode, `sandbox` or `production`.
 
     `threads` is how many of them the server runs: it bounds how many wait for one another.
-    `throttle` has the rate policies; without it none is enforced.
+    `throttle` has the rate policies; without it none is enforced. `observer` is told of requests.
     Raises ValueError where the service cannot serve the mode.
     """
     service.require_mode(mode)
     paths = by_path((*health.ROUTES, *reference.rows(routes), *routes))
     allowed = {path: _allowed(methods) for path, methods in paths.items()}
-    pipeline = Pipeline(service, mode, Flights(threads), throttle or Throttle(None), allowed)
+    throttle = throttle or Throttle(None)
+    pipeline = Pipeline(service, mode, Flights(threads), throttle, allowed, observer)
     app = falcon.App()
     app.router_options.default_to_on_request = True
     app.add_sink(pipeline.route_not_found, "/")
@@ -82,7 +86,7 @@ def _allowed(methods: Mapping[str, Route]) -> tuple[str, ...]:
 class Exchange:
     """What is known of one request so far, and goes on its response whatever happens."""
 
-    request_id: str
+    request: Request
     version: str
     challenge: str = "Bearer"
     origin: str | None = None
@@ -113,12 +117,14 @@ class Pipeline:
         flights: Flights,
         throttle: Throttle,
         allowed: Mapping[str, tuple[str, ...]],
+        observer: Observer,
     ) -> None:
         self._service = service
         self._mode = mode
         self._flights = flights
         self._throttle = throttle
         self._allowed = allowed
+        self._observer = observer
 
     def _answer(
         self, route: Route, exchange: Exchange, environ: Mapping[str, Any], path: Mapping[str, str]
@@ -129,6 +135,8 @@ class Pipeline:
         exchange.challenge = CHALLENGES[route.credential]
         caller = authenticate(self._service, self._mode, route, environ, path)
         exchange.version, exchange.origin = caller.api_version, caller.admitted_origin
+        if caller.environment is not None:
+            exchange.request.environment_id = caller.environment.id
         require_agreement(
             self._service.settings.versions,
             environ.get("HTTP_SERVICE_VERSION"),
@@ -160,7 +168,7 @@ class Pipeline:
         call: Call[Any, Any] = Call(
             service=self._service,
             mode=self._mode,
-            request_id=exchange.request_id,
+            request_id=exchange.request.id,
             route=route,
             caller=caller,
             path=path,
@@ -193,6 +201,7 @@ class Pipeline:
                 answer, headers = self._answer(route, exchange, req.env, path), _FRESH
             except AlreadyAnswered as earlier:
                 answer, headers = earlier.answer, _REPLAYED
+                exchange.request.is_replay = True
             exchange.version = answer.api_version
             return Reply(answer.status, answer.body, {**headers, **answer.headers})
 
@@ -265,29 +274,49 @@ class Pipeline:
         resp: falcon.Response,
         answer: Callable[[Exchange], Reply],
     ) -> None:
-        """One request, whatever it asks for: counted, answered or refused, and sent."""
-        current = self._service.settings.versions.current
-        exchange = Exchange(self._service.identifiers.new("req"), current)
+        """One request, whatever it asks for: counted, answered or refused, sent, and told of."""
+        id = self._service.identifiers.new("req")
+        request = opened(id, req.method, req.uri_template)
+        exchange = Exchange(request, self._service.settings.versions.current)
+        with watched(self._observer, request, req.env):
+            reply = self._reply(place, req, exchange, answer)
+            request.status = reply.status
+            self._send(reply, exchange, req, resp)
+
+    def _reply(
+        self,
+        place: str,
+        req: falcon.Request,
+        exchange: Exchange,
+        answer: Callable[[Exchange], Reply],
+    ) -> Reply:
+        request = exchange.request
         try:
             if (
                 req.path not in health.PATHS
             ):  # whether the process lives is not the limiter's matter
                 self._throttle.enter(exchange.passage, req.env)
-            reply = answer(exchange)
+            return answer(exchange)
         except Exception as error:
             if isinstance(error, RouteNotFound) and req.path not in ASKED_BY_BROWSERS:
                 self._throttle.wander(exchange.passage)
-            told = as_payments_error(error, exchange.request_id, place)
-            reply = Reply(
+            told = as_payments_error(error, request.id, place)
+            if isinstance(told, RateLimited):
+                request.limited = told.reason
+            return Reply(
                 status_of(type(told)),
-                envelope(told, exchange.request_id),
+                envelope(told, request.id),
                 headers_of(told, exchange.challenge),
             )
+
+    def _send(
+        self, reply: Reply, exchange: Exchange, req: falcon.Request, resp: falcon.Response
+    ) -> None:
         resp.status = reply.status
         resp.data = reply.body or None
         resp.set_headers(
             {
-                "X-Request-Id": exchange.request_id,
+                "X-Request-Id": exchange.request.id,
                 "Service-Version": exchange.version,
                 "Cache-Control": "no-store",
                 "X-Content-Type-Options": "nosniff",

@@ -7,7 +7,6 @@ class describes is an `internal_error`: logged with its trace, told without it.
 from __future__ import annotations
 
 import logging
-import re
 import traceback
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -30,6 +29,7 @@ from payments_core.errors import (
     Unprocessable,
 )
 from payments_core.storage.port import StorageUnavailable
+from payments_core_http.observing.redaction import redacted
 
 Reason = Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]
 
@@ -153,12 +153,6 @@ STATUSES: Mapping[type[PaymentsError], int] = {
 }
 """The nearest class above an error's own gives its status."""
 
-_SECRETS = re.compile(
-    r"(?:(?:sk|rk|pk)_(?:sandbox|production)_|cst_|cat_|whsec_|_secret_)[A-Za-z0-9_+/=-]+"
-    r"|(?:Basic|Bearer) +[^\s'\"]+",
-    re.IGNORECASE,
-)
-
 
 def status_of(kind: type[PaymentsError]) -> int:
     """The HTTP status of an error class."""
@@ -198,8 +192,3 @@ def as_payments_error(error: Exception, request_id: str, place: str) -> Payments
     trace = "".join(traceback.format_exception(error))
     logger.error("%s at %s failed\n%s", request_id, place, redacted(trace))
     return InternalError()
-
-
-def redacted(text: str) -> str:
-    """The text without anything that looks like a credential."""
-    return _SECRETS.sub("[redacted]", text)

@@ -138,8 +138,16 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/conformance/**": {"threading", "time", "random"},
     "payments_core/simulation/**": {"threading", "random"},
     "payments_core_http/serving.py": {"threading", "time"},
+    "payments_core_http/pool.py": {"threading", "time"},
     "payments_core_http/connections.py": {"time"},
     "payments_core_http/cli/**": {"threading", "time", "secrets"},
+    "payments_core_http/deployment/processes.py": {"threading"},
+    "payments_core_http/deployment/examining.py": {"time"},  # monotonic: round trips
+    "payments_core_http/observing/requests.py": {"time"},  # how long a request takes
+    "payments_core_http/observing/metrics.py": {"time"},  # how long all else takes
+    "payments_core_http/observing/logs.py": {"threading"},  # what is told of one that ends badly
+    "payments_core_http/observing/patience.py": {"threading"},
+    "payments_core_http/observing/management.py": {"threading"},
 }
 
 # Money never becomes a binary fraction; these files do not even say the word.

@@ -32,6 +32,7 @@ from payments_core.storage.port import (
     Transaction,
 )
 from payments_core.storage.records import Collection, Record
+from payments_core.telemetry import DEAF, Telemetry
 
 _log = logging.getLogger(__name__)
 
@@ -112,6 +113,7 @@ class Scanner:
         wanted: Sequence[Wanted],
         found: Sequence[Found],
         undone: Sequence[Undone],
+        telemetry: Telemetry = DEAF,
     ) -> None:
         """`wanted` say which of some recipients are ours; `found` and `undone` are told of the
         transfers to those, and of the first and last block undone."""
@@ -123,6 +125,7 @@ class Scanner:
         self._wanted = wanted
         self._found = found
         self._undone = undone
+        self._telemetry = telemetry
 
     def ensure(self) -> None:
         """Have a scan of every chain, from now on; call it before any address is given out.
@@ -184,6 +187,7 @@ class Scanner:
         try:
             after, pause_ms = self._advanced(chain, cursor, claimed.job.failures)
         except ChainUnavailable:
+            self._telemetry.scan_failed(chain_id)
             self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
             return
 
@@ -253,6 +257,7 @@ class Scanner:
             pause_ms = min(2 * cursor.pause_ms, chain.longest_pause_ms)
         next_span = _next_span(chain, span, blocks, len(everybody))
         after = attrs.evolve(cursor, ring=ring, pause_ms=pause_ms, span=next_span)
+        self._telemetry.scanned(chain.chain_id, last, heads.latest.number)
         return after, 0 if last < heads.latest.number else pause_ms
 
     def _kept(self, chain: Chain, cursor: ScanCursor) -> tuple[tuple[int, str], ...]:

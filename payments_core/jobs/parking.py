@@ -13,6 +13,7 @@ from payments_core.decision import LeaseLost
 from payments_core.errors import PaymentsError
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.telemetry import DEAF, Telemetry
 
 CLAIMS_BEFORE_PARKING = 20
 FIRST_BACK_OFF_MS = 1 * SECOND
@@ -48,11 +49,18 @@ class Queue:
 class Parking:
     """The rules, for whoever runs jobs."""
 
-    def __init__(self, storage: Storage, clock: Clock, kinds: Collection[str]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        kinds: Collection[str],
+        telemetry: Telemetry = DEAF,
+    ) -> None:
         """`kinds` are those that this release has handlers for."""
         self._storage = storage
         self._clock = clock
         self._kinds = kinds
+        self.telemetry = telemetry
 
     def admits(self, queue: Queue, claimed: Claimed) -> bool:
         """Whether a claimed job may be run; one that may not parks, or waits for its release."""
@@ -98,6 +106,7 @@ class Parking:
             job.id, job.kind, job.subject, job.claims,
             f"its lane {job.lane} stops" if queue.stops else "its lane goes on",
         )  # fmt: skip
+        self.telemetry.parked(queue.name, job.kind)
         self._rewrite(claimed, _not_before(queue, job, FOREVER))
 
     def _rewrite(self, claimed: Claimed, changed: Job) -> None:

@@ -24,6 +24,7 @@ from payments_core.errors import Unavailable
 from payments_core.jobs.parking import Parking, Queue, described
 from payments_core.jobs.record import FOREVER
 from payments_core.storage.port import Claimed, Storage
+from payments_core.telemetry import DEAF, Telemetry
 
 Handler = Callable[[Claimed], None]
 """Does a job and commits its outcome; what it raises counts as no outcome."""
@@ -67,6 +68,7 @@ class Worker:
         *,
         poll_s: float = 0.5,
         refresh: Callable[[], None] = lambda: None,
+        telemetry: Telemetry = DEAF,
     ) -> None:
         """`handlers` by the kind of job. `poll_s` is the longest that work committed by another
         process, which cannot `wake` this one, waits to be seen. `refresh` is called before the
@@ -75,7 +77,7 @@ class Worker:
         self._clock = clock
         self._mode = mode
         self._handlers = dict(handlers)
-        self.parking = Parking(storage, clock, self._handlers)
+        self.parking = Parking(storage, clock, self._handlers, telemetry)
         self._companions: list[Companion] = []
         self._queues = tuple(queues)
         if len({queue.name for queue in self._queues}) != len(self._queues):
@@ -329,7 +331,9 @@ class Worker:
     def _run(self, queue: Queue, claimed: Claimed) -> None:
         if not self.parking.admits(queue, claimed):
             return
+        kind = claimed.job.kind
         try:
-            self._handlers[claimed.job.kind](claimed)
+            with self.parking.telemetry.job(queue.name, kind):
+                self._handlers[kind](claimed)
         except Exception as error:
             self.parking.failed(queue, claimed, error)

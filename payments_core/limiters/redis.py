@@ -121,6 +121,14 @@ class RedisLimiter:
             for ask, count, ends in zip(asks, answer[::2], answer[1::2], strict=True)
         ]
 
+    def server_time(self) -> Instant:
+        """The server's present instant. Raises LimiterUnavailable."""
+        try:
+            seconds, microseconds = self._client.time()
+        except (RedisError, OSError) as error:
+            raise LimiterUnavailable(f"Redis: {type(error).__name__}") from error
+        return int(seconds) * 1_000 + int(microseconds) // 1_000
+
     def close(self) -> None:
         self._closed = True
         self._client.connection_pool.disconnect()

@@ -22,6 +22,7 @@ from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Claimed, Snapshot
+from payments_core.telemetry import DEAF, AttemptOutcome, Telemetry
 from payments_core.webhooks import signing
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
@@ -34,6 +35,7 @@ from payments_core.webhooks.destinations import (
 from payments_core.webhooks.lifecycle import (
     OPEN,
     Attempt,
+    answered,
     decide_abandon,
     decide_attempt,
     unwanted,
@@ -70,12 +72,14 @@ class Attempts:
         transport: Transport,
         resolver: Resolver,
         settings: WebhookSettings,
+        telemetry: Telemetry = DEAF,
     ) -> None:
         self._clock = clock
         self._key_ring = key_ring
         self._transport = transport
         self._resolver = resolver
         self._settings = settings
+        self._telemetry = telemetry
         self._opened: dict[tuple[str, int], Sequence[tuple[str, Instant]]] = {}
 
     def look(self, snapshot: Snapshot, claimed: Sequence[Claimed]) -> list[Sending]:
@@ -101,9 +105,15 @@ class Attempts:
         """
         if sending.why is not None:
             return Attempt()
-        delivery, endpoint, settings = sending.delivery, sending.endpoint, self._settings
         if sending.claimed.job.lease_until <= self._clock.now():
             return None
+        with self._telemetry.attempt() as ended:
+            attempt, outcome = self._sent(sending)
+            ended(outcome)
+            return attempt
+
+    def _sent(self, sending: Sending) -> tuple[Attempt, AttemptOutcome]:
+        delivery, endpoint, settings = sending.delivery, sending.endpoint, self._settings
         deadline = Deadline.after(settings.attempt_s)
         try:
             target = parse_url(endpoint.url, local_allowed=settings.local_allowed)
@@ -114,20 +124,21 @@ class Attempts:
             )
         except (DestinationForbidden, WebhookUrlNotAllowed, ValidationFailed) as error:
             _log.warning("delivery %s may not be sent: %s", delivery.id, error)
-            return Attempt(forbidden=True)
+            return Attempt(forbidden=True), "forbidden"
         except NoRoomToResolve:  # a fault of ours, which costs the delivery no attempt
             raise
         except ResolutionFailed as error:
             _log.info("delivery %s was not sent: %s", delivery.id, error)
-            return Attempt()
+            return Attempt(), "unresolved"
         body = delivery.request_body.encode()
         outcome = self._transport.send(
             Request(target, self._headers(delivery, endpoint, body), body), addresses, deadline
         )
         if outcome.status is None:
             _log.info("delivery %s has no answer: %s", delivery.id, outcome.failure)
-            return Attempt()
-        return Attempt(outcome.status, _text(outcome.body), outcome.retry_after)
+            return Attempt(), "no_answer"
+        attempt = Attempt(outcome.status, _text(outcome.body), outcome.retry_after)
+        return attempt, answered(outcome.status)
 
     def _secrets(self, endpoint: Endpoint) -> list[str]:
         """The secrets that sign, newest first; opened once for each version of the endpoint."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from payments_core.clock import SECOND, Clock
-from payments_core.decision import Decision, Scope
+from payments_core.decision import FAN_OUT, Decision, Scope
 from payments_core.errors import Unavailable
 from payments_core.identifiers import Draw
 from payments_core.jobs.parking import Parking, Queue, described
@@ -199,7 +199,8 @@ class Dispatcher:
         return len(claimed)
 
     def _made(self, partition: str, items: Sequence[Claimed]) -> None:
-        self._delivery.fan_out_all(partition, items)
+        with self._parking.telemetry.job(FAN_OUTS.name, FAN_OUT, len(items)):
+            self._delivery.fan_out_all(partition, items)
 
     def _begin(self) -> int:
         """Claim what is due and may be sent now, and hand it to the senders."""

@@ -97,6 +97,7 @@ _STATUSES: dict[str, DeliveryStatus] = {
     "abandoned": "abandoned",
 }
 _RETRYABLE = frozenset({408, 425, 429})
+_ENDS = {"delivered": "deliver", "refused": "refuse"}
 
 
 @attrs.frozen
@@ -287,14 +288,19 @@ def decide_attempt(
     return Decision(changed, replaces=(changed,), again_at=changed.next_attempt_at)
 
 
+def answered(status: int) -> Literal["delivered", "refused", "failing"]:
+    """What an endpoint says by a status: only what is `failing` is tried again."""
+    if 200 <= status <= 299:
+        return "delivered"
+    return "failing" if status in _RETRYABLE or 500 <= status <= 599 else "refused"
+
+
 def _trigger(delivery: Delivery, endpoint: Endpoint, attempt: Attempt, max_attempts: int) -> str:
     status = attempt.status
     if attempt.forbidden:
         return "forbid"
-    if status is not None and 200 <= status <= 299:
-        return "deliver"
-    if status is not None and status not in _RETRYABLE and not 500 <= status <= 599:
-        return "refuse"
+    if status is not None and (ends := _ENDS.get(answered(status))) is not None:
+        return ends
     # What is left would be tried again, if there is a next time.
     if (why := unwanted(delivery, endpoint)) is not None:
         return why

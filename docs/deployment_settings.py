@@ -1,0 +1,97 @@
+"""The page of a deployment's settings, from the classes that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import attrs
+import msgspec
+
+from docs.markdown import code, table
+from payments_core_http.deployment import weaknesses
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.reading import Setting, plain, settings
+
+
+def page() -> str:
+    """All settings by their table, and what is refused."""
+    parts = [
+        "# Settings",
+        "What `payments serve`, `worker`, `admin` and `doctor` read.\n"
+        "`--config FILE`, or `PAYMENTS_CONFIG`, names a TOML file; each setting may come from an"
+        " environment variable instead, which wins.\n"
+        "A variable that ends in `_FILE` names a file with the value: `PAYMENTS_STORAGE_URL_FILE`."
+        "\nAn array is written with commas there.\n"
+        "A file that holds secrets and that everybody may read is refused.\n"
+        "[Deploy](../how-to/deploy.md) has an example.",
+    ]
+    for name, rows in groupby(settings(), key=lambda one: one.path[0] if one.path[1:] else ""):
+        listed = list(rows)
+        parts += [f"## {code(f'[{name}]') if name else 'At the top'}", *_about(name), _rows(listed)]
+    parts += [
+        "## What is refused",
+        "A process does not start with these.",
+        table(("Setting", "Fault"), _rules(weaknesses.REFUSALS)),
+        "## What is warned of",
+        "The log and `payments doctor` tell of these.",
+        table(("Setting", "Warning"), _rules(weaknesses.WARNINGS)),
+    ]
+    return "\n\n".join(parts)
+
+
+def _about(name: str) -> Iterable[str]:
+    """What a table is for, if it has a class of its own."""
+    kind = plain(get_type_hints(Configuration).get(name, object))
+    kind = get_args(kind)[1] if get_origin(kind) is Mapping else kind
+    return [" ".join((kind.__doc__ or "").split())] if attrs.has(kind) else []
+
+
+def _rows(listed: Iterable[Setting]) -> str:
+    return table(
+        ("Setting", "Variable", "What it may be", "Unless set", "What it is for"),
+        (
+            (code(one.name), code(one.variable), _allowed(one), _default(one.default), one.about)
+            for one in listed
+        ),
+    )
+
+
+def _default(default: Any) -> str:
+    if default is attrs.NOTHING:
+        return "needed"
+    if default is None or default == () or isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        return "–"
+    return code(str(default).lower() if isinstance(default, bool) else str(default))
+
+
+def _allowed(one: Setting) -> str:
+    kind = plain(one.kind)
+    if get_origin(kind) is Literal:
+        return ", ".join(code(str(value)) for value in get_args(kind))
+    if get_origin(kind) is tuple:
+        return "array of texts"
+    if get_origin(kind) is Mapping:
+        kind = plain(get_args(kind)[1])
+    bounds = _bounds(one.kind)
+    name = {int: "number", bool: "`true`, `false`", str: "text"}[kind]
+    return f"{name} {bounds}".rstrip()
+
+
+def _bounds(kind: Any) -> str:
+    metas = [meta for meta in _metas(kind) if meta.ge is not None]
+    for meta in metas:
+        return f"{meta.ge} to {meta.le}" if meta.le is not None else f"from {meta.ge}"
+    return ""
+
+
+def _metas(kind: Any) -> Iterable[msgspec.Meta]:
+    if get_origin(kind) is Annotated:
+        yield from (meta for meta in get_args(kind)[1:] if isinstance(meta, msgspec.Meta))
+    for inner in get_args(kind):
+        yield from _metas(inner)
+
+
+def _rules(rules: Iterable[weaknesses.Rule]) -> Iterable[tuple[str, str]]:
+    return ((code(rule.path), rule.message) for rule in rules)

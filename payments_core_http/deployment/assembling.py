@@ -1,0 +1,164 @@
+"""The service that a configuration describes, each port opened by its URL: the one place where a
+process of a deployment is put together.
+
+What cannot be opened is refused by the path of its setting, in words that hold no secret.
+"""
+
+from __future__ import annotations
+
+import logging
+import stat
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from payments_core.chains.opening import Checkable, open_chain, open_signer
+from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
+from payments_core.clock import DAY
+from payments_core.credentials.keyring import KeyRing
+from payments_core.errors import FieldError
+from payments_core.kyc.opening import open_kyc
+from payments_core.limiters.opening import open_limiter
+from payments_core.limiters.policies import Limits
+from payments_core.limiters.port import Limiter
+from payments_core.service import PaymentsService, Settings
+from payments_core.storage.opening import open_storage
+from payments_core.storage.port import Storage, StorageError
+from payments_core.webhooks.destinations import RefusedPrefix
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core.webhooks.transports.port import Transport
+from payments_core_http.client_address import networks
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.reading import ConfigurationRefused
+from payments_core_http.throttling import Throttle
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+def key_ring(configuration: Configuration) -> KeyRing:
+    """The master key ring. Raises ConfigurationRefused."""
+    keys = configuration.keys
+    if keys.ring is not None:
+        ring = keys.ring
+        return _opened("keys.ring", lambda: KeyRing.parse(ring))
+    path = Path(keys.ring_file or "")
+    return _opened("keys.ring_file", lambda: KeyRing.parse(_kept(path)))
+
+
+def storage(configuration: Configuration) -> Storage:
+    """The storage, which is not asked anything yet. Raises ConfigurationRefused."""
+    return _opened("storage.url", lambda: open_storage(configuration.storage.url))
+
+
+def limiter(configuration: Configuration) -> Limiter:
+    """The limiter, which is not asked anything yet. Raises ConfigurationRefused."""
+    return _opened("limiter.url", lambda: open_limiter(configuration.limiter.url))
+
+
+def throttle(configuration: Configuration) -> Throttle:
+    """The rate policies. Raises ConfigurationRefused."""
+    return Throttle(
+        limiter(configuration),
+        Limits(configuration.limits),
+        trusted_proxies=networks(configuration.http.trusted_proxies),
+    )
+
+
+def chains(configuration: Configuration) -> Mapping[int, Chain] | None:
+    """The chains by their number, no node asked yet; None where they are simulated.
+
+    Raises ConfigurationRefused.
+    """
+    if configuration.simulated_chains:
+        return None
+    url = configuration.signer.url
+    signer = None if url is None else _opened("signer.url", lambda: open_signer(url))
+
+    return {
+        int(number): _opened(
+            f"chains.{number}",
+            partial(open_chain, int(number), one.urls, signer=signer, settings=one.settings),
+        )
+        for number, one in configuration.chains.items()
+    }
+
+
+def service(
+    configuration: Configuration, storage: Storage, key_ring: KeyRing, **more: Any
+) -> PaymentsService:
+    """The service. `more` is handed to it. Raises ConfigurationRefused."""
+    url = configuration.kyc.url
+    webhooks = configuration.webhooks
+    settings = Settings(
+        public_url=configuration.public_url.rstrip("/"),
+        service_name=configuration.service_name,
+        idempotency_retention_ms=configuration.idempotency_days * DAY,
+        webhooks=WebhookSettings(
+            max_attempts=webhooks.max_attempts,
+            attempt_s=webhooks.attempt_s,
+            local_allowed=webhooks.local_allowed,
+            refused_prefixes=tuple(
+                RefusedPrefix.of(prefix, "refused by the operator")
+                for prefix in webhooks.refused_prefixes
+            ),
+        ),
+    )
+    return PaymentsService(
+        storage,
+        key_ring,
+        settings=settings,
+        chains=chains(configuration),
+        kyc=None if url is None else _opened("kyc.url", lambda: open_kyc(url)),
+        transport=_transport(configuration),
+        **more,
+    )
+
+
+def require_right_chains(service: PaymentsService) -> None:
+    """Ask each chain's nodes whether they serve it, with our contracts. Those that do not answer
+    are no reason not to start: whatever they say later is checked again.
+
+    Raises ConfigurationRefused.
+    """
+    for number, chain in service.chains.items():
+        if isinstance(chain, Checkable):
+            try:
+                chain.check()
+            except ChainMismatch as error:
+                raise _refused(f"chains.{number}", str(error)) from error
+            except ChainUnavailable as error:
+                _log.warning("chain %d waits until its nodes answer: %s", number, error)
+
+
+def _transport(configuration: Configuration) -> Transport | None:
+    if configuration.webhooks.transport == "threads":
+        return None
+    from payments_core.webhooks.transports.curl import CurlTransport
+
+    return _opened("webhooks.transport", CurlTransport)
+
+
+def _kept(path: Path) -> str:
+    """What a secret file holds. Raises OSError, and ValueError where everybody may read it."""
+    text = path.read_text(encoding="ascii")
+    if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
+        raise ValueError("may be read by everybody: chmod o-rw it")
+    return text
+
+
+def _opened(path: str, open_it: Callable[[], T]) -> T:
+    try:
+        return open_it()
+    except OSError as error:
+        raise _refused(path, f"names what cannot be read: {error.strerror}") from error
+    except ModuleNotFoundError as error:
+        raise _refused(path, f"needs {error.name}, which is not installed") from error
+    except (ValueError, SignerRefused, StorageError) as error:
+        raise _refused(path, f"cannot be used: {error}") from error
+
+
+def _refused(path: str, message: str) -> ConfigurationRefused:
+    return ConfigurationRefused("as it was opened", (FieldError(path, message),))

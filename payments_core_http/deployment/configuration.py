@@ -1,0 +1,183 @@
+"""What a deployment configures, as classes: a TOML file has a table for each (contract §12).
+
+A field is a setting; its annotation is the one rule for its value, and its metadata says what it is
+for, which docs/reference/settings.md prints. `reading` reads them from a file and the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import attrs
+import msgspec
+
+from payments_core.credentials.secrets import Mode
+
+Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
+Seconds = Annotated[int, msgspec.Meta(ge=1, le=3_600)]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4_096)]
+ChainNumber = Annotated[
+    str, msgspec.Meta(pattern="[1-9][0-9]{0,15}", extra={"rule": "a chain's number"})
+]
+
+
+def setting(about: str, default: Any = attrs.NOTHING, *, secret: bool = False) -> Any:
+    """A field, what it is for, and what it is unless set. A secret one is in no repr."""
+    return attrs.field(default=default, repr=not secret, metadata={"about": about})
+
+
+def table(about: str, kind: Any) -> Any:
+    """A field that is a table of its own, which may be left out."""
+    return attrs.field(factory=kind, metadata={"about": about})
+
+
+@attrs.frozen(kw_only=True)
+class KeysSettings:
+    """The master key ring, which seals what must be read back. One of the two is needed."""
+
+    ring: Text | None = setting("The keys as `name:base64`, the current first.", None, secret=True)
+    ring_file: Text | None = setting("A file that holds them, for its owner's eyes alone.", None)
+    exactly_one_of = (("ring_file", "ring"),)
+
+
+@attrs.frozen(kw_only=True)
+class StorageSettings:
+    """Where everything is kept."""
+
+    url: Text = setting(
+        "`postgresql://…` for many machines, `sqlite:////path/payments.db` for one.", secret=True
+    )
+
+
+@attrs.frozen(kw_only=True)
+class LimiterSettings:
+    """Where requests are counted."""
+
+    url: Text = setting(
+        "`redis://…`, or `memory:` where one process serves: each would count for itself.",
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
+class HttpSettings:
+    """The listener of `payments serve`."""
+
+    host: Text = setting("The address to listen on.", "127.0.0.1")
+    port: Port = setting("The port to listen on; 0 picks a free one.", 8080)
+    threads: Count = setting("How many requests are worked on at once.", 8)
+    trusted_proxies: tuple[Text, ...] = setting(
+        "The proxies in front, such as `10.0.0.0/8`, whose X-Forwarded-For is believed.", ()
+    )
+    reuse_port: bool = setting("Share the port with other processes of this machine.", False)
+    drain_s: Seconds = setting("How long the end of a process waits for what was begun.", 20)
+
+
+@attrs.frozen(kw_only=True)
+class WorkerSettings:
+    """The jobs of `payments worker`."""
+
+    threads: Count = setting("How many jobs are done at once, webhooks apart.", 4)
+    drain_s: Seconds = setting("How long the end of a process waits for running jobs.", 30)
+
+
+@attrs.frozen(kw_only=True)
+class WebhookSettings:
+    """How webhooks are sent."""
+
+    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=20)] = setting(
+        "How often a delivery is tried.", 10
+    )
+    attempt_s: Annotated[int, msgspec.Meta(ge=1, le=30)] = setting(
+        "How long one attempt may take.", 10
+    )
+    refused_prefixes: tuple[Text, ...] = setting(
+        "Addresses that webhooks never go to, beside those that are always refused.", ()
+    )
+    local_allowed: bool = setting(
+        "Let them go to http:// and to this machine; sandbox only.", False
+    )
+    transport: Literal["threads", "curl"] = setting(
+        "`curl` needs the extra of that name.", "threads"
+    )
+
+
+@attrs.frozen(kw_only=True)
+class ChainSettings:
+    """A chain, by its number: `[chains.8453]`."""
+
+    urls: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1, max_length=20)] = setting(
+        "Its nodes, such as `evm+https://…`; three of different operators are best.", secret=True
+    )
+    settings: Mapping[str, str] = setting(
+        "The adapter's own; of an EVM chain `admin` and `agreement`.", attrs.Factory(dict)
+    )
+
+
+@attrs.frozen(kw_only=True)
+class SignerSettings:
+    """Who signs the operators' transactions."""
+
+    url: Text | None = setting("A key service's, or `file:///path/key`.", None, secret=True)
+    key_file_allowed: bool = setting(
+        "Let a key file sign in production, though a copy of it is a copy of the funds.", False
+    )
+
+
+@attrs.frozen(kw_only=True)
+class KycSettings:
+    """Who verifies accounts."""
+
+    url: Text | None = setting(
+        "A provider's; without one the sandbox simulates, and production has none.",
+        None,
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
+class ManagementSettings:
+    """The listener for operators: /metrics, /healthz and /readyz."""
+
+    host: Text = setting("The address; payers and partners must not reach it.", "127.0.0.1")
+    port: Port | None = setting("The port; without one there is no such listener.", None)
+
+
+@attrs.frozen(kw_only=True)
+class LogSettings:
+    """What is written to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = setting("What is left out below.", "info")
+    format: Literal["json", "text"] = setting("One JSON object a line, or text.", "json")
+
+
+@attrs.frozen(kw_only=True)
+class Configuration:
+    """All settings of one process. Every process of a deployment has the same, but `http` and
+    `management` where they share a machine."""
+
+    mode: Mode = setting("Which environments it serves: `sandbox` or `production`.")
+    public_url: Text = setting("Where payers and partners reach it.")
+    service_name: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = setting(
+        "What wallets show when they are asked to prove whose they are.", "Payments Core"
+    )
+    idempotency_days: Annotated[int, msgspec.Meta(ge=1, le=365)] = setting(
+        "How long a request with an Idempotency-Key is answered from the store.", 30
+    )
+    simulated_chains: bool = setting("Simulate all chains; sandbox only.", False)
+    keys: KeysSettings = setting("")
+    storage: StorageSettings = setting("")
+    limiter: LimiterSettings = setting("")
+    limits: Mapping[str, Annotated[int, msgspec.Meta(ge=1)]] = setting(
+        "Limits by the rule of a rate policy (limits.md).", attrs.Factory(dict)
+    )
+    http: HttpSettings = table("", HttpSettings)
+    worker: WorkerSettings = table("", WorkerSettings)
+    webhooks: WebhookSettings = table("", WebhookSettings)
+    chains: Mapping[ChainNumber, ChainSettings] = setting("", attrs.Factory(dict))
+    signer: SignerSettings = table("", SignerSettings)
+    kyc: KycSettings = table("", KycSettings)
+    management: ManagementSettings = table("", ManagementSettings)
+    log: LogSettings = table("", LogSettings)

@@ -1,0 +1,155 @@
+"""The life of a process of a deployment: start, tell that it is ready, end on a signal.
+
+A start refuses whatever it must not run with, then brings the storage's schema up to date. The
+first SIGTERM or SIGINT takes no more and finishes what was begun; a second one ends it there and
+then, which loses nothing: the next start takes up what was left, as after any crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import attrs
+
+from payments_core import __version__
+from payments_core.service import PaymentsService
+from payments_core_http.app import create_app
+from payments_core_http.client_address import networks
+from payments_core_http.deployment import assembling
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.weaknesses import require_strong, warnings
+from payments_core_http.observing import logs
+from payments_core_http.observing.management import Management
+from payments_core_http.observing.metrics import Metrics
+from payments_core_http.observing.tracing import Traced, with_spans
+from payments_core_http.serving import SWITCH_INTERVAL_S, Server
+
+Ready = Callable[["Running"], None]
+"""Called once, when a process does its work."""
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class Running:
+    """A process that does its work, and where it is reached."""
+
+    url: str | None
+    management_url: str | None
+
+
+def serve(configuration: Configuration, ready: Ready) -> None:
+    """Answer requests until a signal comes. Raises ConfigurationRefused, StorageError, OSError."""
+    with _deployed(configuration) as (service, metrics, observer):
+        http = configuration.http
+        app = create_app(
+            service,
+            mode=configuration.mode,
+            threads=http.threads,
+            throttle=assembling.throttle(configuration),
+            observer=observer,
+        )
+        server = Server(
+            app,
+            service.identifiers,
+            host=http.host,
+            port=http.port,
+            threads=http.threads,
+            reuse_port=http.reuse_port,
+        )
+        _on_signals(server.stop)
+        with _managed(configuration, service, metrics) as management_url:
+            _tell_ready(ready, Running(server.url, management_url))
+            server.run(http.drain_s)
+
+
+def work(configuration: Configuration, ready: Ready) -> None:
+    """Do jobs until a signal comes. Raises ConfigurationRefused, StorageError, OSError."""
+    with _deployed(configuration) as (service, metrics, _):
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        ended = threading.Event()
+        worker = service.worker(configuration.mode)
+        _on_signals(ended.set)
+        worker.start(configuration.worker.threads)
+        with _managed(configuration, service, metrics) as management_url:
+            _tell_ready(ready, Running(None, management_url))
+            ended.wait()
+        if not worker.stop(configuration.worker.drain_s):
+            _log.warning("some jobs did not end in time; their leases run out, and others do them")
+
+
+@contextmanager
+def _deployed(
+    configuration: Configuration,
+) -> Iterator[tuple[PaymentsService, Metrics, Metrics | Traced]]:
+    """The service on a storage that is up to date, its metrics, and who is told of requests."""
+    require_strong(configuration)
+    logs.configure(configuration.log.level, configuration.log.format)
+    for warning in warnings(configuration):
+        _log.warning("the setting %s %s", warning.path, warning.message)
+    key_ring = assembling.key_ring(configuration)
+    mode = configuration.mode
+    metrics = Metrics(__version__, mode)
+    observer = with_spans(metrics, __version__, mode, networks(configuration.http.trusted_proxies))
+    storage = assembling.storage(configuration)
+    with contextlib.closing(storage), contextlib.closing(observer):
+        storage.migrate()
+        service = assembling.service(configuration, storage, key_ring, telemetry=observer)
+        assembling.require_right_chains(service)
+        service.refresh()  # a sandbox's clock goes on from where it was
+        metrics.watch(service, mode)
+        try:
+            yield service, metrics, observer
+        finally:
+            service.close()
+
+
+@contextmanager
+def _managed(
+    configuration: Configuration, service: PaymentsService, metrics: Metrics
+) -> Iterator[str | None]:
+    """The operators' listener, meanwhile, if there is to be one, and its URL."""
+    settings = configuration.management
+    if settings.port is None:
+        yield None
+        return
+    management = Management(settings.host, settings.port, metrics, service.ready)
+    management.start()
+    try:
+        yield management.url
+    finally:
+        management.stop()
+
+
+def _on_signals(stop: Callable[[], object]) -> None:
+    stopping = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal stopping
+        if stopping:
+            os._exit(1)
+        stopping = True
+        stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)
+
+
+def _tell_ready(ready: Ready, running: Running) -> None:
+    """Tell who started this process, and systemd, if that wants to know (sd_notify(3))."""
+    ready(running)
+    _log.info("ready")
+    address = os.environ.get("NOTIFY_SOCKET")
+    if address:
+        unix = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with unix as notify, contextlib.suppress(OSError):
+            notify.sendto(b"READY=1", address.replace("@", "\0", 1))

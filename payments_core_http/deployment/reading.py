@@ -1,0 +1,219 @@
+"""The configuration from a TOML file and from environment variables, with every fault by its path.
+
+A variable's name is the setting's path: `storage.url` is `PAYMENTS_STORAGE_URL`, and it wins over
+the file. `PAYMENTS_STORAGE_URL_FILE` names a file that holds the value, as container platforms
+hand out secrets. An array is written with commas.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import attrs
+
+from payments_core.errors import FieldError, ValidationFailed
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.structuring import Reader
+
+PREFIX = "PAYMENTS_"
+FILE_VARIABLE = "PAYMENTS_CONFIG"
+_CHOSEN = {"<name>": "(.+)", "<number>": "([0-9]+)"}
+"""The parts of a path that the operator chooses, and what they are in a variable's name."""
+_OTHERS = ("PAYMENTS_TEST_", FILE_VARIABLE)
+
+_log = logging.getLogger(__name__)
+
+
+class ConfigurationRefused(Exception):
+    """The configuration cannot be used; `faults` says why by the path of each setting."""
+
+    def __init__(self, source: str, faults: tuple[FieldError, ...]) -> None:
+        lines = [f"  {fault.path or 'the whole'} {fault.message}" for fault in faults]
+        super().__init__("\n".join([f"The configuration ({source}) cannot be used:", *lines]))
+        self.faults = faults
+
+
+@attrs.frozen
+class Setting:
+    """One setting: the names of its tables and its own, its type, what it is for."""
+
+    path: tuple[str, ...]
+    kind: Any
+    about: str
+    default: Any
+    is_secret: bool
+
+    @property
+    def name(self) -> str:
+        """`storage.url`; a part that an operator names stands in angle brackets."""
+        return ".".join(self.path)
+
+    @property
+    def variable(self) -> str:
+        """`PAYMENTS_STORAGE_URL`."""
+        parts = (part if part in _CHOSEN else part.upper() for part in self.path)
+        return PREFIX + "_".join(parts)
+
+    @property
+    def pattern(self) -> str:
+        """An expression for the variable's name, with a group for each chosen part."""
+        return PREFIX + "_".join(_CHOSEN.get(part, part.upper()) for part in self.path)
+
+
+def settings(kind: Any = Configuration, above: tuple[str, ...] = ()) -> Iterator[Setting]:
+    """Every setting, in the order of the classes."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in attrs.fields(kind):
+        path, inner = (*above, field.name), plain(hints[field.name])
+        if attrs.has(inner):
+            yield from settings(inner, path)
+        elif get_origin(inner) is Mapping and attrs.has(get_args(inner)[1]):
+            yield from settings(get_args(inner)[1], (*path, "<number>"))
+        else:
+            many = (*path, "<name>") if get_origin(inner) is Mapping else path
+            about = field.metadata["about"]
+            yield Setting(many, hints[field.name], about, field.default, not field.repr)
+
+
+def read(path: Path | None, environ: Mapping[str, str]) -> Configuration:
+    """The configuration. `path` is the file; the one that PAYMENTS_CONFIG names unless given, and
+    none at all where neither is.
+
+    Raises ConfigurationRefused.
+    """
+    if path is None and FILE_VARIABLE in environ:
+        path = Path(environ[FILE_VARIABLE])
+    source = "environment variables" if path is None else f"{path} and environment variables"
+    document = {} if path is None else _document(path)
+    if path is not None:
+        _require_kept(path, document)
+    for setting, names, text in _given(environ):
+        _place(document, names, _value(setting, text))
+    for name, kind in get_type_hints(Configuration).items():
+        if attrs.has(kind):  # so that a fault names the setting, and not its table
+            document.setdefault(name, {})
+    try:
+        configuration: Configuration = Reader().read(document, Configuration)
+    except ValidationFailed as failure:
+        raise ConfigurationRefused(source, failure.fields) from None
+    return configuration
+
+
+def plain(kind: Any) -> Any:
+    """A type without its constraints, and without None."""
+    while get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in (Union, UnionType):
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
+        return plain(kind)
+    return kind
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        reason = "is not UTF-8"
+    except tomllib.TOMLDecodeError as error:
+        # The text says the line and what was expected there, and quotes one character at most.
+        reason = f"is not TOML: {error}"
+    raise ConfigurationRefused(str(path), (FieldError("", reason),))
+
+
+def _given(environ: Mapping[str, str]) -> Iterator[tuple[Setting, tuple[str, ...], str]]:
+    """The variables that are settings: which, under which names, and the text."""
+    known = list(settings())
+    for variable, text in environ.items():
+        if not variable.startswith(PREFIX) or variable.startswith(_OTHERS):
+            continue
+        if found := _found(known, variable):
+            yield *found, text
+        elif variable.endswith("_FILE") and (found := _found(known, variable[: -len("_FILE")])):
+            yield *found, _content(variable, text)
+        else:  # a cluster may set such names for a service called `payments`
+            _log.warning("the environment variable %s is no setting", variable)
+
+
+def _found(known: list[Setting], variable: str) -> tuple[Setting, tuple[str, ...]] | None:
+    """The setting of a variable, and the names by which it stands in the document."""
+    for setting in known:
+        chosen = re.fullmatch(setting.pattern, variable)
+        if chosen:
+            own = iter(chosen.groups())
+            return setting, tuple(
+                next(own).lower() if part in _CHOSEN else part for part in setting.path
+            )
+    return None
+
+
+def _content(variable: str, name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise ConfigurationRefused(
+            variable, (FieldError(variable, f"names a file that cannot be read: {reason}"),)
+        ) from None
+
+
+def _value(setting: Setting, text: str) -> Any:
+    """The text as TOML would have it; what is no number or truth stays a text, and is refused."""
+    kind = plain(setting.kind)
+    if get_origin(kind) is Mapping:
+        kind = plain(get_args(kind)[1])
+    if get_origin(kind) is tuple:
+        return [item.strip() for item in text.split(",") if item.strip()]
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    if kind is int and text.isascii() and text.isdecimal() and len(text) < 17:
+        return int(text)
+    return text
+
+
+def _place(document: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
+    for name in names[:-1]:
+        inner = document.setdefault(name, {})
+        if not isinstance(inner, dict):
+            return  # it is refused where it stands in the file
+        document = inner
+    document[names[-1]] = value
+
+
+def _require_kept(path: Path, held: Mapping[str, Any]) -> None:
+    """Refuse a file with secrets in it that everybody may read."""
+    if not path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
+        return
+    secrets = [
+        one.name
+        for one in settings()
+        if one.is_secret
+        and any("://" not in text or "@" in text for text in _texts(held, one.path))
+    ]
+    if secrets:
+        fault = f"holds {', '.join(secrets)}, and everybody may read it: chmod o-rw it"
+        raise ConfigurationRefused(str(path), (FieldError("", fault),))
+
+
+def _may_be_secret(text: str) -> bool:
+    return "://" not in text or "@" in text
+
+
+def _texts(held: Any, path: tuple[str, ...]) -> Iterator[str]:
+    """What a document says of a setting, but for names such as `memory:`."""
+    if not path:
+        texts = held if isinstance(held, list) else [held]
+        yield from (str(text) for text in texts if not str(text).endswith(":"))
+    elif isinstance(held, dict):
+        below = held.values() if path[0] in _CHOSEN else [held.get(path[0])]
+        for inner in below:
+            if inner is not None:
+                yield from _texts(inner, path[1:])

@@ -1,0 +1,184 @@
+"""What a deployment must not start with, though each setting alone is well-formed.
+
+A rule is a row: the setting's path, whether the configuration breaks it, and what is said. The
+rows of `WARNINGS` are told in the log and by `payments doctor`, and nothing is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+import attrs
+
+from payments_core.adapters import scheme_of
+from payments_core.errors import FieldError
+from payments_core.limiters.policies import RULES
+from payments_core_http.client_address import networks
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.reading import ConfigurationRefused
+
+BROADEST_PROXIES = 8
+"""A trusted network of IPv4 has a prefix at least this long: a shorter one trusts strangers."""
+
+
+@attrs.frozen
+class Rule:
+    """One thing that must not be."""
+
+    path: str
+    is_broken: Callable[[Configuration], bool]
+    message: str
+
+
+def _production(condition: Callable[[Configuration], bool]) -> Callable[[Configuration], bool]:
+    return lambda one: one.mode == "production" and condition(one)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listener's address is reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _url_is_wrong(one: Configuration) -> bool:
+    parts = urlsplit(one.public_url)
+    return (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.path not in ("", "/")
+        or bool(parts.query or parts.fragment or parts.username or parts.password)
+    )
+
+
+def _proxies_are_wrong(one: Configuration) -> bool:
+    try:
+        networks(one.http.trusted_proxies)
+    except ValueError:
+        return True
+    return False
+
+
+def _proxies_are_anybody(one: Configuration) -> bool:
+    if _proxies_are_wrong(one):
+        return False
+    return any(
+        network.prefixlen < BROADEST_PROXIES for network in networks(one.http.trusted_proxies)
+    )
+
+
+def _prefixes_are_wrong(one: Configuration) -> bool:
+    try:
+        networks(one.webhooks.refused_prefixes)
+    except ValueError:
+        return True
+    return False
+
+
+def _signs_from_a_file(one: Configuration) -> bool:
+    return scheme_of(one.signer.url or "") == "file"
+
+
+REFUSALS = (
+    Rule(
+        "public_url",
+        _url_is_wrong,
+        "must be a scheme and a host, such as https://pay.example.com",
+    ),
+    Rule(
+        "public_url",
+        _production(lambda one: urlsplit(one.public_url).scheme != "https"),
+        "must be https:// in production: payers follow it, with secrets in the links",
+    ),
+    Rule(
+        "storage.url",
+        lambda one: scheme_of(one.storage.url) == "memory",
+        "must not be memory: everything would be gone with the process",
+    ),
+    Rule("limits", lambda one: not RULES.keys() >= one.limits.keys(), "has a rule that is none"),
+    Rule(
+        "simulated_chains",
+        _production(lambda one: one.simulated_chains),
+        "must be false in production: simulated money buys nothing",
+    ),
+    Rule(
+        "simulated_chains",
+        lambda one: one.simulated_chains and bool(one.chains),
+        "cannot be true beside chains",
+    ),
+    Rule(
+        "chains",
+        lambda one: not one.chains and not one.simulated_chains,
+        "is missing: name the nodes of each chain (in a sandbox simulated_chains will do)",
+    ),
+    Rule(
+        "signer.url",
+        lambda one: bool(one.chains) and one.signer.url is None,
+        "is missing: it signs what leaves escrows and vaults",
+    ),
+    Rule(
+        "signer.url",
+        _production(lambda one: _signs_from_a_file(one) and not one.signer.key_file_allowed),
+        "must be a key service's in production, or say signer.key_file_allowed = true",
+    ),
+    Rule(
+        "webhooks.local_allowed",
+        _production(lambda one: one.webhooks.local_allowed),
+        "must be false in production: a partner could make webhooks reach your own machines",
+    ),
+    Rule("webhooks.refused_prefixes", _prefixes_are_wrong, "has an entry that is no network"),
+    Rule("http.trusted_proxies", _proxies_are_wrong, "has an entry that is no network"),
+    Rule(
+        "http.trusted_proxies",
+        _proxies_are_anybody,
+        "trusts strangers: whoever calls could choose the address that is counted",
+    ),
+    Rule(
+        "http.trusted_proxies",
+        _production(lambda one: not is_loopback(one.http.host) and not one.http.trusted_proxies),
+        "is missing: beyond this machine it must stand behind a proxy that ends TLS"
+        " (or set http.host to 127.0.0.1)",
+    ),
+)
+
+WARNINGS = (
+    Rule(
+        "limiter.url",
+        lambda one: scheme_of(one.limiter.url) == "memory",
+        "is memory: every process counts for itself, so that N of them let N times as much through",
+    ),
+    Rule(
+        "signer.url",
+        _production(_signs_from_a_file),
+        "is a key file: a copy of it is a copy of the funds",
+    ),
+    Rule(
+        "chains",
+        _production(lambda one: any(len(chain.urls) < 3 for chain in one.chains.values())),
+        "has a chain with fewer than three nodes: two must agree though one is gone or lies",
+    ),
+    Rule(
+        "management.port",
+        _production(lambda one: one.management.port is None),
+        "is missing: nobody sees metrics",
+    ),
+)
+
+
+def require_strong(configuration: Configuration) -> None:
+    """Raise ConfigurationRefused for all that it must not start with."""
+    faults = tuple(_broken(REFUSALS, configuration))
+    if faults:
+        raise ConfigurationRefused(f"of mode {configuration.mode}", faults)
+
+
+def warnings(configuration: Configuration) -> list[FieldError]:
+    """What an operator should know of, though it starts."""
+    return list(_broken(WARNINGS, configuration))
+
+
+def _broken(rules: tuple[Rule, ...], configuration: Configuration) -> Iterator[FieldError]:
+    return (FieldError(rule.path, rule.message) for rule in rules if rule.is_broken(configuration))

@@ -1,0 +1,155 @@
+"""A listener for operators alone, on an address of its own: metrics, life and readiness.
+
+It must never be reached by the public: it asks for no credential. It is the standard library's,
+since few ask it little; every answer has an end of the connection, and a bound on how long it may
+take and how many are made at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from payments_core_http.observing.metrics import Metrics
+from payments_core_http.observing.patience import Patience
+
+READY_S = 2.0
+"""A process that does not know within this whether it is ready is not."""
+
+IDLE_S = 5.0
+"""Whoever sends or takes nothing for so long is left."""
+
+AT_ONCE = 16
+"""Connections answered at once; more than these are closed as they come."""
+
+_TEXT = "text/plain; charset=utf-8"
+_TURN_S = 0.1
+_log = logging.getLogger(__name__)
+
+Told = tuple[int, str, bytes]
+"""A status, a content type and a body."""
+
+
+class Management:
+    """Answers `GET /metrics`, `/healthz` and `/readyz`."""
+
+    def __init__(self, host: str, port: int, metrics: Metrics, ready: Callable[[], None]) -> None:
+        """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
+
+        `ready` returns if the process can serve; whatever it raises says that it cannot.
+        """
+        self._metrics = metrics
+        self._ready = Patience(ready, name="payments-ready")
+        answers: dict[str, Callable[[str], Told]] = {
+            "/metrics": self._counted,
+            "/healthz": lambda accept: (200, _TEXT, b"ok\n"),
+            "/readyz": self._readiness,
+        }
+        self._server = _Listener(host, port, answers)
+        self.host = host
+        self.port: int = self._server.server_address[1]
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """`http://host:port`."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def start(self) -> None:
+        """Answer from now on, in threads of its own."""
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            args=(_TURN_S,),
+            name="payments-management",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer no more; it waits for nothing that was begun. Twice does no harm."""
+        if self._thread is not None:
+            self._server.shutdown()
+            self._thread.join(2 * IDLE_S)
+            self._thread = None
+        self._server.server_close()
+
+    def _counted(self, accept: str) -> Told:
+        text, content_type = self._metrics.text(accept)
+        return 200, content_type, text
+
+    def _readiness(self, accept: str) -> Told:
+        try:
+            self._ready.answer(READY_S)
+        except Exception as error:  # whatever it is, it is not ready
+            _log.warning("not ready: %s", type(error).__name__)
+            return 503, _TEXT, b"not ready\n"
+        return 200, _TEXT, b"ready\n"
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False  # the process must not wait for who takes his time
+
+    def __init__(self, host: str, port: int, answers: dict[str, Callable[[str], Told]]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.answers = answers
+        self._places = threading.BoundedSemaphore(AT_ONCE)
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        # Not the standard library's own, which asks the resolver for the host's name.
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = "", self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        _log.debug("an operator's connection broke off", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Listener
+    timeout = IDLE_S
+    server_version = "payments"
+    sys_version = ""
+    error_message_format = "%(code)d\n"
+    error_content_type = _TEXT
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def _answer(self, *, with_body: bool) -> None:
+        answer = self.server.answers.get(self.path.partition("?")[0])
+        if answer is None:
+            self.send_error(404)
+            return
+        status, content_type, body = answer(self.headers.get("Accept", ""))
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing: the standard library would write to standard error."""

@@ -1,0 +1,206 @@
+"""What must not be read in a log, by its shape: one table, for every text on its way there.
+
+It errs on the side of hiding. A secret is hidden wherever it stands, glued to other text too; only
+what has no mark of its own, a link code or the path of a node's URL, is told by what is around it.
+All shapes are looked for in the text as it came, so that none can take another's marks away, and
+every pattern is bounded, so that no text takes long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+import attrs
+
+HIDDEN = "[redacted]"
+
+LONGEST = 32_000
+"""Characters of one text that are logged. What follows them is looked at a little further, for a
+secret that the end would cut in two."""
+
+_FURTHER = 8_000
+_DEEPEST = 6
+
+_WORDS = (
+    r"password|passwd|passphrase|pwd|secret|secret[_-]?key|private[_-]?key|signing[_-]?secret"
+    r"|client[_-]?secret|access[_-]?token|refresh[_-]?token|session[_-]?token|token|api[_-]?key"
+    r"|key[_-]?ring"
+)
+_KEY_IN_A_PATH = r"(?<=/)[\w.~%+=-]{16,}|(?<=\?)[\s\S]+"
+
+Span = tuple[int, int]
+
+
+@attrs.frozen
+class Shape:
+    """How a secret looks: what leads to it, and stays, and what of it is hidden.
+
+    Where `parts` is given, those of it alone. A text that has none of the `marks`, in lower case,
+    is not searched: most have none.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    lead: re.Pattern[str]
+    secret: re.Pattern[str]
+    parts: re.Pattern[str] | None
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Where it stands. What is hidden may itself lead to a secret, so they may overlap."""
+        for lead in self.lead.finditer(text):
+            found = self.secret.match(text, lead.end())
+            if found is None:
+                continue
+            if self.parts is None:
+                yield found.span()
+            else:
+                parts = self.parts.finditer(text, *found.span())
+                yield from (part.span() for part in parts)
+
+
+def _shape(
+    name: str,
+    marks: str,
+    lead: str,
+    secret: str,
+    *,
+    parts: str | None = None,
+    any_case: bool = False,
+) -> Shape:
+    flags = re.ASCII | re.IGNORECASE if any_case else re.ASCII
+    return Shape(
+        name,
+        tuple(marks.split()),
+        re.compile(lead, flags),
+        re.compile(secret, flags),
+        None if parts is None else re.compile(parts, flags),
+    )
+
+
+SHAPES = (
+    _shape(
+        "PEM block",
+        "-----begin",
+        r"-----BEGIN [A-Z0-9 ]{1,40}-----",
+        r"[\s\S]{0,4000}?(?:(?=-----END )|\Z)|[\s\S]{4000}",
+    ),
+    _shape("user and password of a URL", "@", r"://", r"\S{1,500}(?=@)"),
+    _shape(
+        "user and password",
+        "@",
+        r"(?<![^\s'\"(=,])(?=[^\s'\"(=,:/@]{1,100}:(?!//))",
+        r"\S{3,300}(?=@)",
+    ),
+    _shape(
+        "URL with a key",
+        "://",
+        r"(?:https?|wss?)://[^\s/?#\"'<>]{1,300}",
+        r"[/?#][^\s\"'<>]{1,2000}",
+        parts=_KEY_IN_A_PATH,
+    ),
+    _shape(
+        "request line with a key",
+        "get head post put patch delete options",
+        r"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ",
+        r"/[^\s\"'<>]{1,2000}",
+        parts=_KEY_IN_A_PATH,
+    ),
+    _shape("key ring entry", "=", r":", r"[A-Za-z0-9+/]{43}="),
+    _shape("app secret", "_sandbox_ _production_", r"[srp]k_(?:sandbox|production)_", r"[\w-]+"),
+    _shape("token", "cst_ cat_", r"cst_|cat_", r"[\w-]{8,4000}"),
+    _shape("signing secret", "whsec_", r"whsec_", r"[\w+/=-]{1,4000}"),
+    _shape("Payment client secret", "_secret_", r"_secret_", r"[\w-]{1,4000}"),
+    _shape("JSON Web Token", "eyj", r"eyJ", r"[\w-]{8,500}\.[\w-]{8,4000}(?:\.[\w-]{0,1000})?"),
+    _shape("link", "/pay/", r"/pay/", r"[\w-]{1,200}"),
+    _shape(
+        "header",
+        "authorization cookie -secret",
+        r"(?:authorization|cookie|x-service-payment-secret)[\\\"']{0,4}\s{0,4}[:=]\s{0,4}[\\\"']{0,4}",
+        r"[^\n\"']{1,4000}",
+        any_case=True,
+    ),
+    _shape(
+        "Authorization",
+        "basic bearer",
+        r"(?:Basic|Bearer)[\s:]{1,8}",
+        r"[^\s'\",;]{1,4000}",
+        any_case=True,
+    ),
+    _shape(
+        "named value",
+        "= :",
+        rf"(?:{_WORDS})[\\\"']{{0,4}}\s{{0,3}}[=:]\s{{0,3}}",
+        r"'(?:\\.|[^'\\]){0,2000}'|\"(?:\\.|[^\"\\]){0,2000}\""  # quoted
+        r"|\\{1,3}'[^']{0,2000}|\\{1,3}\"[^\"]{0,2000}"  # quoted in what is quoted
+        r"|[^\s,;&)}]{1,2000}",
+        any_case=True,
+    ),
+)
+"""What has marks of its own."""
+
+_LINK_CODE = re.compile(
+    r"(?<![\w-])(?=[\w-]{0,48}[A-Z])(?=[\w-]{0,48}[a-z])[\w-]{48}(?![\w-])", re.ASCII
+)
+_LINK_CODE_LENGTH = 48
+_SECRET_NAME = re.compile(rf"(?:\w{{1,40}}[_-])?(?:{_WORDS}|authorization|cookie)", re.IGNORECASE)
+_BY_MARK = tuple((mark, shape) for shape in SHAPES for mark in shape.marks)
+
+
+def redacted(text: str) -> str:
+    """The text without anything that looks like a credential."""
+    seen = text[: LONGEST + _FURTHER]
+    lowered = seen.lower()
+    spans: list[Span] = []
+    for mark, shape in _BY_MARK:
+        if mark in lowered:
+            spans += shape.spans(seen)
+    if len(seen) >= _LINK_CODE_LENGTH:
+        spans += (found.span() for found in _LINK_CODE.finditer(seen))
+    told = seen[:LONGEST]
+    if spans:
+        told = "".join(_without(told, sorted(spans)))
+    return told if len(text) <= LONGEST else f"{told}… [cut]"
+
+
+def _without(text: str, spans: Iterable[Span]) -> Iterator[str]:
+    """The text with each run of spans hidden; the spans come in order."""
+    end = 0
+    hiding = False
+    for first, last in spans:
+        if first > end or not hiding:
+            yield text[end:first]
+            yield HIDDEN if first < len(text) else ""
+            hiding = True
+        end = max(end, last)
+    yield text[end:]
+
+
+def redacted_value(value: Any, depth: int = 0) -> Any:
+    """The same for a value that is to become JSON; what JSON does not have becomes its text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if isinstance(value, str):
+        return redacted(value)
+    if depth < _DEEPEST and isinstance(value, Mapping):
+        return {
+            redacted(str(name)): redacted_named(str(name), one, depth + 1)
+            for name, one in value.items()
+        }
+    if depth < _DEEPEST and isinstance(value, list | tuple | set | frozenset):
+        return [redacted_value(one, depth + 1) for one in value]
+    try:
+        return redacted(str(value))
+    except Exception:  # the rest of the record is worth having all the same
+        return f"a {type(value).__name__} without a text"
+
+
+def redacted_named(name: str, value: Any, depth: int = 0) -> Any:
+    """The same for a value under a name, which may itself say that it is secret."""
+    if value is not None and _SECRET_NAME.fullmatch(name):
+        return HIDDEN
+    return redacted_value(value, depth)
