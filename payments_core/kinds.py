@@ -30,7 +30,14 @@ from payments_core.receipts.record import Evidence, Receipt
 from payments_core.refunds.record import Refund
 from payments_core.sandbox.record import ArmedFailures
 from payments_core.storage.records import Record
-from payments_core.tenants.record import App, Environment, KeyUse, PartnerName, SecretAddress
+from payments_core.tenants.record import (
+    App,
+    Environment,
+    KeyUse,
+    Operator,
+    PartnerName,
+    SecretAddress,
+)
 from payments_core.vaults.record import Policy, PolicyVersion, Vault, VaultBalance, YieldSettings
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
 
@@ -39,6 +46,7 @@ KINDS: tuple[type[Record], ...] = (
     App,
     PartnerName,
     SecretAddress,
+    Operator,
     ScanCursor,
     ScanWish,
     # Each environment

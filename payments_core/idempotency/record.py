@@ -18,7 +18,7 @@ RETENTION_MS = 30 * DAY
 PUBLIC_RETENTION_MS = HOUR
 """Of public creation, whose keys browsers make up and anybody can send."""
 
-_PURPOSE = "idempotent answer"
+SEAL_PURPOSE = "idempotent answer"
 _COMPRESSED_FROM = 16_384
 
 
@@ -77,7 +77,7 @@ class Idempotent:
         """The record of this request's answer."""
         answer = self.render(result)
         self.answered = answer
-        sealed = key_ring.seal(_PURPOSE, self.id, _packed(answer.body))
+        sealed = key_ring.seal(SEAL_PURPOSE, self.id, _packed(answer.body))
         return StoredAnswer(
             id=self.id,
             fingerprint=self.fingerprint,
@@ -92,7 +92,7 @@ class Idempotent:
         """The way out with the stored answer. Raises IdempotencyConflict for another request."""
         if stored.fingerprint != self.fingerprint:
             raise IdempotencyConflict()
-        packed = key_ring.open(_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
+        packed = key_ring.open(SEAL_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
         return AlreadyAnswered(Answer(stored.status, _unpacked(packed), stored.api_version))
 
 

@@ -19,8 +19,8 @@ from payments_core.payments.record import Payment, PaymentLink
 CODE_SHAPE = r"[A-Za-z0-9_-]{48}"
 """Every code: the 24 characters of its environment's id, and 24 of 144 random bits."""
 
-_DIGEST = "payment link"
-_SEAL = "payment link"
+LINK_DIGEST = "payment link"
+LINK_SEAL = "payment link"
 
 
 def environment_of(code: str) -> str:
@@ -48,19 +48,19 @@ class Links:
         """A new link for a Payment."""
         random = base64.urlsafe_b64encode(self._entropy(18)).decode()
         code = environment_id.removeprefix("env_") + random
-        sealed = self._key_ring.seal(_SEAL, payment_id, code.encode())
-        digest = self._key_ring.digest(_DIGEST, code)
+        sealed = self._key_ring.seal(LINK_SEAL, payment_id, code.encode())
+        digest = self._key_ring.digest(LINK_DIGEST, code)
         record = PaymentLink(id=digest, payment_id=payment_id, mode=mode)
         return NewLink(record, base64.b64encode(sealed).decode())
 
     def digests(self, code: str) -> tuple[str, ...]:
         """The ids that a code's PaymentLink may have, one for each master key."""
-        return self._key_ring.digests(_DIGEST, code)
+        return self._key_ring.digests(LINK_DIGEST, code)
 
     def url(self, payment: Payment) -> str | None:
         """The Payment's checkout link; only those that receive have one."""
         if payment.link_code is None:
             return None
         sealed = base64.b64decode(payment.link_code)
-        code = self._key_ring.open(_SEAL, payment.id, sealed).decode()
+        code = self._key_ring.open(LINK_SEAL, payment.id, sealed).decode()
         return f"{self._public_url}/pay/{code}"

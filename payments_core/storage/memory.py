@@ -13,13 +13,14 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.jobs.record import Job
-from payments_core.storage import documents
+from payments_core.storage import documents, memory_wholesale
 from payments_core.storage.matching import Place, findable_keys, in_turn, places_of
 from payments_core.storage.memory_rows import (
     MemorySnapshot,
@@ -44,6 +45,7 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.records import R, Record, Value
+from payments_core.storage.wholesale import BATCH, Alone
 
 T = TypeVar("T")
 
@@ -176,6 +178,22 @@ class MemoryStorage:
 
     def close(self) -> None:
         self._closed = True
+
+    # Beyond the port: `wholesale.py`.
+
+    def walk(
+        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
+    ) -> Sequence[Located[R]]:
+        with self._lock:
+            self._require_open()
+            return memory_wholesale.walk(self._tables, kind, after, limit)
+
+    @contextmanager
+    def alone(self) -> Iterator[Alone]:
+        with self._lock:
+            self._require_open()
+            with memory_wholesale.alone(self._tables, self._uniques) as everything:
+                yield everything
 
     # Under the port.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
@@ -260,4 +260,15 @@ class Storage(Protocol):
         """Give back connections and files. Calls after it raise StorageUnavailable.
 
         Calling it again does nothing. Calls that are under way may end, or raise it too.
+        """
+
+
+@runtime_checkable
+class FinishesMigrations(Protocol):
+    """A storage whose rows the release before may have written without the newest columns."""
+
+    def finish_migration(self) -> int:
+        """Give every row the columns that its record says, once that release no longer runs.
+
+        How many rows were put right. It may be called again, and while the service runs.
         """

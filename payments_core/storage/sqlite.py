@@ -9,14 +9,14 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from payments_core.clock import Instant
 from payments_core.jobs.record import Job
-from payments_core.storage import sqlite_schema
+from payments_core.storage import sqlite_schema, sqlite_wholesale
 from payments_core.storage.port import (
     NO_LANES,
     Claimed,
@@ -31,14 +31,18 @@ from payments_core.storage.port import (
 from payments_core.storage.records import R, Record, Value
 from payments_core.storage.sqlite_claims import (
     Lease,
+    UnreadableJobs,
     came_to,
     lanes_with_work,
     lease_jobs,
     next_due,
+    set_aside,
 )
 from payments_core.storage.sqlite_gate import Gate
 from payments_core.storage.sqlite_groups import GROUP_LIMIT, Groups
 from payments_core.storage.sqlite_rows import Rows, WritingRows, locate, storage_error
+from payments_core.storage.unreadable import alarm_of
+from payments_core.storage.wholesale import BATCH, Alone, Place
 
 T = TypeVar("T")
 
@@ -118,8 +122,12 @@ class SqliteStorage:
                 lanes = lanes_with_work(connection, lease, self._rings.get(queue, ""))
             if not lanes:
                 return []
-            # A power cut ends whoever holds the lease: it need not outlast one.
-            claimed = self._write(partial(lease_jobs, lease=lease, lanes=lanes), durable=False)
+            try:
+                # A power cut ends whoever holds the lease: it need not outlast one.
+                claimed = self._write(partial(lease_jobs, lease=lease, lanes=lanes), durable=False)
+            except UnreadableJobs as error:
+                self._set_aside(error)
+                continue
             if claimed:
                 self._rings[queue] = came_to(lease, claimed, lanes)
                 return claimed
@@ -134,6 +142,20 @@ class SqliteStorage:
                 return
         self._write(self._migrate)
 
+    def finish_migration(self) -> int:
+        """Give every row the columns that its record says, once the release before has ended.
+
+        How many rows were put right. It may be called again, and while the service runs.
+        """
+        corrected = 0
+        for kind in self._kinds:
+            last: int | None = 0
+            while last is not None:
+                refill = partial(sqlite_schema.refill, kind=kind, after=last)
+                last, found = self._write(refill)
+                corrected += found
+        return corrected
+
     def close(self) -> None:
         self._closed = True
         with self._write_lock:
@@ -143,6 +165,19 @@ class SqliteStorage:
             self._gate.close()
         while self._idle_readers:
             self._idle_readers.pop().close()
+
+    # Beyond the port: `wholesale.py`.
+
+    def walk(
+        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
+    ) -> Sequence[Located[R]]:
+        with self._reading() as connection:
+            return sqlite_wholesale.walk(connection, kind, after, limit)
+
+    def alone(self) -> AbstractContextManager[Alone]:
+        self._require_open()
+        gate = Gate(self._path.with_name(self._path.name + "-gate"), self._busy_timeout_s)
+        return sqlite_wholesale.alone(self._connect, gate, self._commit)
 
     # Under the port.
 
@@ -174,6 +209,12 @@ class SqliteStorage:
                 finally:
                     self._writing_thread = None
                     _undo(self._writer)
+
+    def _set_aside(self, unreadable: UnreadableJobs) -> None:
+        jobs = self._write(partial(set_aside, rows=unreadable.rows))
+        alarm_of(jobs)
+        if not jobs:  # they can be read after all
+            raise StorageUnavailable("SQLite: jobs could not be leased") from unreadable
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         # Another process may have done it while this one waited for the lock.

@@ -16,11 +16,11 @@ from itertools import islice
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.jobs.record import Job
-from payments_core.storage import documents
+from payments_core.jobs.record import FOREVER, Job
 from payments_core.storage.matching import in_turn
 from payments_core.storage.port import Claimed
 from payments_core.storage.sqlite_schema import BUCKET, FREE, LEASED, bucket_of
+from payments_core.storage.unreadable import readable
 
 _FREE = f"FROM jobs INDEXED BY jobs__claim_free WHERE queue = :queue AND {FREE}"
 
@@ -72,6 +72,11 @@ _LEASE = """
     RETURNING rowid, partition, body
 """
 
+_BODIES = """
+    SELECT rowid, partition, id, body FROM jobs WHERE rowid IN (SELECT value FROM json_each(:rows))
+"""
+_SET_ASIDE = "UPDATE jobs SET lease_until = ? WHERE rowid = ?"
+
 MOST_LANES = 96
 SPARE_LANES = 32
 """So many more lanes than jobs are looked at, since some will have no room."""
@@ -86,6 +91,14 @@ _NEXT_DUE = f"""
         SELECT min(max(due_at, lease_until)) {_LEASED} AND max(due_at, lease_until) > :after
     )
 """
+
+
+class UnreadableJobs(Exception):
+    """Among the jobs to be leased there may be one that cannot be read; undo, and `set_aside`."""
+
+    def __init__(self, rows: str) -> None:
+        super().__init__(rows)
+        self.rows = rows
 
 
 @attrs.frozen
@@ -198,11 +211,28 @@ def lease_jobs(connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str
     else:
         rows = _several_each(connection, lease, ready)
     until = lease.now + lease.lease_ms
-    leased = connection.execute(_LEASE, {"until": until, "rows": json.dumps(rows)}).fetchall()
-    by_row = {
-        row: Claimed(partition, documents.decode(Job, body)) for row, partition, body in leased
-    }
+    chosen = json.dumps(rows)
+    try:
+        leased = connection.execute(_LEASE, {"until": until, "rows": chosen}).fetchall()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            raise
+        raise UnreadableJobs(chosen) from error  # "malformed JSON"
+    by_row: dict[int, Claimed] = {}
+    for row, partition, body in leased:
+        job = readable(Job, body)
+        if job is None:
+            raise UnreadableJobs(chosen)
+        by_row[row] = Claimed(partition, job)
     return [by_row[row] for row in rows]
+
+
+def set_aside(connection: sqlite3.Connection, rows: str) -> list[tuple[str, str]]:
+    """Lease for ever those of the jobs that cannot be read; their partitions and ids."""
+    found = connection.execute(_BODIES, {"rows": rows}).fetchall()
+    unreadable = [item for item in found if readable(Job, item[3]) is None]
+    connection.executemany(_SET_ASIDE, [(FOREVER, row) for row, *_ in unreadable])
+    return [(partition, id) for _, partition, id, _ in unreadable]
 
 
 def _several_each(

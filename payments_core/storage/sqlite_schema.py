@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from payments_core.clock import Instant
-from payments_core.storage import documents
 from payments_core.storage.fingerprints import fingerprint
 from payments_core.storage.records import Collection, Record
+from payments_core.storage.unreadable import readable
 
 if TYPE_CHECKING:
     import sqlite_utils
@@ -119,15 +119,29 @@ def _bring_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
 
 def _fill(connection: sqlite3.Connection, kind: type[Record]) -> None:
     """Give every row the column values that its body says."""
+    last: int | None = 0
+    while last is not None:
+        last, _ = refill(connection, kind, last)
+
+
+def refill(
+    connection: sqlite3.Connection, kind: type[Record], after: int
+) -> tuple[int | None, int]:
+    """Correct the columns that differ from the bodies, in a batch of the rows behind one.
+
+    Where to go on, None at the end, and how many rows were wrong. The release before writes no
+    columns that came after it. What cannot be read is left as it is.
+    """
     collection = kind.collection
+    names = "".join(f', "{column}"' for column in collection.columns)
+    behind = f'FROM "{collection.name}" WHERE rowid > ? ORDER BY rowid LIMIT {FILL_ROWS}'
+    rows = connection.execute(f"SELECT rowid, body{names} {behind}", (after,)).fetchall()
+    wrong = []
+    for row, body, *present in rows:
+        record = readable(kind, body)
+        if record is not None and collection.values(record) != tuple(present):
+            wrong.append((*collection.values(record), row))
     sets = ", ".join(f'"{column}" = ?' for column in collection.columns)
-    last = 0
-    while rows := connection.execute(
-        f'SELECT rowid, body FROM "{collection.name}" WHERE rowid > ? ORDER BY rowid LIMIT ?',
-        (last, FILL_ROWS),
-    ).fetchall():
-        last = rows[-1][0]
-        connection.executemany(
-            f'UPDATE "{collection.name}" SET {sets} WHERE rowid = ?',
-            [(*collection.values(documents.decode(kind, body)), row) for row, body in rows],
-        )
+    if wrong:
+        connection.executemany(f'UPDATE "{collection.name}" SET {sets} WHERE rowid = ?', wrong)
+    return (rows[-1][0] if rows else None), len(wrong)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import attrs
 
@@ -37,7 +36,8 @@ from payments_core.idempotency.purging import purge_job
 from payments_core.identifiers import Draw, Identifiers
 from payments_core.ledger import Ledger
 from payments_core.limiters.policies import OF_ENVIRONMENTS, require_limits
-from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
+from payments_core.storage.port import DIRECTORY, Storage, Transaction
+from payments_core.tenants.addresses import SecretAddresses
 from payments_core.tenants.record import (
     PRODUCTS,
     SCOPE_PRODUCT,
@@ -46,12 +46,10 @@ from payments_core.tenants.record import (
     Key,
     KeyUse,
     PartnerName,
-    SecretAddress,
 )
 from payments_core.versions import Versions
 
 _PARTNER_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,38}[a-z0-9]")
-_CACHED_ADDRESSES = 10_000
 
 MAX_KEYS = 100
 """All keys of an environment live in its one record, which every call reads."""
@@ -82,7 +80,7 @@ class Tenants:
         self._key_ring = key_ring
         self._entropy = entropy
         self._versions = versions
-        self._addresses: dict[tuple[str | None, str], SecretAddress] = {}
+        self._addresses = SecretAddresses(storage, ledger, key_ring)
         self._uses: dict[str, Instant] = {}
 
     def create_app(
@@ -183,17 +181,7 @@ class Tenants:
             return _replaced(environment, now, keys=(*kept, key))
 
         environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
-        address = SecretAddress(
-            id=digest,
-            app_id=environment.app_id,
-            environment_id=environment.id,
-            key_id=key.id,
-            expires_at=expires_at,
-        )
-        self._ledger.commit(
-            Scope(DIRECTORY, "directory"),
-            lambda tx, draw: Decision(None, inserts=(address,)),
-        )
+        self._addresses.list_key(environment, key)
         return key, secret
 
     def revoke_key(self, environment_id: str, key_id: str) -> Environment:
@@ -212,20 +200,10 @@ class Tenants:
             return _replaced(environment, now, keys=keys)
 
         environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
-        self._unlist(environment, key_id)
+        revoked = environment.key(key_id)
+        assert revoked is not None
+        self._addresses.unlist(revoked)
         return environment
-
-    def _unlist(self, environment: Environment, key_id: str) -> None:
-        """Take a revoked key out of the directory: its secret is then looked for, and not found,
-        as one that never was."""
-        key = environment.key(key_id)
-        assert key is not None
-
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            address = tx.get(SecretAddress, key.digest, for_update=True)
-            return Decision(None, deletes=() if address is None else (address,))
-
-        self._ledger.commit(Scope(DIRECTORY, "directory"), decide)
 
     def set_products(self, environment_id: str, products: Sequence[str]) -> Environment:
         """Replace the environment's entitlements. Raises NotFound, ValidationFailed."""
@@ -316,7 +294,7 @@ class Tenants:
         """
         wanted = looks_like_secret(secret) and mode_of(secret) == mode
         now = self._clock.now()
-        address = self._address(secret, app_id, now) if wanted else None
+        address = self._addresses.find(secret, app_id, now) if wanted else None
         if address is None:
             raise Unauthorized()
         environment = self._storage.read(
@@ -328,26 +306,12 @@ class Tenants:
         if app_id is not None and environment.app_id != app_id:
             raise Unauthorized()
         key = environment.key(address.key_id)
-        if key is None or key.digest != address.id or not key_is_live(key, now):
-            self._addresses.pop((app_id, address.id), None)
+        if key is None or key.digest != address.proves or not key_is_live(key, now):
+            self._addresses.forget(app_id, address)
             raise Unauthorized()
+        self._addresses.renew(secret, address)
         self._note_use(environment.id, key.id, now)
         return environment, key
-
-    def _address(self, secret: str, app_id: str | None, now: Instant) -> SecretAddress | None:
-        """Where a secret belongs, if it may open that. Where it does never changes, so it is
-        remembered; rights are not."""
-        for digest in self._key_ring.digests(DIGEST_PURPOSE, secret):
-            look = partial(_secret_address, digest)
-            found = self._addresses.get((app_id, digest)) or self._storage.read(DIRECTORY, look)
-            if found is None or not found.may_open(app_id, now):
-                self._addresses.pop((app_id, digest), None)
-            else:
-                if len(self._addresses) >= _CACHED_ADDRESSES:
-                    self._addresses.clear()
-                self._addresses[app_id, digest] = found
-                return found
-        return None
 
     def _note_use(self, environment_id: str, key_id: str, now: Instant) -> None:
         """Write down a key's use, at most once a minute and process."""
@@ -372,10 +336,6 @@ class Tenants:
             Scope(environment.id, environment.mode),
             lambda tx, draw: Decision(None, inserts=(environment,), jobs=(purge,)),
         )
-
-
-def _secret_address(digest: str, snapshot: Snapshot) -> SecretAddress | None:
-    return snapshot.get(SecretAddress, digest)
 
 
 def _is_forgotten(key: Key, now: Instant) -> bool:

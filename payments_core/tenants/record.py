@@ -14,7 +14,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode, SecretKind
-from payments_core.storage.records import Collection, Index, Record
+from payments_core.storage.records import Collection, Index, Record, Unique
 
 PRODUCTS = (
     "accounts",
@@ -119,14 +119,28 @@ class SecretAddress(Record):
     It says the app and the key's end, so that a secret beside another app's id, and one that has
     expired, are refused without reading whose they are; a revoked key has none any more, as a
     secret that never was. The key in its environment has the last word.
+
+    `master_key` is the one of the ring that made the digest; rows from before it was noted have
+    none. A row that was made anew under a later one says the key's own digest in `key_digest`.
     """
 
-    collection: ClassVar[Collection] = Collection("secret_addresses")
+    collection: ClassVar[Collection] = Collection(
+        "secret_addresses",
+        columns={"key_id": str},
+        indexes=(Index("by_key", key=("key_id",)),),
+    )
 
     app_id: str
     environment_id: str
     key_id: str
     expires_at: Instant | None = None
+    master_key: str | None = None
+    key_digest: str | None = attrs.field(default=None, repr=False)
+
+    @property
+    def proves(self) -> str:
+        """The digest of the key that the secret belongs to."""
+        return self.key_digest or self.id
 
     def may_open(self, app_id: str | None, now: Instant) -> bool:
         """Whether the secret has not expired and, where an app is named, belongs to it."""
@@ -140,3 +154,30 @@ class KeyUse(Record):
     collection: ClassVar[Collection] = Collection("key_uses")
 
     last_used_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class Operator(Record):
+    """A directory row, by mode and login name: who may log in to an environment's dashboard.
+
+    The hash says its own salt and cost. A session that began before `password_set_at` is over.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "operators",
+        columns={"environment_id": str, "created_at": int},
+        indexes=(Index("by_created", order=("created_at",)),),
+        uniques=(Unique("environment", ("environment_id",)),),
+    )
+
+    username: str
+    mode: Mode
+    environment_id: str
+    password_hash: str = attrs.field(repr=False)
+    password_set_at: Instant
+    created_at: Instant
+
+
+def operator_id(mode: str, username: str) -> str:
+    """The id of the operator of that name: each mode has names of its own."""
+    return f"{mode}:{username}"

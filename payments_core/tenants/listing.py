@@ -1,0 +1,37 @@
+"""What there is of tenants, for operators: all apps, and when an environment's keys were used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from payments_core.clock import Instant
+from payments_core.storage.port import DIRECTORY, Position, Snapshot, Storage
+from payments_core.storage.port import Page as StoredPage
+from payments_core.tenants.record import App, Environment, KeyUse
+
+_PAGE = 200
+
+
+def all_apps(storage: Storage) -> Iterator[App]:
+    """All apps, the oldest first."""
+    after: Position | None = None
+    while True:
+
+        def look(snapshot: Snapshot, after: Position | None = after) -> StoredPage[App]:
+            return snapshot.find(App, "by_created", after=after, limit=_PAGE)
+
+        page = storage.read(DIRECTORY, look)
+        yield from page.records
+        if page.next is None:
+            return
+        after = page.next
+
+
+def key_uses(storage: Storage, environment: Environment) -> Mapping[str, Instant]:
+    """When each key was last used, to the minute; keys that never were are absent."""
+
+    def look(snapshot: Snapshot) -> dict[str, Instant]:
+        found = (snapshot.get(KeyUse, key.id) for key in environment.keys)
+        return {use.id: use.last_used_at for use in found if use is not None}
+
+    return storage.read(environment.id, look)

@@ -1,0 +1,203 @@
+"""Operators: who may log in to an environment's dashboard (contract §2).
+
+One login for each environment, made and changed by whoever runs the deployment. A password is made
+here and told once; what is stored is its hash, by Argon2id.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+
+import attrs
+
+from payments_core.clock import Clock, Instant
+from payments_core.decision import Decision, Scope
+from payments_core.entropy import Entropy
+from payments_core.errors import Conflicting, NotFound, Unauthorized, ValidationFailed
+from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
+from payments_core.storage.port import DIRECTORY, Position, Storage, Transaction
+from payments_core.tenants.record import Environment, Operator, operator_id
+
+PASSWORD_BYTES = 18
+"""144 random bits, in 24 characters: nobody guesses it, whatever the hash costs."""
+
+MOST_PASSWORD_CHARACTERS = 256
+"""Longer ones are nobody's, and are not worth hashing."""
+
+_USERNAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,62}[a-z0-9]")
+_SCOPE = Scope(DIRECTORY, "directory")
+
+
+@attrs.frozen
+class HashCost:
+    """What a hash costs: passes over so many bytes of memory, all at once for each log-in.
+
+    The default is libsodium's for interactive use: 64 MiB, about a tenth of a second.
+    """
+
+    passes: int = 2
+    memory_bytes: int = 64 * 2**20
+
+
+@attrs.frozen
+class NewPassword:
+    """An operator with the password, which is told only here."""
+
+    operator: Operator
+    password: str = attrs.field(repr=False)
+
+
+class Operators:
+    """Makes operators, and tells whether it is one who knocks."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        entropy: Entropy,
+        cost: HashCost | None = None,
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._entropy = entropy
+        self._cost = cost or HashCost()
+        self._nobodys_hash: str | None = None
+
+    def create(self, environment_id: str, username: str) -> NewPassword:
+        """The one operator of an environment, and the password.
+
+        Names are of a-z, 0-9 and . _ @ + -, and each mode has its own. Raises NotFound,
+        ValidationFailed, and Conflicting where the name is taken or there is one already.
+        """
+        if not _USERNAME.fullmatch(username):
+            raise ValidationFailed.at("username", "must be 3 to 64 of a-z, 0-9 and . _ @ + -")
+        environment = self._storage.read(
+            environment_id, lambda snapshot: snapshot.get(Environment, environment_id)
+        )
+        if environment is None:
+            raise NotFound("environment")
+        password, now = self._new_password(), self._clock.now()
+        operator = Operator(
+            id=operator_id(environment.mode, username),
+            username=username,
+            mode=environment.mode,
+            environment_id=environment_id,
+            password_hash=self._hash(password),
+            password_set_at=now,
+            created_at=now,
+        )
+        self._ledger.commit(
+            _SCOPE,
+            lambda tx, draw: Decision(
+                None,
+                inserts=(operator,),
+                refusals={
+                    "id": Conflicting(f"The operator's name {username} is taken."),
+                    "environment": Conflicting("The environment has an operator already."),
+                },
+            ),
+        )
+        return NewPassword(operator, password)
+
+    def list(self) -> Sequence[Operator]:
+        """All operators, in the order in which they were made."""
+        found: list[Operator] = []
+        after: Position | None = None
+        while True:
+            page = self._storage.read(
+                DIRECTORY,
+                lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
+                    Operator, "by_created", after=after, limit=100
+                ),
+            )
+            found += page.records
+            after = page.next
+            if after is None:
+                return tuple(found)
+
+    def reset_password(self, username: str, *, mode: str) -> NewPassword:
+        """Another password in place of the one before, which opens no more. Raises NotFound."""
+        password = self._new_password()
+        hashed, now = self._hash(password), self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Operator]:
+            known = _locked(tx, username, mode)
+            changed = attrs.evolve(known, password_hash=hashed, password_set_at=now)
+            return Decision(changed, replaces=(changed,))
+
+        return NewPassword(self._ledger.commit(_SCOPE, decide), password)
+
+    def remove(self, username: str, *, mode: str) -> Operator:
+        """End an operator, who is told once more. Raises NotFound."""
+        known = self._known(username, mode)
+        if known is None:
+            raise NotFound("operator")
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            stored = tx.get(Operator, known.id, for_update=True)
+            return Decision(None, deletes=() if stored is None else (stored,))
+
+        self._ledger.commit(_SCOPE, decide)
+        return known
+
+    def verify(self, username: str, password: str, *, mode: str) -> Operator:
+        """The operator whose name and password these are. Raises Unauthorized.
+
+        A name that nobody has takes as long as a wrong password.
+        """
+        nobodys = self._nobodys()
+        fits = 0 < len(password) <= MOST_PASSWORD_CHARACTERS
+        operator = self._known(username, mode) if _USERNAME.fullmatch(username) else None
+        stored = operator.password_hash if operator and fits else nobodys
+        right = _verified(stored, password if fits else "-")
+        if operator is None or not right or not fits:
+            raise Unauthorized()
+        return operator
+
+    def _known(self, username: str, mode: str) -> Operator | None:
+        id = operator_id(mode, username)
+        return self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(Operator, id))
+
+    def _nobodys(self) -> str:
+        """The hash of a password that nobody knows, made once."""
+        if self._nobodys_hash is None:
+            self._nobodys_hash = self._hash(self._new_password())
+        return self._nobodys_hash
+
+    def _new_password(self) -> str:
+        return base64.urlsafe_b64encode(self._entropy(PASSWORD_BYTES)).decode()
+
+    def _hash(self, password: str) -> str:
+        from nacl.pwhash import argon2id
+
+        hashed: bytes = argon2id.str(
+            password.encode(), opslimit=self._cost.passes, memlimit=self._cost.memory_bytes
+        )
+        return hashed.decode()
+
+
+def session_is_over(operator: Operator, began_at: Instant) -> bool:
+    """Whether the password was set since a session began."""
+    return began_at < operator.password_set_at
+
+
+def _verified(stored: str, password: str) -> bool:
+    from nacl.exceptions import InvalidkeyError
+    from nacl.pwhash import argon2id
+
+    try:
+        return bool(argon2id.verify(stored.encode(), password.encode("utf-8", "replace")))
+    except InvalidkeyError:
+        return False
+
+
+def _locked(tx: Transaction, username: str, mode: str) -> Operator:
+    operator = tx.get(Operator, operator_id(mode, username), for_update=True)
+    if operator is None:
+        raise NotFound("operator")
+    return operator

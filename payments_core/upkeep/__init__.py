@@ -1,0 +1,5 @@
+"""Upkeep: what an operator does with a whole deployment, past any one tenant.
+
+Copying to another storage, sealing anew under another master key, forgetting what is old, and
+putting parked jobs back to work. Copies of an SQLite file are in `storage/sqlite_backups.py`.
+"""

@@ -1,0 +1,287 @@
+"""Copying a whole storage into an empty one, and proving that nothing was lost on the way.
+
+Both sides are had alone from the first row to the last, and the copy is one transaction of the
+target, which commits only what was compared and found the same. So a kill leaves an empty target or
+a whole one, and whoever starts again finds either. A source that can be retired is, in the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import attrs
+
+from payments_core.storage import documents
+from payments_core.storage.port import Storage
+from payments_core.storage.records import Document, Record
+from payments_core.storage.wholesale import BATCH, Alone, Place, Retires, Row, row_of, wholesale
+
+MOST_EXAMPLES = 20
+
+Progress = Callable[[str, str, int], None]
+"""Told what is done (`copy` or `verify`), with which collection, and how many rows it is at."""
+
+
+@attrs.frozen
+class Compared:
+    """One collection on both sides; equal digests mean the same rows."""
+
+    collection: str
+    source_rows: int
+    target_rows: int
+    source_digest: str
+    target_digest: str
+
+
+@attrs.frozen
+class Difference:
+    """One row that is not as it should be, and what is wrong with it; nothing of what it holds."""
+
+    collection: str
+    partition: str
+    id: str
+    what: str
+
+
+@attrs.frozen
+class Differences:
+    """What a comparison found; `examples` are the first of `count`."""
+
+    collections: tuple[Compared, ...]
+    count: int
+    examples: tuple[Difference, ...]
+
+
+@attrs.frozen
+class Copied:
+    """What a copy did: the rows that it wrote by collection, none where the target had them.
+
+    `source_retired` says whether the source refuses writes from now on.
+    """
+
+    rows: Mapping[str, int]
+    differences: Differences
+    source_retired: bool
+
+
+class TargetInUse(Exception):
+    """The target holds records, and they are not just those of the source."""
+
+    def __init__(self, differences: Differences) -> None:
+        held = [one for one in differences.collections if one.target_rows]
+        super().__init__(
+            "the target is not empty, and not a copy of the source as it is now: "
+            + ", ".join(f"{one.collection} has {one.target_rows}" for one in held)
+        )
+        self.differences = differences
+
+
+class CopyDiffers(Exception):
+    """The copy would not have been as the source is, or the source is damaged; it was undone."""
+
+    def __init__(self, differences: Differences) -> None:
+        first = differences.examples[0]
+        super().__init__(
+            f"{differences.count} rows differ; the first is {first.id} in {first.collection}: "
+            f"{first.what}"
+        )
+        self.differences = differences
+
+
+def copy(
+    source: Storage,
+    target: Storage,
+    kinds: Sequence[type[Record]],
+    *,
+    retire: str | None = None,
+    progress: Progress | None = None,
+) -> Copied:
+    """Copy every record of the kinds, compare both sides, and only then commit.
+
+    Both storages have been migrated. With `retire`, a text that names where the records are now,
+    the source refuses writes afterwards, where it can; killed before that, call it again: a target
+    that holds just what the source does is compared once more and left as it is.
+
+    Raises TargetInUse, CopyDiffers, NotWholesale, and what `Wholesale.alone` raises: in all of them
+    nothing has changed, but for CommitUnknown, after which it is called again.
+    """
+    tell = progress or _untold
+    with wholesale(source).alone() as old:
+        with wholesale(target).alone() as new:
+            rows: dict[str, int] = {}
+            if all(not new.rows(kind, limit=1) for kind in kinds):
+                rows = {kind.collection.name: _copied(old, new, kind, tell) for kind in kinds}
+                differences = _compared(old, new, kinds, tell)
+                if differences.count:
+                    raise CopyDiffers(differences)
+            else:
+                differences = _compared(old, new, kinds, tell)
+                if differences.count:
+                    raise TargetInUse(differences)
+        retired = retire is not None and isinstance(old, Retires)
+        if retire is not None and isinstance(old, Retires):
+            old.retire(retire)
+        return Copied(rows, differences, retired)
+
+
+def verify(
+    source: Storage,
+    target: Storage,
+    kinds: Sequence[type[Record]],
+    *,
+    progress: Progress | None = None,
+) -> Differences:
+    """Compare every record of the kinds, both ways, while nobody writes to either side.
+
+    Raises NotWholesale, and what `Wholesale.alone` raises.
+    """
+    with wholesale(source).alone() as old, wholesale(target).alone() as new:
+        return _compared(old, new, kinds, progress or _untold)
+
+
+def reinstate(storage: Storage) -> bool:
+    """Let a retired source take writes again, after its `migrate`; whether it was retired.
+
+    Only where nothing was written to the copy: what was is not in here.
+    """
+    with wholesale(storage).alone() as alone:
+        return isinstance(alone, Retires) and alone.reinstate()
+
+
+def _copied(source: Alone, target: Alone, kind: type[Record], tell: Progress) -> int:
+    """Copy one collection; how many rows it has.
+
+    The columns are made from the records, so that those of the target agree with its bodies.
+    """
+    count = 0
+    for rows in _batches(source, kind):
+        target.load(kind, [attrs.evolve(row, columns=_columns(kind, row)) for row in rows])
+        count += len(rows)
+        tell("copy", kind.collection.name, count)
+    return count
+
+
+def _columns(kind: type[Record], row: Row) -> tuple[str | int | None, ...]:
+    return kind.collection.values(row.read(kind))
+
+
+def _compared(
+    source: Alone, target: Alone, kinds: Sequence[type[Record]], tell: Progress
+) -> Differences:
+    collections: list[Compared] = []
+    count = 0
+    examples: list[Difference] = []
+    for kind in kinds:
+        comparison = _Comparison(kind, tell)
+        comparison.run(_every(source, kind), _every(target, kind))
+        collections.append(comparison.compared())
+        count += comparison.count
+        examples += comparison.examples
+    return Differences(tuple(collections), count, tuple(examples[:MOST_EXAMPLES]))
+
+
+class _Comparison:
+    """One collection, walked through on both sides at once, in the order of (partition, id)."""
+
+    def __init__(self, kind: type[Record], tell: Progress) -> None:
+        self._kind = kind
+        self._tell = tell
+        self._digests = (hashlib.sha256(), hashlib.sha256())
+        self._rows = [0, 0]
+        self.count = 0
+        self.examples: list[Difference] = []
+
+    def run(self, source: Iterator[Row], target: Iterator[Row]) -> None:
+        here, there = next(source, None), next(target, None)
+        while here is not None or there is not None:
+            if there is None or (here is not None and here.place < there.place):
+                assert here is not None
+                self._only(0, here, "it is missing in the target")
+                here = next(source, None)
+            elif here is None or there.place < here.place:
+                self._only(1, there, "it is in the target alone")
+                there = next(target, None)
+            else:
+                self._both(here, there)
+                here, there = next(source, None), next(target, None)
+
+    def compared(self) -> Compared:
+        first, second = (digest.hexdigest() for digest in self._digests)
+        here, there = self._rows
+        return Compared(self._kind.collection.name, here, there, first, second)
+
+    def _only(self, side: int, row: Row, what: str) -> None:
+        self._take(side, _told(row))
+        self._differs(row, what)
+
+    def _both(self, here: Row, there: Row) -> None:
+        told = _told(here)
+        self._take(0, told)
+        same = here.body == there.body and here.version == there.version
+        self._take(1, told if same else _told(there))
+        what = self._fault(here, there)
+        if what is not None:
+            self._differs(here, what)
+
+    def _fault(self, here: Row, there: Row) -> str | None:
+        if here.body != there.body:
+            return "the records differ"
+        if here.version != there.version:
+            return "the versions differ"
+        try:
+            record = there.read(self._kind)
+            made = row_of(there.partition, record)
+            again = record if made.body == there.body else made.read(self._kind)
+        except (documents.UnreadableDocument, ValueError):
+            return "the record cannot be read"
+        if again != record:
+            return "the record is another one when it is written again"
+        if (record.id, record.version) != (there.id, there.version):
+            return "the row says another id or version than its record"
+        if made.columns != there.columns:
+            return "the target's columns are not those of the record"
+        # In the form of another release, a record may have had other columns then.
+        if made.columns != here.columns and _schema(here.body) == self._kind.collection.schema:
+            return "the source's columns are not those of the record"
+        return None
+
+    def _take(self, side: int, told: bytes) -> None:
+        self._digests[side].update(told)
+        self._rows[side] += 1
+        if side == 0 and self._rows[0] % BATCH == 0:
+            self._tell("verify", self._kind.collection.name, self._rows[0])
+
+    def _differs(self, row: Row, what: str) -> None:
+        self.count += 1
+        if len(self.examples) < MOST_EXAMPLES:
+            name = self._kind.collection.name
+            self.examples.append(Difference(name, row.partition, row.id, what))
+
+
+def _told(row: Row) -> bytes:
+    """A row as the digests take it."""
+    return f"{row.partition}\0{row.id}\0{row.version}\0{row.body}\n".encode()
+
+
+def _schema(body: str) -> int:
+    document: Document = json.loads(body)
+    schema: int = document.get("schema", 0)
+    return schema
+
+
+def _every(alone: Alone, kind: type[Record]) -> Iterator[Row]:
+    for rows in _batches(alone, kind):
+        yield from rows
+
+
+def _batches(alone: Alone, kind: type[Record]) -> Iterator[Sequence[Row]]:
+    after: Place | None = None
+    while rows := alone.rows(kind, after=after):
+        yield rows
+        after = rows[-1].place
+
+
+def _untold(step: str, collection: str, rows: int) -> None:
+    """Nobody wants to know."""

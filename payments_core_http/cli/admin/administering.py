@@ -1,0 +1,144 @@
+"""What the commands of `payments admin` share: the service of the configuration, and how a
+command's result is told."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import click
+
+from payments_core.clock import iso_or_none
+from payments_core.errors import PaymentsError, ValidationFailed
+from payments_core.jobs.record import Job
+from payments_core.service import PaymentsService
+from payments_core.tenants.record import Environment
+from payments_core_http.cli.configured import configured, refusals_told
+from payments_core_http.deployment import assembling
+from payments_core_http.deployment.configuration import Configuration
+
+Document = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+environment_argument = click.argument("environment")
+
+
+def told(command: Callable[..., Document]) -> Callable[..., None]:
+    """Give a command --json, and print what it returns: an object, or a list of them."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @wraps(command)
+    def with_telling(*arguments: Any, as_json: bool, **options: Any) -> None:
+        with refusals_told(), errors_told():
+            document = command(*arguments, **options)
+        click.echo(json.dumps(document, ensure_ascii=False) if as_json else laid_out(document))
+
+    return with_telling
+
+
+def administered(command: Callable[..., Document]) -> Callable[..., None]:
+    """Give a command the service, and the mode, as its first arguments, and tell its result."""
+
+    @configured
+    @told
+    @wraps(command)
+    def with_service(configuration: Configuration, *arguments: Any, **options: Any) -> Document:
+        with opened(configuration) as service:
+            return command(service, configuration.mode, *arguments, **options)
+
+    return with_service
+
+
+@contextmanager
+def opened(configuration: Configuration) -> Iterator[PaymentsService]:
+    """The service of a configuration. It may be a weak one: whoever mends it needs it."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    key_ring = assembling.key_ring(configuration)
+    storage = assembling.storage(configuration)
+    with contextlib.closing(storage):
+        service = assembling.service(configuration, storage, key_ring)
+        with contextlib.closing(service):
+            service.refresh()
+            yield service
+
+
+@contextmanager
+def errors_told() -> Iterator[None]:
+    """Say what was refused in one line, or a line for each fault."""
+    try:
+        yield
+    except ValidationFailed as failure:
+        lines = [f"{fault.path} {fault.message}" for fault in failure.fields]
+        raise click.ClickException("\n".join(lines)) from failure
+    except PaymentsError as error:
+        raise click.ClickException(error.message) from error
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def environment_of(service: PaymentsService, mode: str, named: str) -> Environment:
+    """The environment of an id, or that of the mode of the app with a partner id.
+
+    Raises NotFound.
+    """
+    app = service.tenants.app_of(named)
+    if app is not None and mode in app.environments:
+        named = app.environments[mode]
+    return service.tenants.environment(named)
+
+
+def shown_environment(environment: Environment) -> dict[str, Any]:
+    """An environment, without its keys."""
+    return {
+        "environmentId": environment.id,
+        "appId": environment.app_id,
+        "partnerId": environment.partner_id,
+        "mode": environment.mode,
+        "apiVersion": environment.api_version,
+        "products": list(environment.products),
+        "rateLimits": dict(environment.rate_limits),
+    }
+
+
+def shown_job(partition: str, job: Job) -> dict[str, Any]:
+    """A job, and where it lies."""
+    return {
+        "partition": partition,
+        "jobId": job.id,
+        "kind": job.kind,
+        "subject": job.subject,
+        "queue": job.queue,
+        "lane": job.lane,
+        "claims": job.claims,
+    }
+
+
+def laid_out(document: Document) -> str:
+    """A document for people: a line for each field, or a table."""
+    if isinstance(document, Mapping):
+        width = max((len(name) for name in document), default=0)
+        return "\n".join(f"{name:<{width}}  {_cell(value)}" for name, value in document.items())
+    if not document:
+        return "There is none."
+    rows = [list(document[0]), *([_cell(value) for value in row.values()] for row in document)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value) or "–"
+    return json.dumps(value, ensure_ascii=False)
+
+
+time_of = iso_or_none
+"""How a moment is told."""

@@ -1,0 +1,67 @@
+"""`payments admin backup`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from payments_core.kinds import KINDS
+from payments_core.storage.sqlite_backups import Backup, BackupFailed, backup, restore
+from payments_core_http.cli.admin.administering import Document, told
+from payments_core_http.cli.configured import configured
+from payments_core_http.deployment.configuration import Configuration
+
+_file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+_overwrite = click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+
+
+@click.group()
+def command() -> None:
+    """Copy an SQLite database while it is in use, and put a copy back.
+
+    PostgreSQL has tools of its own: docs/how-to/back-up-and-restore.md.
+    """
+
+
+@command.command(name="make")
+@_file
+@_overwrite
+@configured
+@told
+def make_(configuration: Configuration, file: Path, overwrite: bool) -> Document:
+    """Copy the database to FILE, whole and checked. The service may run."""
+    database = _database(configuration)
+    return _shown(lambda: backup(database, file, KINDS, overwrite=overwrite))
+
+
+@command.command(name="restore")
+@_file
+@_overwrite
+@configured
+@told
+def restore_(configuration: Configuration, file: Path, overwrite: bool) -> Document:
+    """Put FILE in the database's place. No process may use that meanwhile.
+
+    What happened since the copy was made is forgotten here, but not on the chains: read
+    docs/how-to/back-up-and-restore.md before you start the service again.
+    """
+    database = _database(configuration)
+    return _shown(lambda: restore(file, database, KINDS, overwrite=overwrite))
+
+
+def _database(configuration: Configuration) -> Path:
+    url = configuration.storage.url
+    if not url.startswith("sqlite:///"):
+        raise click.ClickException("Only an SQLite database is copied by this command.")
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def _shown(do: Any) -> dict[str, Any]:
+    try:
+        done: Backup = do()
+    except BackupFailed as failure:
+        raise click.ClickException(f"{failure}") from failure
+    return {**attrs.asdict(done), "path": str(done.path)}

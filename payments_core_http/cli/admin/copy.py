@@ -1,0 +1,116 @@
+"""`payments admin copy`."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import attrs
+import click
+
+from payments_core.kinds import KINDS
+from payments_core.storage.opening import open_storage
+from payments_core.upkeep.copying import (
+    Copied,
+    CopyDiffers,
+    Differences,
+    TargetInUse,
+    copy,
+    reinstate,
+    verify,
+)
+from payments_core_http.cli.admin.administering import Document, told
+from payments_core_http.cli.configured import configured
+from payments_core_http.deployment import assembling
+from payments_core_http.deployment.configuration import Configuration
+
+_to = click.option(
+    "--to",
+    required=True,
+    envvar="PAYMENTS_COPY_TO",
+    help="The target's URL, such as postgresql://…; better in PAYMENTS_COPY_TO, where no list of "
+    "processes shows it.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Move everything to another storage, and prove that it is all there.
+
+    docs/how-to/move-to-postgresql.md has the steps around it.
+    """
+
+
+@command.command(name="run")
+@_to
+@configured
+@told
+def run_(configuration: Configuration, to: str) -> Document:
+    """Copy the storage of the settings to an empty one, compare every row, and retire the source.
+
+    Nobody writes to the source meanwhile, nor afterwards: a process that still runs on it is told
+    that it has moved. It may be broken off and run again.
+    """
+    source, target = assembling.storage(configuration), _opened(to)
+    with contextlib.closing(source), contextlib.closing(target):
+        source.migrate()
+        target.migrate()
+        try:
+            done = copy(
+                source, target, KINDS, retire="moved to another storage", progress=_progress
+            )
+        except (TargetInUse, CopyDiffers) as failure:
+            raise click.ClickException(str(failure)) from failure
+    return _copied(done)
+
+
+@command.command(name="verify")
+@_to
+@configured
+@told
+def verify_(configuration: Configuration, to: str) -> Document:
+    """Compare every row of the storage of the settings with another's, both ways."""
+    source, target = assembling.storage(configuration), _opened(to)
+    with contextlib.closing(source), contextlib.closing(target):
+        return _differences(verify(source, target, KINDS, progress=_progress))
+
+
+@command.command(name="reinstate")
+@configured
+@told
+def reinstate_(configuration: Configuration) -> Document:
+    """Let the storage of the settings, which was moved, take writes again.
+
+    Only where nothing has been written to the copy: money would move twice.
+    """
+    source = assembling.storage(configuration)
+    with contextlib.closing(source):
+        return {"reinstated": reinstate(source)}
+
+
+def _opened(url: str) -> Any:
+    try:
+        return open_storage(url)
+    except (ValueError, ImportError) as error:
+        raise click.BadParameter(str(error), param_hint="--to") from error
+
+
+def _progress(doing: str, collection: str, rows: int) -> None:
+    if rows and rows % 100_000 == 0:
+        click.echo(f"{doing} {collection}: {rows}", err=True)
+
+
+def _copied(done: Copied) -> dict[str, Any]:
+    return {
+        "rows": dict(done.rows),
+        "sourceRetired": done.source_retired,
+        **_differences(done.differences),
+    }
+
+
+def _differences(found: Differences) -> dict[str, Any]:
+    return {
+        "differences": found.count,
+        "examples": [attrs.asdict(example) for example in found.examples],
+        "collections": [attrs.asdict(one) for one in found.collections if one.source_rows],
+    }

@@ -1,0 +1,48 @@
+"""`payments admin purge`."""
+
+from __future__ import annotations
+
+import click
+
+from payments_core.clock import DAY
+from payments_core.service import PaymentsService
+from payments_core.upkeep.purging import Purging, Retention
+from payments_core_http.cli.admin.administering import Document, administered
+
+_EVENTS = click.IntRange(31, 3_650)
+"""A replay may ask for those of the last thirty days."""
+_SESSIONS = click.IntRange(2, 3_650)
+_CHALLENGES = click.IntRange(1, 3_650)
+
+
+@click.command()
+@click.option(
+    "--events-days", type=_EVENTS, default=90, show_default=True, help="Events, deliveries."
+)
+@click.option(
+    "--sessions-days", type=_SESSIONS, default=30, show_default=True, help="Client sessions."
+)
+@click.option(
+    "--challenges-days", type=_CHALLENGES, default=30, show_default=True, help="Of wallets."
+)
+@click.option("--dry-run", is_flag=True, help="Count, and delete nothing.")
+@administered
+def command(
+    service: PaymentsService,
+    mode: str,
+    events_days: int,
+    sessions_days: int,
+    challenges_days: int,
+    dry_run: bool,
+) -> Document:
+    """Forget what is old and moves no money. What Payments, the journal and receipts say stays.
+
+    It may be broken off and run again, and the service goes on meanwhile.
+    """
+    retention = Retention(
+        events_ms=events_days * DAY,
+        sessions_ms=sessions_days * DAY,
+        challenges_ms=challenges_days * DAY,
+    )
+    purging = Purging(service.storage, service.ledger, service.clock)
+    return dict(purging.run(retention, dry_run=dry_run).records)

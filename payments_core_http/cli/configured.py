@@ -1,0 +1,45 @@
+"""What the commands of a deployment share: the option that names its configuration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from payments_core.storage.port import StorageError
+from payments_core_http.deployment.reading import ConfigurationRefused, read
+
+
+def configured(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --config, and hand it the configuration as its first argument."""
+
+    @click.option(
+        "--config",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="The TOML file of settings; else the one that PAYMENTS_CONFIG names.",
+    )
+    @wraps(command)
+    def with_configuration(*arguments: Any, config: Path | None, **options: Any) -> Any:
+        with refusals_told():
+            configuration = read(config, os.environ)
+        return command(configuration, *arguments, **options)
+
+    return with_configuration
+
+
+@contextmanager
+def refusals_told() -> Iterator[None]:
+    """Say why a process cannot run, in lines and not in a traceback."""
+    try:
+        yield
+    except ConfigurationRefused as refusal:
+        raise click.ClickException(str(refusal)) from refusal
+    except StorageError as error:
+        raise click.ClickException(f"The storage cannot be used: {error}.") from error
+    except OSError as error:
+        raise click.ClickException(f"It cannot listen: {error}.") from error

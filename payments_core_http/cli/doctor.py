@@ -1,0 +1,36 @@
+"""`payments doctor`: is all there that a deployment needs, and what to do where it is not."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+import click
+
+from payments_core_http.cli.configured import configured
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.examining import examine
+
+_MARKS = {"ok": ("ok", "green"), "warning": ("look", "yellow"), "fault": ("FAULT", "red")}
+
+
+@click.command()
+@configured
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each check.")
+def command(configuration: Configuration, as_json: bool) -> None:
+    """Check settings, keys, storage, limiter, chains, clock and workers.
+
+    It asks the real ones and changes nothing. It ends with 1 where it found a fault.
+    """
+    faults = 0
+    for finding in examine(configuration):
+        faults += finding.level == "fault"
+        if as_json:
+            click.echo(json.dumps(attrs.asdict(finding)))
+            continue
+        mark, colour = _MARKS[finding.level]
+        click.echo(f"{click.style(f'{mark:>5}', fg=colour)}  {finding.check}: {finding.says}")
+        if finding.remedy:
+            click.echo(f"       -> {finding.remedy}")
+    if faults:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,47 @@
+"""A group of commands from a table, with one file for each, loaded when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """The commands of a table: each name and what it is for.
+
+    The file of the same name in the package defines `command`, with `_` where the name has `-`.
+    """
+
+    def __init__(self, package: str, commands: Mapping[str, str], **more: Any) -> None:
+        super().__init__(**more)
+        self._package = package
+        self._commands_there = commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, as the help lists them."""
+        return list(self._commands_there)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, from its file."""
+        if cmd_name not in self._commands_there:
+            return None
+        try:
+            command: click.Command = import_module(
+                f"{self._package}.{cmd_name.replace('-', '_')}"
+            ).command
+        except ModuleNotFoundError as missing:
+            if str(missing.name).startswith("payments_core"):
+                raise
+            raise click.ClickException(
+                f"{missing.name} is not installed; the command line needs the extra `server`: "
+                "pip install 'payments-core[server]'"
+            ) from missing
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table, so that none of their files is loaded."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._commands_there.items()))

@@ -1,0 +1,93 @@
+"""A deployment in a folder: its settings, and its processes as an operator starts them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+from click.testing import CliRunner
+
+from payments_core.credentials.keyring import KeyRing
+from payments_core_http.cli import payments
+from payments_core_http.cli.children import Child
+from payments_core_http.cli.client import Client, basic
+from tests.deployment.settings import toml
+
+
+@attrs.frozen
+class Deployed:
+    """A folder with `payments.toml` and the key ring."""
+
+    folder: Path
+    storage_url: str
+
+    @classmethod
+    def made(cls, folder: Path, storage_url: str, **changes: Any) -> Deployed:
+        """A sandbox on simulated chains, which anything may be changed in."""
+        ring = folder / "key-ring"
+        ring.write_text(KeyRing.generate())
+        ring.chmod(0o600)
+        deployed = cls(folder, storage_url)
+        deployed.configure(**changes)
+        return deployed
+
+    def configure(self, **changes: Any) -> None:
+        """Write the settings."""
+        document = {
+            "mode": "sandbox",
+            "public_url": "http://127.0.0.1:8080",
+            "simulated_chains": True,
+            "keys": {"ring_file": self.folder / "key-ring"},
+            "storage": {"url": self.storage_url},
+            "limiter": {"url": "memory:"},
+            "http": {"port": 0},
+            "management": {"port": 0},
+            "webhooks": {"local_allowed": True},
+            **changes,
+        }
+        self.config.write_text(toml(document))
+        self.config.chmod(0o600)
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "payments.toml"
+
+    def run(self, *arguments: str, fails: bool = False) -> str:
+        """What a command prints in this process; where it `fails`, what it complains of."""
+        done = CliRunner().invoke(
+            payments, [*arguments, "--config", str(self.config)], catch_exceptions=False
+        )
+        assert (done.exit_code != 0) is fails, done.output
+        return done.stderr or done.stdout if fails else done.stdout
+
+    def admin(self, *arguments: str) -> Any:
+        """The document that a command of `payments admin` prints."""
+        return json.loads(self.run("admin", *arguments, "--json"))
+
+    @contextmanager
+    def started(self, command: str) -> Iterator[Child]:
+        """`payments serve` or `worker`, which is ended at the end if it still runs."""
+        child = Child(
+            command, "payments_core_http.cli", [command, "--config", str(self.config), "--json"]
+        )
+        try:
+            child.first()
+            yield child
+        finally:
+            child.end()
+
+
+def client_of(serve: Child) -> Client:
+    """A client of a `payments serve`."""
+    return Client(str(serve.told()[0]["url"]))
+
+
+def shop(deployed: Deployed) -> tuple[dict[str, Any], str]:
+    """An app, and the Basic credential of a key of its sandbox."""
+    app = deployed.admin("apps", "create", "Shop", "--partner-id", "shop")
+    key = deployed.admin("keys", "create", "shop", "--name", "server")
+    return app, basic(app["appId"], key["secret"])

@@ -1,0 +1,165 @@
+"""`payments admin`: each command does what it says, and tells it as JSON and as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from payments_core.credentials.keyring import KeyRing
+from payments_core_http.cli.admin import COMMANDS
+from tests.deployment.deployed import Deployed, shop
+from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Deployed:
+    deployed = Deployed.made(tmp_path, f"sqlite:///{tmp_path}/payments.db")
+    deployed.run("admin", "migrate")
+    return deployed
+
+
+def test_apps_are_made_and_listed(deployed: Deployed) -> None:
+    app = deployed.admin("apps", "create", "Shop", "--partner-id", "shop", "--mode", "sandbox")
+    assert app["sandboxEnvironmentId"].startswith("env_")
+    assert app["productionEnvironmentId"] is None
+    assert deployed.admin("apps", "list") == [app]
+    assert app["appId"] in deployed.run("admin", "apps", "list")
+
+
+def test_a_fault_is_told_in_a_line(deployed: Deployed) -> None:
+    shop(deployed)
+    for arguments, said in (
+        (("apps", "create", "Shop", "--partner-id", "shop"), "The partner id shop is taken."),
+        (("apps", "create", "Shop", "--partner-id", "S"), "partnerId must be 3 to 40"),
+        (("keys", "list", "nobody"), "No such environment."),
+        (("limits", "set", "shop", "ip_minute=7"), "there is no rate policy ip_minute"),
+        (("limits", "set", "shop", "general_minute"), "is not RULE=LIMIT"),
+        (("versions", "set", "shop", "1999-01-01"), "must be one of"),
+        (("keys", "create", "shop", "--name", "a" * 65), "name must have at most"),
+    ):
+        told = deployed.run("admin", *arguments, fails=True)
+        assert said in told, told
+        assert "Traceback" not in told
+
+
+def test_a_key_opens_until_it_is_revoked(deployed: Deployed) -> None:
+    app, _ = shop(deployed)
+    made = deployed.admin(
+        "keys", "create", "shop", "--name", "stock", "--scope", "v2:accounts",
+        "--expires-in-days", "7",
+    )  # fmt: skip
+    assert made["secret"].startswith("rk_sandbox_")
+    listed = deployed.admin("keys", "list", app["sandboxEnvironmentId"])
+    assert [key["name"] for key in listed] == ["server", "stock"]
+    assert listed[1]["scopes"] == ["v2:accounts"]
+    assert listed[1]["expiresAt"] > listed[1]["createdAt"]
+    assert made["secret"] not in json.dumps(listed)
+    revoked = deployed.admin("keys", "revoke", "shop", made["keyId"])
+    assert revoked["revokedAt"] is not None
+
+
+def test_products_limits_and_versions_are_set(deployed: Deployed) -> None:
+    shop(deployed)
+    assert deployed.admin("products", "set", "shop", "accounts")["products"] == ["accounts"]
+    assert deployed.admin("limits", "set", "shop", "general_minute=9")["rateLimits"] == {
+        "general_minute": 9
+    }
+    (version,) = deployed.admin("versions", "list")
+    assert deployed.admin("versions", "set", "shop", version["version"])["apiVersion"]
+    shown = deployed.admin("products", "show", "shop")
+    assert shown["products"] == ["accounts"] and shown["rateLimits"] == {"general_minute": 9}
+
+
+def test_an_operator_gets_a_password_once(deployed: Deployed) -> None:
+    shop(deployed)
+    made = deployed.admin("operators", "create", "shop", "ada")
+    (listed,) = deployed.admin("operators", "list")
+    assert "password" not in listed and listed["username"] == "ada"
+    again = deployed.admin("operators", "reset", "ada")
+    assert again["password"] != made["password"]
+    deployed.admin("operators", "remove", "ada")
+    assert deployed.admin("operators", "list") == []
+    assert deployed.run("admin", "operators", "list") == "There is none.\n"
+
+
+def test_what_was_sealed_is_sealed_anew_under_a_new_master_key(deployed: Deployed) -> None:
+    shop(deployed)
+    ring = deployed.folder / "key-ring"
+    ring.write_text(f"{KeyRing.generate(name='k2')} {ring.read_text()}")
+    before = deployed.admin("key-ring", "show")
+    assert before["currentKey"] == "k2"
+    assert [key["name"] for key in before["serverKeysOnOlderOnes"]] == ["server"]
+    assert deployed.admin("key-ring", "reseal")["broken"] == []
+
+
+def test_a_new_master_key_is_one_that_a_ring_takes() -> None:
+    from click.testing import CliRunner
+
+    from payments_core_http.cli import payments
+
+    made = CliRunner().invoke(payments, ["admin", "key-ring", "new", "k2", "--json"])
+    assert KeyRing.parse(json.loads(made.stdout)["key"]).current_id == "k2"
+
+
+def test_a_backup_is_made_and_put_back(deployed: Deployed) -> None:
+    shop(deployed)
+    copy = deployed.folder / "copy.db"
+    assert deployed.admin("backup", "make", str(copy))["rows"] > 0
+    assert "is there" in deployed.run("admin", "backup", "make", str(copy), fails=True)
+    deployed.admin("apps", "create", "Later", "--partner-id", "later")
+    deployed.admin("backup", "restore", str(copy), "--overwrite")
+    assert [app["partnerId"] for app in deployed.admin("apps", "list")] == ["shop"]
+    assert deployed.admin("restored", "stop") == []
+    assert deployed.admin("restored", "behind") == []
+
+
+@pytest.mark.postgres
+def test_everything_moves_to_postgresql_and_the_file_takes_no_more(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop(deployed)
+    url = fresh_schema(postgres_or_skip())
+    monkeypatch.setenv("PAYMENTS_COPY_TO", url)
+    done = deployed.admin("copy", "run")
+    assert done["differences"] == 0 and done["sourceRetired"] is True
+    assert done["rows"]["apps"] == 1
+    assert deployed.admin("copy", "verify")["differences"] == 0
+    refused = deployed.run("admin", "apps", "create", "Late", "--partner-id", "late", fails=True)
+    assert "moved to another storage" in refused
+    moved = Deployed(deployed.folder, url)
+    moved.configure()
+    assert [app["partnerId"] for app in moved.admin("apps", "list")] == ["shop"]
+    drop_schema(url)
+
+
+def test_a_moved_file_may_take_writes_again(
+    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop(deployed)
+    monkeypatch.setenv("PAYMENTS_COPY_TO", f"sqlite:///{tmp_path}/other.db")
+    deployed.admin("copy", "run")
+    assert deployed.admin("copy", "reinstate") == {"reinstated": True}
+    deployed.admin("apps", "create", "Late", "--partner-id", "late")
+
+
+def test_what_is_old_is_counted_before_it_is_forgotten(deployed: Deployed) -> None:
+    shop(deployed)
+    assert sum(deployed.admin("purge", "--dry-run").values()) == 0
+    assert deployed.admin("jobs", "parked") == []
+    assert "job" in deployed.run("admin", "jobs", "retry", "env_x", "job_x", fails=True)
+
+
+def test_a_migration_is_finished(deployed: Deployed) -> None:
+    assert deployed.admin("migrate", "--finish") == {"migrated": True, "rowsPutRight": 0}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_what_it_does(command: str, deployed: Deployed) -> None:
+    from click.testing import CliRunner
+
+    from payments_core_http.cli import payments
+
+    said = " ".join(CliRunner().invoke(payments, ["admin", command, "--help"]).stdout.split())
+    assert COMMANDS[command].rstrip(".").split(";")[0] in said, said

@@ -1,0 +1,103 @@
+"""A configuration's ports are opened by their URLs, and what cannot be is told by its path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from payments_core.chains.evm.signers import LocalSigner
+from payments_core_http.deployment import assembling
+from payments_core_http.deployment.reading import ConfigurationRefused
+from tests.deployment.settings import ADMIN, PRODUCTION, SANDBOX, configured
+
+KEY_RING = assembling.key_ring(configured(SANDBOX))
+
+
+@pytest.mark.parametrize(
+    ("open_it", "changes", "said"),
+    [
+        (assembling.storage, {"STORAGE_URL": "mongo://me:hidden@db"}, "storage.url cannot be used"),
+        (assembling.limiter, {"LIMITER_URL": "etcd://me:hidden@cache"}, "limiter.url cannot be"),
+        (assembling.key_ring, {"KEYS_RING": "k1:hidden"}, "keys.ring cannot be used: key 1 is not"),
+        (assembling.key_ring, {"KEYS_RING": "k1:AAAA"}, "keys.ring cannot be used: the key k1"),
+        (assembling.chains, {"SIGNER_URL": "kms://hidden"}, "signer.url cannot be used: no signer"),
+        (
+            assembling.chains,
+            {"SIGNER_URL": "file:///nowhere"},
+            "signer.url cannot be used: there is no key file",
+        ),
+    ],
+)
+def test_what_cannot_be_opened_is_told_without_its_secret(
+    open_it: object, changes: dict[str, str], said: str
+) -> None:
+    real = {} if open_it is not assembling.chains else {"SIMULATED_CHAINS": "false"}
+    with pytest.raises(ConfigurationRefused) as refused:
+        open_it(configured(SANDBOX, **changes, **real))  # type: ignore[operator]
+    assert said in str(refused.value)
+    assert "hidden" not in str(refused.value)
+
+
+def test_a_provider_that_is_not_installed_is_told() -> None:
+    configuration = configured(SANDBOX, KYC_URL="faces://hidden")
+    storage = assembling.storage(configuration)
+    with pytest.raises(ConfigurationRefused, match=r"kyc.url cannot be used: no KYC provider"):
+        assembling.service(configuration, storage, KEY_RING)
+    storage.close()
+
+
+def test_the_key_ring_comes_from_a_file_for_few_eyes(tmp_path: Path) -> None:
+    ring = tmp_path / "key-ring"
+    configuration = configured(SANDBOX, KEYS_RING=None, KEYS_RING_FILE=str(ring))
+    with pytest.raises(ConfigurationRefused, match=r"keys.ring_file names what cannot be read"):
+        assembling.key_ring(configuration)
+    ring.write_text(SANDBOX["PAYMENTS_KEYS_RING"] + "\n")
+    ring.chmod(0o640)
+    assert assembling.key_ring(configuration).current_id == "k1"
+    ring.chmod(0o644)
+    with pytest.raises(ConfigurationRefused, match="may be read by everybody"):
+        assembling.key_ring(configuration)
+
+
+def test_chains_open_by_their_numbers_and_no_node_is_asked(tmp_path: Path) -> None:
+    LocalSigner.open(tmp_path / "key")
+    chains = assembling.chains(
+        configured(PRODUCTION, SIGNER_URL=f"file://{tmp_path}/key", SIGNER_KEY_FILE_ALLOWED="true")
+    )
+    assert chains is not None
+    assert list(chains) == [8453]
+    assert chains[8453].chain_id == 8453
+
+
+@pytest.mark.parametrize("admin", [None, "0x1", ADMIN.lower()[:-1] + "g"])
+def test_a_chains_fault_is_told_by_its_number(tmp_path: Path, admin: str | None) -> None:
+    LocalSigner.open(tmp_path / "key")
+    configuration = configured(
+        PRODUCTION, SIGNER_URL=f"file://{tmp_path}/key", CHAINS_8453_SETTINGS_ADMIN=admin
+    )
+    with pytest.raises(ConfigurationRefused, match=r"chains\.8453 cannot be used: admin"):
+        assembling.chains(configuration)
+
+
+def test_simulated_chains_are_the_services_own() -> None:
+    assert assembling.chains(configured(SANDBOX)) is None
+
+
+def test_the_settings_reach_the_service(tmp_path: Path) -> None:
+    configuration = configured(
+        SANDBOX,
+        STORAGE_URL=f"sqlite:///{tmp_path}/p.db",
+        PUBLIC_URL="http://127.0.0.1:8080/",
+        IDEMPOTENCY_DAYS="2",
+        WEBHOOKS_MAX_ATTEMPTS="3",
+        WEBHOOKS_REFUSED_PREFIXES="203.0.113.0/24",
+    )
+    storage = assembling.storage(configuration)
+    storage.migrate()
+    service = assembling.service(configuration, storage, KEY_RING)
+    assert service.settings.public_url == "http://127.0.0.1:8080"
+    assert service.settings.idempotency_retention_ms == 2 * 86_400_000
+    assert service.settings.webhooks.max_attempts == 3
+    assert str(service.settings.webhooks.refused_prefixes[0].network) == "203.0.113.0/24"
+    service.close()

@@ -1,0 +1,75 @@
+"""`payments doctor`: each fault is found, and what to do is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from payments_core.clock import DAY
+from payments_core_http.deployment.examining import examine
+from payments_core_http.deployment.reading import read
+from tests.deployment.deployed import Deployed
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Deployed:
+    return Deployed.made(tmp_path, f"sqlite:///{tmp_path}/payments.db")
+
+
+def findings(deployed: Deployed, *, faulty: bool) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    for line in deployed.run("doctor", "--json", fails=faulty).splitlines():
+        finding = json.loads(line)
+        found.setdefault(finding["check"], []).append(finding)
+    return found
+
+
+def test_a_sound_deployment_has_no_fault(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    found = findings(deployed, faulty=False)
+    assert {"settings", "keys", "storage", "limiter", "worker", "chain 8453"} <= set(found)
+    assert found["storage"][0]["level"] == "ok"
+
+
+def test_a_storage_that_was_never_migrated_is_a_fault(deployed: Deployed) -> None:
+    (fault,) = findings(deployed, faulty=True)["storage"]
+    assert fault["level"] == "fault"
+    assert "payments admin migrate" in fault["remedy"]
+
+
+def test_a_limiter_that_is_down_is_a_fault(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    deployed.configure(limiter={"url": "redis://:hidden@127.0.0.1:1"})
+    (fault,) = findings(deployed, faulty=True)["limiter"]
+    assert fault["level"] == "fault"
+    assert "429" in fault["remedy"]
+    assert "hidden" not in json.dumps(fault)
+
+
+def test_weak_settings_are_faults_and_the_rest_is_looked_at_all_the_same(
+    deployed: Deployed,
+) -> None:
+    deployed.run("admin", "migrate")
+    deployed.configure(public_url="http://pay.example.com/shop")
+    found = findings(deployed, faulty=True)
+    assert "public_url must be a scheme and a host" in found["settings"][0]["says"]
+    assert found["storage"][0]["level"] == "ok"
+
+
+def test_a_setting_that_opens_nothing_is_a_fault(deployed: Deployed) -> None:
+    deployed.configure(keys={"ring_file": "/nowhere"})
+    assert "keys.ring_file" in findings(deployed, faulty=True)["settings"][-1]["says"]
+
+
+def test_jobs_that_nobody_does_are_told(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    deployed.admin("apps", "create", "Shop", "--partner-id", "shop")
+    configuration = read(deployed.config, {})
+    late = [
+        finding
+        for finding in examine(configuration, now=lambda service: service.clock.now() + 3 * DAY)
+        if finding.check == "worker" and finding.level == "warning"
+    ]
+    assert late and "payments worker" in late[0].remedy

@@ -1,0 +1,116 @@
+"""`payments serve` and `payments worker` as processes, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from payments_core_http.cli.children import Child, ReceiverChild
+from tests.deployment.deployed import Deployed, client_of, shop
+from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+
+STORAGES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))
+ALICE = {"externalUserId": "alice", "subjectType": "individual"}
+DELIVERED_S = 20.0
+
+
+@pytest.fixture(params=STORAGES)
+def deployed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployed]:
+    if request.param == "sqlite":
+        yield Deployed.made(tmp_path, f"sqlite:///{tmp_path}/payments.db")
+        return
+    url = fresh_schema(postgres_or_skip())
+    yield Deployed.made(tmp_path, url)
+    drop_schema(url)
+
+
+@pytest.fixture
+def on_sqlite(tmp_path: Path) -> Deployed:
+    return Deployed.made(tmp_path, f"sqlite:///{tmp_path}/payments.db")
+
+
+def managed(child: Child, path: str) -> tuple[int, str]:
+    with urllib.request.urlopen(f"{child.told()[0]['managementUrl']}{path}", timeout=5) as answer:
+        return answer.status, answer.read().decode()
+
+
+def test_what_one_process_commits_another_serves_and_a_worker_delivers(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    app, credential = shop(deployed)
+    environment = app["sandboxEnvironmentId"]
+    receiver = ReceiverChild()
+    try:
+        with (
+            deployed.started("serve") as one,
+            deployed.started("serve") as other,
+            deployed.started("worker"),
+        ):
+            made = client_of(one).call(
+                "POST",
+                f"/v2/console/apps/{app['appId']}/environments/{environment}/webhooks",
+                {"url": f"{receiver.url}/hook", "subscribedEvents": ["account.created"]},
+                authorization=credential,
+            )
+            assert made.status == 201, made.body
+            receiver.expect("/hook", made.document["signingSecret"])
+            account = client_of(one).call("POST", "/v2/accounts", ALICE, authorization=credential)
+            assert account.status == 201, account.body
+            path = f"/v2/accounts/{account.document['id']}"
+            seen = client_of(other).call("GET", path, authorization=credential)
+            assert seen.document["externalUserId"] == "alice"
+            assert receiver.wait_for(lambda got: len(got) == 1, DELIVERED_S)
+            assert receiver.deliveries()[0]["verified"] is True
+    finally:
+        receiver.end()
+
+
+def test_serve_is_seen_by_operators_and_ends_cleanly(on_sqlite: Deployed) -> None:
+    with on_sqlite.started("serve") as serve:
+        assert managed(serve, "/healthz")[0] == managed(serve, "/readyz")[0] == 200
+        client = client_of(serve)
+        client.call("GET", "/v2/partners/config", authorization="Basic c2VjcmV0OnM=")
+        assert client.call("GET", "/metrics", authorization="").status == 404
+        assert 'route="/v2/partners/config"' in managed(serve, "/metrics")[1]
+        assert serve.end(signal.SIGTERM) == 0
+        lines = [json.loads(line) for line in serve.errors().splitlines()]
+    assert any(line["message"] == "ready" for line in lines)
+    assert all({"ts", "level", "logger", "message"} <= set(line) for line in lines)
+    assert "c2VjcmV0" not in serve.errors()
+
+
+def test_a_worker_is_seen_by_operators_and_ends_cleanly(
+    on_sqlite: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = str(on_sqlite.folder / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(address)
+        systemd.settimeout(10)
+        monkeypatch.setenv("NOTIFY_SOCKET", address)
+        with on_sqlite.started("worker") as worker:
+            assert systemd.recv(64) == b"READY=1"
+            assert managed(worker, "/healthz")[0] == managed(worker, "/readyz")[0] == 200
+            assert "payments_queue" in managed(worker, "/metrics")[1]
+            assert worker.end(signal.SIGINT) == 0, worker.errors()
+
+
+def test_a_weak_setting_is_refused_by_its_name(on_sqlite: Deployed) -> None:
+    on_sqlite.configure(mode="production")
+    for command in ("serve", "worker"):
+        said = on_sqlite.run(command, fails=True)
+        assert "public_url must be https:// in production" in said
+        assert "simulated_chains must be false in production" in said
+        assert "Traceback" not in said
+
+
+def test_a_port_that_is_taken_is_told(on_sqlite: Deployed) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        on_sqlite.configure(http={"port": taken.getsockname()[1]})
+        assert "cannot listen" in on_sqlite.run("serve", fails=True)

@@ -1,0 +1,184 @@
+"""The configuration from a file and from the environment."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
+
+from payments_core_http.deployment.reading import ConfigurationRefused, read, settings
+from tests.deployment.settings import SANDBOX, configured, toml
+
+FILE = {
+    "mode": "sandbox",
+    "public_url": "http://127.0.0.1:8080",
+    "simulated_chains": True,
+    "keys": {"ring_file": "ring"},
+    "storage": {"url": "sqlite:///file.db"},
+    "limiter": {"url": "memory:"},
+    "http": {"port": 9000, "trusted_proxies": ["10.0.0.0/8", "::1"]},
+    "limits": {"ip_minute": 7},
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "payments.toml"
+    path.write_text(toml(FILE))
+    return path
+
+
+def test_a_file_says_every_setting(file: Path) -> None:
+    configuration = read(file, {})
+    assert configuration.storage.url == "sqlite:///file.db"
+    assert configuration.http.port == 9000
+    assert configuration.http.trusted_proxies == ("10.0.0.0/8", "::1")
+    assert configuration.limits == {"ip_minute": 7}
+    assert configuration.worker.threads == 4
+
+
+def test_the_environment_names_the_file(file: Path) -> None:
+    assert read(None, {"PAYMENTS_CONFIG": str(file)}).http.port == 9000
+
+
+def test_the_environment_wins_over_the_file(file: Path) -> None:
+    environ = {
+        "PAYMENTS_HTTP_PORT": "9001",
+        "PAYMENTS_HTTP_TRUSTED_PROXIES": "192.0.2.1, 192.0.2.2",
+        "PAYMENTS_LIMITS_GENERAL_MINUTE": "9",
+        "PAYMENTS_SIMULATED_CHAINS": "false",
+    }
+    configuration = read(file, environ)
+    assert configuration.http.port == 9001
+    assert configuration.http.trusted_proxies == ("192.0.2.1", "192.0.2.2")
+    assert configuration.limits == {"ip_minute": 7, "general_minute": 9}
+    assert configuration.simulated_chains is False
+
+
+def test_a_chain_may_come_from_the_environment_alone() -> None:
+    configuration = configured(
+        SANDBOX,
+        SIMULATED_CHAINS=None,
+        CHAINS_8453_URLS="evm+https://a.example, evm+https://b.example",
+        CHAINS_8453_SETTINGS_ADMIN="0x1",
+    )
+    assert configuration.chains["8453"].urls == ("evm+https://a.example", "evm+https://b.example")
+    assert configuration.chains["8453"].settings == {"admin": "0x1"}
+
+
+def test_a_value_may_come_from_a_file_that_the_environment_names(tmp_path: Path) -> None:
+    secret = tmp_path / "storage-url"
+    secret.write_text("postgresql://me:secret@db/payments\n")
+    configuration = configured(SANDBOX, STORAGE_URL=None, STORAGE_URL_FILE=str(secret))
+    assert configuration.storage.url == "postgresql://me:secret@db/payments"
+
+
+def test_a_file_that_the_environment_names_in_vain_is_told() -> None:
+    with pytest.raises(ConfigurationRefused, match="PAYMENTS_STORAGE_URL_FILE names a file that"):
+        configured(SANDBOX, STORAGE_URL_FILE="/nowhere/at/all")
+
+
+def test_all_faults_are_told_at_once_by_their_paths() -> None:
+    with pytest.raises(ConfigurationRefused) as refused:
+        read(None, {"PAYMENTS_MODE": "staging", "PAYMENTS_HTTP_PORT": "http"})
+    paths = [fault.path for fault in refused.value.faults]
+    assert paths == [
+        "mode",
+        "public_url",
+        "keys.ring_file",
+        "storage.url",
+        "limiter.url",
+        "http.port",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mode = ", "is not TOML"),
+        ("[http]\nthread = 8\n", "http.thread is not a known field"),
+        ("http = 8\n", "http must be an object"),
+        ("[chains.base]\nurls = ['evm+https://a']\n", "chains.base must be a chain's number"),
+        ("[chains.8453]\nurls = []\n", "chains.8453.urls must have 1 to 20 items"),
+        ("[keys]\nring = 'a'\nring_file = 'b'\n", "keys.ring cannot be given beside"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_by_its_path(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "payments.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(ConfigurationRefused) as refused:
+        read(path, {})
+    assert said in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationRefused, match="cannot be read: No such file"):
+        read(tmp_path / "payments.toml", {})
+    (tmp_path / "latin.toml").write_bytes(b"mode = '\xff'")
+    with pytest.raises(ConfigurationRefused, match="is not UTF-8"):
+        read(tmp_path / "latin.toml", {})
+
+
+@pytest.mark.parametrize(
+    ("table", "refused"),
+    [
+        ({"keys": {"ring": "k1:abc"}}, True),
+        ({"storage": {"url": "postgresql://me:hidden@db/p"}}, True),
+        ({"chains": {}}, False),
+    ],
+)
+def test_a_file_with_secrets_is_for_few_eyes(
+    tmp_path: Path, table: dict[str, dict[str, str]], refused: bool
+) -> None:
+    path = tmp_path / "payments.toml"
+    path.write_text(toml({**FILE, **table}))
+    path.chmod(0o640)
+    read(path, {})
+    path.chmod(0o644)
+    if not refused:
+        read(path, {})
+        return
+    with pytest.raises(ConfigurationRefused, match="everybody may read it") as told:
+        read(path, {})
+    assert "hidden" not in str(told.value) and "k1:abc" not in str(told.value)
+
+
+def test_a_variable_that_is_no_setting_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        configured(SANDBOX, STORAGE_ULR="postgresql://me:secret@db/p", TEST_POSTGRES="x")
+    assert [record.getMessage() for record in caplog.records] == [
+        "the environment variable PAYMENTS_STORAGE_ULR is no setting"
+    ]
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    configuration = configured(
+        SANDBOX,
+        STORAGE_URL="postgresql://me:hidden@db/p",
+        LIMITER_URL="redis://:hidden@cache",
+        CHAINS_1_URLS="evm+https://node.example/hidden",
+        SIGNER_URL="kms://hidden@keys",
+        KYC_URL="kyc://hidden@faces",
+    )
+    assert "hidden" not in repr(configuration)
+    assert SANDBOX["PAYMENTS_KEYS_RING"].partition(":")[2] not in repr(configuration)
+
+
+def test_every_setting_has_a_variable_of_its_own_and_says_what_it_is_for() -> None:
+    found = list(settings())
+    assert len({one.variable for one in found}) == len(found)
+    assert all(one.about.endswith(".") for one in found), [one.name for one in found]
+
+
+@settings_of_hypothesis(deadline=None, max_examples=50)
+@given(st.text(max_size=40))
+def test_any_text_in_the_environment_is_read_or_refused(text: str) -> None:
+    for name in ("HTTP_PORT", "HTTP_REUSE_PORT", "HTTP_TRUSTED_PROXIES", "SERVICE_NAME"):
+        with contextlib.suppress(ConfigurationRefused):
+            configured(SANDBOX, **{name: text})

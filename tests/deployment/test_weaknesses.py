@@ -1,0 +1,82 @@
+"""What a deployment does not start with, though each setting is well-formed."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core_http.deployment.reading import ConfigurationRefused
+from payments_core_http.deployment.weaknesses import require_strong, warnings
+from tests.deployment.settings import PRODUCTION, SANDBOX, configured
+
+
+def test_fit_settings_start() -> None:
+    require_strong(configured(SANDBOX))
+    require_strong(configured(PRODUCTION))
+    assert warnings(configured(PRODUCTION)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"PUBLIC_URL": "http://pay.example.com"}, "public_url"),
+        ({"PUBLIC_URL": "https://pay.example.com/shop"}, "public_url"),
+        ({"PUBLIC_URL": "https://me:hidden@pay.example.com"}, "public_url"),
+        ({"PUBLIC_URL": "pay.example.com"}, "public_url"),
+        ({"STORAGE_URL": "memory:"}, "storage.url"),
+        ({"LIMITS_NO_SUCH": "7"}, "limits"),
+        ({"SIMULATED_CHAINS": "true", "CHAINS_8453_URLS": None}, "simulated_chains"),
+        ({"CHAINS_8453_URLS": None, "CHAINS_8453_SETTINGS_ADMIN": None}, "chains"),
+        ({"SIGNER_URL": None}, "signer.url"),
+        ({"SIGNER_URL": "file:///etc/payments/operator.key"}, "signer.url"),
+        ({"WEBHOOKS_LOCAL_ALLOWED": "true"}, "webhooks.local_allowed"),
+        ({"WEBHOOKS_REFUSED_PREFIXES": "10.0.0.0/33"}, "webhooks.refused_prefixes"),
+        ({"HTTP_TRUSTED_PROXIES": "proxy.example.com"}, "http.trusted_proxies"),
+        ({"HTTP_TRUSTED_PROXIES": "0.0.0.0/0"}, "http.trusted_proxies"),
+        ({"HTTP_TRUSTED_PROXIES": "::/0"}, "http.trusted_proxies"),
+        ({"HTTP_HOST": "0.0.0.0"}, "http.trusted_proxies"),
+    ],
+)
+def test_production_refuses(changes: dict[str, str | None], path: str) -> None:
+    if changes.get("CHAINS_8453_URLS", "") is None:
+        changes["CHAINS_8453_SETTINGS_ADMIN"] = None
+    with pytest.raises(ConfigurationRefused) as refused:
+        require_strong(configured(PRODUCTION, **changes))
+    assert path in [fault.path for fault in refused.value.faults]
+    assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"SIGNER_URL": "file:///etc/payments/key", "SIGNER_KEY_FILE_ALLOWED": "true"},
+        {"HTTP_HOST": "0.0.0.0", "HTTP_TRUSTED_PROXIES": "10.0.0.0/8"},
+        {"HTTP_HOST": "::1"},
+        {"HTTP_HOST": "localhost"},
+    ],
+)
+def test_production_starts_with_what_was_decided(changes: dict[str, str]) -> None:
+    require_strong(configured(PRODUCTION, **changes))
+
+
+def test_a_sandbox_may_do_what_production_may_not() -> None:
+    require_strong(configured(SANDBOX, WEBHOOKS_LOCAL_ALLOWED="true", HTTP_HOST="0.0.0.0"))
+
+
+def test_simulated_chains_exclude_real_ones() -> None:
+    with pytest.raises(ConfigurationRefused, match="simulated_chains cannot be true beside chains"):
+        require_strong(configured(SANDBOX, CHAINS_1_URLS="evm+https://a.example", SIGNER_URL="a:b"))
+
+
+def test_what_is_only_unwise_is_told() -> None:
+    told = warnings(
+        configured(
+            PRODUCTION,
+            LIMITER_URL="memory:",
+            SIGNER_URL="file:///etc/payments/key",
+            CHAINS_8453_URLS="evm+https://a.example",
+            MANAGEMENT_PORT=None,
+        )
+    )
+    assert [fault.path for fault in told] == [
+        "limiter.url", "signer.url", "chains", "management.port",
+    ]  # fmt: skip
