@@ -1,4 +1,4 @@
-"""Storage in PostgreSQL, for many machines: psycopg 3 and its pool.
+"""Storage in PostgreSQL, for many machines: psycopg 3.
 
 READ COMMITTED, with row locks for what a work relies on: FOR UPDATE in `get(for_update)`, FOR
 SHARE in `hold`, and the version in every UPDATE. Under contention that is several times faster
@@ -7,6 +7,8 @@ time, advisory locks or LISTEN, so that a distributed PostgreSQL can stand in; n
 
 Bodies are `text`: `jsonb` would reorder keys, round numbers beyond its own and refuse U+0000, and
 `json` checks once more what our own encoder wrote. `body::jsonb ->> 'field'` reads them in SQL.
+
+docs/explanation/postgresql.md tells what travels when, and what an operator can set.
 """
 
 from __future__ import annotations
@@ -14,20 +16,18 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import IsolationLevel, errors
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+from psycopg.pq import TransactionStatus
 
 from payments_core.clock import Instant
 from payments_core.jobs.record import Job
-from payments_core.storage import postgres_claims, postgres_schema
+from payments_core.storage import postgres_claims, postgres_schema, postgres_wholesale
 from payments_core.storage.port import (
     NO_LANES,
     Claimed,
-    CommitUnknown,
     Located,
     Snapshot,
     StorageError,
@@ -35,17 +35,27 @@ from payments_core.storage.port import (
     Transaction,
     Where,
 )
-from payments_core.storage.postgres_rows import Rows, WritingRows, locate, storage_error
+from payments_core.storage.postgres_address import Settings, read_url
+from payments_core.storage.postgres_errors import (
+    commit_error,
+    is_lost,
+    is_race,
+    plain,
+    storage_error,
+)
+from payments_core.storage.postgres_exchange import SNAPSHOT, WRITING, Exchange
+from payments_core.storage.postgres_pool import Pool, settled
+from payments_core.storage.postgres_rows import Rows, locate
+from payments_core.storage.postgres_writing import WritingRows
 from payments_core.storage.records import R, Record, Value
+from payments_core.storage.wholesale import BATCH, Alone, Place
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 LOCK_TIMEOUT_MS = 2_000
-POOL_TIMEOUT_S = 5.0
+POOL_TIMEOUT_S = 5
 RERUNS = 20
-
-_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 
 
 class PostgresStorage:
@@ -54,24 +64,19 @@ class PostgresStorage:
     def __init__(self, url: str, kinds: Sequence[type[Record]], *, connections: int = 10) -> None:
         self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
         self._random = random.Random()
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
-            url,
-            min_size=0,
-            max_size=connections,
-            timeout=POOL_TIMEOUT_S,
-            configure=_configure,
-            open=False,
+        unless_told = Settings(
+            pool=connections, pool_timeout_s=POOL_TIMEOUT_S, lock_timeout_ms=LOCK_TIMEOUT_MS
         )
-        self._pool.open()
+        self._address = read_url(url, unless_told)
+        self._pool = Pool(self._address)
 
     # The port.
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
-        return self._again(lambda: self._attempt(partition, work))
+        return self._write(lambda exchange: work(WritingRows(exchange, partition)))
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
-        with self._reading() as connection:
-            return work(Rows(connection, partition))
+        return self._look(lambda exchange: work(Rows(exchange, partition)))
 
     def locate(
         self,
@@ -83,8 +88,9 @@ class PostgresStorage:
         after: tuple[str, str] | None = None,
         limit: int = 100,
     ) -> Sequence[Located[R]]:
-        with self._reading() as connection:
-            return locate(connection, kind, lookup, keys, where, after, limit)
+        return self._look(
+            lambda exchange: locate(exchange, kind, lookup, keys, where, after, limit)
+        )
 
     def claim(
         self,
@@ -97,117 +103,163 @@ class PostgresStorage:
         of_lane: Mapping[str, int] = NO_LANES,
     ) -> Sequence[Claimed]:
         lease = postgres_claims.Lease(queue, now, lease_ms, limit, slots, of_lane)
-
-        def look() -> set[str]:
-            with self._writing() as connection:
-                return postgres_claims.due_lanes(connection, lease)
-
-        lanes = self._again(look)
-        if not lanes:
-            return []
-
-        def attempt() -> list[Claimed]:
-            with self._writing() as connection:
-                return postgres_claims.lease_jobs(connection, lease, lanes)
-
-        return self._again(attempt)
+        return postgres_claims.claim(self._look, self._write, lease)
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
-        with self._reading() as connection:
-            return postgres_claims.next_due(connection, queue, after)
+        return self._look(lambda exchange: postgres_claims.next_due(exchange, queue, after))
 
     def migrate(self) -> None:
-        with self._writing() as connection:
+        with self._reading() as connection:
             if postgres_schema.is_current(connection, self._kinds):
                 return
         with suppress(StorageError), self._writing() as connection:
             postgres_schema.make_lock(connection)  # fails where another process just made it
-        with self._writing() as connection:
-            postgres_schema.bring_up_to_date(connection, self._kinds)
+        until = time.monotonic() + postgres_schema.MIGRATION_S
+        while not self._migrate():
+            if time.monotonic() > until:
+                raise StorageUnavailable("PostgreSQL: another process does not end its migration")
+            time.sleep(postgres_schema.LOOK_AGAIN_S)
+
+    def finish_migration(self) -> int:
+        """Give every row the columns that its record says, once the release before has ended.
+
+        How many rows were put right. It may be called again, and while the service runs.
+        """
+        with self._apart() as connection:
+            return postgres_schema.refill(connection, self._kinds)
 
     def close(self) -> None:
         self._pool.close()
 
+    # Beyond the port: `wholesale.py`.
+
+    def walk(
+        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
+    ) -> Sequence[Located[R]]:
+        with self._reading() as connection:
+            return postgres_wholesale.walk(connection, kind, after, limit)
+
+    @contextmanager
+    def alone(self) -> Iterator[Alone]:
+        with self._writing() as connection:
+            everything = postgres_wholesale.PostgresAlone(connection, self._kinds)
+            yield everything
+            everything.finish()
+
     # Under the port.
 
-    def _attempt(self, partition: str, work: Callable[[Transaction], T]) -> T:
-        with self._writing() as connection:
-            rows = WritingRows(connection, partition)
-            result = work(rows)
-            rows.finish()  # COMMIT of a failed transaction rolls back and calls it success
-            return result
+    def _migrate(self) -> bool:
+        """Migrate if need be and nobody else does; False where another does."""
+        with self._writing() as locking:
+            if not postgres_schema.lock(locking):
+                return False
+            if not postgres_schema.is_current(locking, self._kinds):
+                with self._apart() as connection:
+                    postgres_schema.bring_up_to_date(connection, self._kinds)
+                postgres_schema.note(locking, self._kinds)
+            return True
+
+    def _look(self, run: Callable[[Exchange], T]) -> T:
+        """Run in a snapshot; nothing is committed, so no answer to COMMIT can be lost."""
+
+        def attempt() -> T:
+            with self._exchange(SNAPSHOT) as exchange:
+                return run(exchange)
+
+        return self._again(attempt)
+
+    def _write(self, run: Callable[[Exchange], T]) -> T:
+        """Run in a transaction and commit."""
+
+        def attempt() -> T:
+            with self._exchange(WRITING) as exchange:
+                result = run(exchange)
+                exchange.commit()
+                return result
+
+        return self._again(attempt)
 
     def _again(self, attempt: Callable[[], T]) -> T:
-        """Try until no deadlock or serialization failure undoes it, with growing pauses."""
-        for run in range(RERUNS):
+        """Try until no race undoes it and no server goes away under it, with growing pauses.
+
+        Nothing was committed where StorageUnavailable comes out, so the work may run again.
+        """
+        runs = 0
+        until: float | None = None
+        while True:
             try:
                 return attempt()
             except StorageUnavailable as error:
-                if not isinstance(error.__cause__, _AGAIN):
+                if is_race(error.__cause__):
+                    runs += 1
+                    if runs == RERUNS:
+                        text = "other transactions came first too often"
+                        raise StorageUnavailable(text) from error
+                    pause_s = 0.002 * 2 ** min(runs, 7)
+                elif is_lost(error.__cause__):
+                    self._pool.drop_idle()
+                    now = time.monotonic()
+                    first = until is None
+                    until = until or now + self._address.settings.failover_s
+                    if now >= until:
+                        raise
+                    pause_s = 0.0 if first else 0.2
+                else:
                     raise
-            time.sleep(self._random.random() * 0.002 * 2 ** min(run, 7))
-        raise StorageUnavailable("other transactions came first too often")
+            time.sleep(self._random.random() * pause_s)
+
+    @contextmanager
+    def _exchange(self, begin: str) -> Iterator[Exchange]:
+        """A transaction; what it does not commit is undone."""
+        wire = self._pool.take()
+        exchange = Exchange(wire, begin)
+        try:
+            yield exchange
+        finally:
+            exchange.leave()
+            self._pool.give_back(wire)
+
+    # Statements beside the daily ones, through the driver's own cursors.
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """A snapshot; nothing is committed, so no answer to COMMIT can be lost."""
-        with self._connection() as connection:
-            connection.isolation_level = IsolationLevel.REPEATABLE_READ
-            connection.read_only = True
-            try:
-                with _translated():
-                    yield connection
-            finally:
-                _undo(connection)
-                if not connection.closed:
-                    connection.isolation_level = IsolationLevel.READ_COMMITTED
-                    connection.read_only = False
+        """A snapshot on a connection of the driver's."""
+        with self._statements() as connection:
+            connection.execute(SNAPSHOT)
+            yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with self._connection() as connection:
+        """A transaction on a connection of the driver's, for work that may take long."""
+        with self._statements() as connection:
+            connection.execute(WRITING)
+            connection.execute("SET LOCAL statement_timeout = 0")
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            yield connection
+            try:
+                connection.execute("COMMIT")
+            except psycopg.Error as error:
+                raise commit_error(error, broken=connection.closed) from plain(error)
+
+    @contextmanager
+    def _apart(self) -> Iterator[Connection]:
+        """A connection beside the pool's, whose settings may be changed."""
+        with _translated(), closing(self._pool.connect().connection) as connection:
+            yield connection
+
+    @contextmanager
+    def _statements(self) -> Iterator[Connection]:
+        """A connection of the driver's, in no transaction and left in none."""
+        wire = self._pool.take()
+        try:
+            connection = settled(wire)
             try:
                 with _translated():
                     yield connection
-                self._commit(connection)
             finally:
                 _undo(connection)
-
-    @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        try:
-            connection = self._pool.getconn()
-        except (PoolTimeout, PoolClosed, psycopg.Error) as error:
-            raise StorageUnavailable(f"PostgreSQL: {error}") from error
-        try:
-            yield connection
         finally:
-            self._pool.putconn(connection)
-
-    def _commit(self, connection: Connection) -> None:
-        """Commit; raises CommitUnknown unless the server itself said that nothing happened."""
-        try:
-            connection.commit()
-        except psycopg.Error as error:
-            if error.sqlstate is None or isinstance(error, errors.StatementCompletionUnknown):
-                raise CommitUnknown(f"PostgreSQL: {error}") from error
-            if connection.closed:  # the server ended it, perhaps after it had committed
-                raise CommitUnknown(f"PostgreSQL: {error}") from error
-            raise storage_error(error) from error
-
-
-def _configure(connection: Connection) -> None:
-    connection.isolation_level = IsolationLevel.READ_COMMITTED
-    connection.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
-    connection.commit()
-
-
-def _undo(connection: Connection) -> None:
-    """Roll back what was not committed; a broken connection is closed, and the pool drops it."""
-    try:
-        connection.rollback()
-    except psycopg.Error:
-        connection.close()
+            self._pool.give_back(wire)
 
 
 @contextmanager
@@ -215,9 +267,18 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise storage_error(error) from error
+        raise storage_error(error) from plain(error)
+
+
+def _undo(connection: Connection) -> None:
+    """Roll back what was not committed; a broken connection is closed, and the pool drops it."""
+    try:
+        if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            connection.execute("ROLLBACK")
+    except psycopg.Error:
+        connection.close()
 
 
 def open_url(url: str, kinds: Sequence[type[Record]]) -> PostgresStorage:
-    """`postgresql://user@host/database`, as libpq reads it."""
+    """`postgresql://user@host/database`, as libpq reads it, and `Settings` of our own."""
     return PostgresStorage(url, kinds)

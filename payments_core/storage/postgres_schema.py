@@ -1,37 +1,47 @@
-"""The tables and indexes of the collections in PostgreSQL, and how they come up to date.
+"""The tables of the collections in PostgreSQL, and how they come up to date while others work.
 
-Migrations only add: tables, columns filled from the stored bodies, indexes. They run in one
-transaction that begins by locking a row, so that of several processes one does the work.
+Migrations only add: tables, columns filled from the stored bodies, indexes. One process at a time
+does it, under the lock of a row that another connection holds meanwhile. Each step is a
+transaction of its own, or none at all, and finds out itself whether it was done: who is killed in
+the middle is followed by another that goes on. Requests wait for none of them longer than
+`DDL_LOCK_MS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
 
-from payments_core.storage import documents
 from payments_core.storage.fingerprints import fingerprint
-from payments_core.storage.postgres_claims import BUCKET, READY, RINGS
-from payments_core.storage.postgres_rows import index_name
+from payments_core.storage.postgres_claims import RINGS
+from payments_core.storage.postgres_filling import fill
+from payments_core.storage.postgres_indexes import CLAIM_INDEXES, bring_indexes, indexes_of
+from payments_core.storage.postgres_patience import DDL_LOCK_MS, patiently
 from payments_core.storage.records import Collection, Record
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 SCHEMA_TABLE = "storage_schema"
-MIGRATION_LOCK_MS = 60_000
-FILL_ROWS = 1_000
+MIGRATION_S = 3_600
+"""As long as another process's migration may take: it may have an index of millions to build."""
+LOOK_AGAIN_S = 0.1
 
 _TYPES = {str: 'text COLLATE "C"', int: "bigint"}
 """Texts are ordered by code point, whatever the database's own order is."""
 
-_CLAIM_INDEXES = {
-    "jobs__claim_lanes": "queue, lane, due_at, ordinal, id",
-    "jobs__claim_leased": "queue, lane, lease_until",
-    "jobs__claim_ready": f"queue, ({READY})",
-    "jobs__claim_buckets": f"queue, ({BUCKET}), lane",
-}
+_UNFILLED = "not filled yet"
+"""The comment of a column from its making until its rows have their values."""
+
+_COLUMNS = """
+    SELECT relname, attname, col_description(attrelid, attnum)
+    FROM pg_attribute
+    JOIN pg_class ON pg_class.oid = attrelid
+    JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = current_schema() AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped
+"""
 
 
 def is_current(connection: Connection, kinds: Sequence[type[Record]]) -> bool:
@@ -40,119 +50,116 @@ def is_current(connection: Connection, kinds: Sequence[type[Record]]) -> bool:
     if row is None or row[0] is None:
         return False
     found = connection.execute(f"SELECT fingerprint FROM {SCHEMA_TABLE}".encode()).fetchone()
-    return found is not None and found[0] == fingerprint(kinds, _CLAIM_INDEXES)
+    return found is not None and found[0] == fingerprint(kinds, CLAIM_INDEXES)
 
 
 def make_lock(connection: Connection) -> None:
     """Make the row that migrations lock; of several processes all but one may fail to."""
     connection.execute(
         f"CREATE TABLE IF NOT EXISTS {SCHEMA_TABLE} "
-        "(id integer PRIMARY KEY, fingerprint text NOT NULL)".encode()
+        f"(id integer PRIMARY KEY, fingerprint {_TYPES[str]} NOT NULL)".encode()
     )
     connection.execute(f"INSERT INTO {SCHEMA_TABLE} VALUES (1, '') ON CONFLICT DO NOTHING".encode())
 
 
-def bring_up_to_date(connection: Connection, kinds: Sequence[type[Record]]) -> None:
-    """Add what is missing, alone, inside the caller's transaction."""
-    connection.execute(f"SET LOCAL lock_timeout = {MIGRATION_LOCK_MS}".encode())
-    connection.execute(f"SELECT 1 FROM {SCHEMA_TABLE} WHERE id = 1 FOR UPDATE".encode())
-    if is_current(connection, kinds):
-        return
-    for kind in kinds:
-        _bring_table(connection, kind)
-    connection.execute(
-        f"CREATE TABLE IF NOT EXISTS {RINGS} "
-        '(queue text COLLATE "C" PRIMARY KEY, lane text COLLATE "C" NOT NULL)'.encode()
-    )
-    for name, columns in _CLAIM_INDEXES.items():
-        connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON jobs ({columns})".encode())
+def lock(connection: Connection) -> bool:
+    """Be the one who migrates, until the transaction ends; False where another is.
+
+    Nobody waits in a statement for the other to end: the building of an index waits for every
+    statement that began before it.
+    """
+    sql = f"SELECT 1 FROM {SCHEMA_TABLE} WHERE id = 1 FOR UPDATE SKIP LOCKED"
+    return connection.execute(sql.encode()).fetchone() is not None
+
+
+def note(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+    """Take note of what the schema was made from, in the transaction that holds the lock."""
     connection.execute(
         f"UPDATE {SCHEMA_TABLE} SET fingerprint = %s WHERE id = 1".encode(),
-        (fingerprint(kinds, _CLAIM_INDEXES),),
+        (fingerprint(kinds, CLAIM_INDEXES),),
     )
 
 
-def _bring_table(connection: Connection, kind: type[Record]) -> None:
-    collection = kind.collection
-    text = _TYPES[str]
-    connection.execute(
-        f'CREATE TABLE IF NOT EXISTS "{collection.name}" ('
-        f"partition {text} NOT NULL, id {text} NOT NULL, version bigint NOT NULL, "
-        "body text NOT NULL, PRIMARY KEY (partition, id))".encode()
+def bring_up_to_date(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+    """Add what is missing, on a connection of its own in no transaction, while locked."""
+    _be_modest(connection)
+    present = _columns(connection)
+    rings = (
+        f"CREATE TABLE IF NOT EXISTS {RINGS} "
+        f"(queue {_TYPES[str]} PRIMARY KEY, lane {_TYPES[str]} NOT NULL)"
     )
-    present = connection.execute(
-        "SELECT column_name FROM information_schema.columns "
-        "WHERE table_schema = current_schema() AND table_name = %s",
-        (collection.name,),
-    ).fetchall()
-    missing = [column for column in collection.columns if (column,) not in present]
-    for column in missing:
-        type_ = _TYPES[collection.columns[column]]
-        connection.execute(f'ALTER TABLE "{collection.name}" ADD "{column}" {type_}'.encode())
-    if missing:
-        _fill(connection, kind)
-    _bring_indexes(connection, collection)
-
-
-def _bring_indexes(connection: Connection, collection: Collection) -> None:
-    """Make the declared indexes, and drop those that changed or are no longer declared.
-
-    An index's comment says what it was made of, since its own text comes back in other words.
-    """
-    wanted = _declared(collection)
-    present = connection.execute(
-        "SELECT indexname, obj_description(format('%%I.%%I', schemaname, indexname)::regclass) "
-        "FROM pg_indexes WHERE schemaname = current_schema() AND tablename = %s",
-        (collection.name,),
-    ).fetchall()
-    for name, made_of in present:
-        if not name.startswith(f"{collection.name}__") or name in _CLAIM_INDEXES:
-            continue
-        if name in wanted and made_of == wanted[name][0]:
-            del wanted[name]
+    connection.execute(rings.encode())
+    for kind in kinds:
+        if kind.collection.name in present:
+            _add_columns(connection, kind.collection, present[kind.collection.name])
         else:
-            connection.execute(f'DROP INDEX "{name}"'.encode())
-    for name, (made_of, kind, columns) in wanted.items():
-        listed = ", ".join(f'"{column}"' for column in columns)
-        connection.execute(f'CREATE {kind} "{name}" ON "{collection.name}" ({listed})'.encode())
-        connection.execute(f"COMMENT ON INDEX \"{name}\" IS '{made_of}'".encode())
+            _make_table(connection, kind.collection)
+            present[kind.collection.name] = dict.fromkeys(kind.collection.columns)
+    found = _columns(connection)
+    for kind in kinds:
+        columns = found[kind.collection.name]
+        unfilled = [name for name in kind.collection.columns if columns[name] == _UNFILLED]
+        if unfilled:
+            fill(connection, kind)
+        for name in unfilled:
+            _tell(connection, kind.collection, name, "NULL")
+    bring_indexes(connection, kinds)
 
 
-def _declared(collection: Collection) -> dict[str, tuple[str, str, tuple[str, ...]]]:
-    """By an index's name in the database: what its comment says, its kind, its columns."""
-    found = {}
-    for unique in collection.uniques:
-        made_of = f"UNIQUE {', '.join(unique.columns)}"
-        columns = ("partition", *unique.columns)
-        found[index_name(collection, unique.name)] = (made_of, "UNIQUE INDEX", columns)
-    for index in collection.indexes:
-        made_of = ", ".join((*index.key, *index.order, "id"))
-        columns = ("partition", *index.key, *index.order, "id")
-        found[index_name(collection, index.name)] = (made_of, "INDEX", columns)
-    for lookup in collection.lookups:
-        columns = (*lookup.columns, "partition", "id")
-        made_of = f"LOOKUP {', '.join(columns)}"
-        found[index_name(collection, lookup.name)] = (made_of, "INDEX", columns)
-    return found
+def refill(connection: Connection, kinds: Sequence[type[Record]]) -> int:
+    """Correct all columns that differ from what the bodies say; how many rows did.
+
+    The release before writes no columns that came after it, and leaves those of its rows empty,
+    or as they were. So this is run once more when that release has ended.
+    """
+    _be_modest(connection)
+    return sum(fill(connection, kind) for kind in kinds if kind.collection.columns)
 
 
-def _fill(connection: Connection, kind: type[Record]) -> None:
-    """Give every row the column values that its body says."""
-    collection = kind.collection
-    sets = ", ".join(f'"{column}" = %s' for column in collection.columns)
-    update = f'UPDATE "{collection.name}" SET {sets} WHERE partition = %s AND id = %s'.encode()
-    last: tuple[str, str] = ("", "")
-    while rows := connection.execute(
-        f'SELECT partition, id, body FROM "{collection.name}" WHERE (partition, id) > (%s, %s) '
-        f"ORDER BY partition, id LIMIT {FILL_ROWS}".encode(),
-        last,
-    ).fetchall():
-        last = rows[-1][:2]
-        with connection.cursor() as cursor:
-            cursor.executemany(
-                update,
-                [
-                    (*collection.values(documents.decode(kind, body)), partition, id)
-                    for partition, id, body in rows
-                ],
-            )
+def _be_modest(connection: Connection) -> None:
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    connection.execute("SET statement_timeout = 0")
+    connection.execute(f"SET lock_timeout = {DDL_LOCK_MS}".encode())
+
+
+def _columns(connection: Connection) -> dict[str, dict[str, str | None]]:
+    """The columns of each table, with their comments."""
+    found: dict[str, dict[str, str | None]] = defaultdict(dict)
+    for table, column, comment in connection.execute(_COLUMNS.encode()).fetchall():
+        found[table][column] = comment
+    return dict(found)
+
+
+def _make_table(connection: Connection, collection: Collection) -> None:
+    text = _TYPES[str]
+    own = "".join(f'"{name}" {_TYPES[type_]}, ' for name, type_ in collection.columns.items())
+    with connection.transaction():
+        connection.execute(
+            f'CREATE TABLE "{collection.name}" (partition {text} NOT NULL, id {text} NOT NULL, '
+            f"version bigint NOT NULL, {own}body {text} NOT NULL, "
+            "PRIMARY KEY (partition, id))".encode()
+        )
+        for index in indexes_of(collection):
+            connection.execute(index.create(index.name, concurrently=False))
+            connection.execute(index.comment(index.name))
+
+
+def _add_columns(
+    connection: Connection, collection: Collection, present: Mapping[str, str | None]
+) -> None:
+    missing = {name: kind for name, kind in collection.columns.items() if name not in present}
+
+    def add() -> None:
+        with connection.transaction():
+            adds = ", ".join(f'ADD "{name}" {_TYPES[kind]}' for name, kind in missing.items())
+            connection.execute(f'ALTER TABLE "{collection.name}" {adds}'.encode())
+            for name in missing:
+                _tell(connection, collection, name, f"'{_UNFILLED}'")
+
+    if missing:
+        patiently(add)
+
+
+def _tell(connection: Connection, collection: Collection, column: str, comment: str) -> None:
+    sql = f'COMMENT ON COLUMN "{collection.name}"."{column}" IS {comment}'
+    patiently(lambda: connection.execute(sql.encode()))

@@ -17,6 +17,7 @@ from payments_core.events import Event
 from payments_core.identifiers import Draw
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.ledger import Ledger
+from payments_core.storage.bulk import lock_many
 from payments_core.storage.port import Claimed, Page, Position, Snapshot, Storage, Transaction
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.lifecycle import require_wanting
@@ -78,6 +79,10 @@ class WebhookRecovery:
     ) -> Decision[None]:
         """The deliveries of a page. What has got under way meanwhile is left to itself."""
         now = self._clock.now()
+        # All the jobs and then all the deliveries, as those lock them who end a batch of attempts.
+        known = [delivery for _, delivery in missed if delivery is not None]
+        lock_many(tx, Job, [delivery.job_id for delivery in known])
+        lock_many(tx, Delivery, [delivery.id for delivery in known])
         sent: list[Decision[Delivery]] = []
         for event, seen in missed:
             try:

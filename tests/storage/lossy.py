@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
 
 from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres_wire import Failed
 from payments_core.storage.sqlite import SqliteStorage
 
 
@@ -38,52 +40,61 @@ def fail_next_sqlite_commit(storage: SqliteStorage, code: int, *, applied: bool)
     storage._commit = commit  # type: ignore[method-assign]
 
 
-class PostgresCommit:
-    """A connection that raises instead of answering to COMMIT."""
+class LossyWire:
+    """A connection to PostgreSQL that does something else at its next COMMIT."""
 
-    def __init__(self, connection: Any, error: psycopg.Error, *, applied: bool) -> None:
-        self.connection = connection
-        self.error = error
-        self.applied = applied
+    def __init__(self, wire: Any, commit: Callable[[Callable[[], Any]], Any]) -> None:
+        self._wire = wire
+        self._commit = commit
 
-    @property
-    def closed(self) -> bool:
-        closed: bool = self.connection.closed
-        return closed
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wire, name)
 
-    def commit(self) -> None:
-        if self.applied:
-            self.connection.commit()
-        raise self.error
+    def run(self, statements: Sequence[tuple[str, Any]]) -> Any:
+        if statements[-1][0] != "COMMIT":
+            return self._wire.run(statements)
+        return self._commit(lambda: self._wire.run(statements))
+
+
+def _at_next_commit(storage: PostgresStorage, commit: Callable[[Any, Any], Any]) -> None:
+    take, give_back = storage._pool.take, storage._pool.give_back
+
+    def lossy() -> Any:
+        wire = take()
+
+        def once(run: Callable[[], Any]) -> Any:
+            storage._pool.take = take  # type: ignore[method-assign]
+            return commit(wire, run)
+
+        return LossyWire(wire, once)
+
+    storage._pool.take = lossy  # type: ignore[method-assign]
+    storage._pool.give_back = lambda wire: give_back(  # type: ignore[method-assign]
+        getattr(wire, "_wire", wire)
+    )
 
 
 def fail_next_postgres_commit(
     storage: PostgresStorage, error: psycopg.Error, *, applied: bool
 ) -> None:
-    """Let the next COMMIT of this handle raise a driver's error."""
+    """Let the next COMMIT of this handle raise a driver's error, the connection living on."""
 
-    def commit(connection: Any) -> None:
-        del storage._commit  # type: ignore[method-assign]
-        lossy: Any = PostgresCommit(connection, error, applied=applied)
-        storage._commit(lossy)
+    def commit(wire: Any, run: Callable[[], Any]) -> Any:
+        if applied:
+            run()
+        raise Failed(error, 10**6)
 
-    storage._commit = commit  # type: ignore[method-assign]
+    _at_next_commit(storage, commit)
 
 
 def cut_next_postgres_commit(storage: PostgresStorage, *, applied: bool) -> None:
     """Let the connection end before COMMIT is sent, or before its answer comes back."""
 
-    def commit(connection: Any) -> None:
-        del storage._commit  # type: ignore[method-assign]
-        if applied:
-            lost = psycopg.OperationalError("server closed the connection unexpectedly")
-            lossy: Any = PostgresCommit(connection, lost, applied=True)
-            try:
-                storage._commit(lossy)
-            finally:
-                connection.close()
-        else:
-            connection.pgconn.finish()
-            storage._commit(connection)
+    def commit(wire: Any, run: Callable[[], Any]) -> Any:
+        if not applied:
+            wire.connection.pgconn.finish()
+        run()
+        wire.connection.close()
+        raise Failed(psycopg.OperationalError("server closed the connection unexpectedly"), 0)
 
-    storage._commit = commit  # type: ignore[method-assign]
+    _at_next_commit(storage, commit)

@@ -1,0 +1,113 @@
+"""What PostgreSQL's errors mean to a caller, by their SQLSTATE.
+
+No text made here holds what a row holds: of what the server says only the primary message is
+kept, for its DETAIL and CONTEXT quote values. libpq's own messages name host and user, and never
+a password.
+"""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors
+
+from payments_core.storage.port import (
+    CommitUnknown,
+    LockTimeout,
+    StorageError,
+    StorageUnavailable,
+)
+
+DIVISION_BY_ZERO = "22012"
+UNIQUE_VIOLATION = "23505"
+READ_ONLY = "25006"
+
+_UNAVAILABLE = (
+    "08",  # the connection
+    READ_ONLY,  # this server has become a standby, or is one
+    "25P03",  # idle_in_transaction_session_timeout
+    "25P04",  # transaction_timeout
+    "40",  # serialization failure, deadlock, and a COMMIT whose outcome is not known
+    "53",  # disk full, out of memory, too many connections
+    "57",  # shut down, starting up, cancelled by statement_timeout
+    "58",  # the server's disk or system failed
+)
+_LOST = ("08", "57P01", "57P02", "57P03", "57P05", READ_ONLY)
+_STALE = ("26000", "42P05", "0A000")
+"""A prepared statement that is gone, taken, or planned for a table as it was before a migration."""
+_RACES = ("40001", "40P01")
+_UNKNOWN = ("08", "40003")
+_NOT_MIGRATED = ("42P01", "42703", "3F000")
+
+
+def storage_error(error: psycopg.Error) -> StorageError:
+    """What a driver's error means to a caller. Raise it `from` `plain(error)`.
+
+    A lock that did not come within `lock_timeout` is LockTimeout and not Conflict: nothing
+    says that the other transaction will commit, and a caller that ran again at once would only
+    stand in the same queue.
+    """
+    state = error.sqlstate
+    text = f"PostgreSQL: {_message(error)}"
+    if state is None:
+        away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return StorageUnavailable(text) if away else StorageError(text)
+    text = f"{text} ({state})"
+    if state == "55P03":
+        return LockTimeout(text)
+    if state.startswith((*_UNAVAILABLE, *_STALE)):
+        return StorageUnavailable(text)
+    if state in _NOT_MIGRATED:
+        return StorageError(f"{text}; has `migrate` been run?")
+    return StorageError(text)
+
+
+def commit_error(error: psycopg.Error, *, broken: bool) -> StorageError:
+    """What an error means that came while COMMIT was on its way.
+
+    Only an answer of the server's on a connection that lives on says that nothing happened. One
+    that ends the connection may come after the commit: a shutdown does not undo it.
+    """
+    state = error.sqlstate
+    if broken or state is None or state.startswith(_UNKNOWN):
+        return CommitUnknown(f"PostgreSQL: {_message(error)}")
+    return storage_error(error)
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Whether another connection may do better: this one ended, or leads to a standby."""
+    if not isinstance(error, psycopg.Error):
+        return False
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return error.sqlstate.startswith((*_LOST, *_STALE))
+
+
+def is_race(error: BaseException | None) -> bool:
+    """Whether the server undid the transaction for another's sake, and it may run again."""
+    return isinstance(error, psycopg.Error) and error.sqlstate in _RACES
+
+
+def plain(error: psycopg.Error) -> psycopg.Error:
+    """The same error with no more than its primary message, to be the cause of ours."""
+    bare = type(error)(_message(error))
+    bare.sqlstate = error.sqlstate
+    return bare.with_traceback(error.__traceback__)
+
+
+def from_result(result: psycopg.pq.abc.PGresult) -> psycopg.Error:
+    """The driver's error for a result that says that a statement failed."""
+    field = psycopg.pq.DiagnosticField
+    state = (result.error_field(field.SQLSTATE) or b"").decode() or None
+    message = (result.error_field(field.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
+    try:
+        kind: type[psycopg.Error] = errors.lookup(state or "")
+    except KeyError:
+        kind = psycopg.OperationalError if state is None else psycopg.DatabaseError
+    error = kind(message or "the connection was lost", info=result)
+    error.sqlstate = state
+    return error
+
+
+def _message(error: psycopg.Error) -> str:
+    primary = error.diag.message_primary
+    return " ".join((primary or str(error) or "the connection was lost").split())

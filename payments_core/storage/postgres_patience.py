@@ -1,0 +1,30 @@
+"""How a migration gives way: what it cannot have soon it leaves, and tries again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import psycopg
+
+T = TypeVar("T")
+
+DDL_LOCK_MS = 500
+"""Whoever comes behind a change of a table that waits for its lock waits for both."""
+
+TRIES = 120
+PAUSE_S = 0.5
+_AGAIN = ("55P03", "40001", "40P01")
+
+
+def patiently(change: Callable[[], T]) -> T:
+    """Try until no lock, deadlock or race stands in the way, or for a minute or two."""
+    for _ in range(TRIES - 1):
+        try:
+            return change()
+        except psycopg.Error as error:
+            if error.sqlstate not in _AGAIN:
+                raise
+        time.sleep(PAUSE_S)
+    return change()

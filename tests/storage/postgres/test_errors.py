@@ -1,0 +1,191 @@
+"""What PostgreSQL's errors come out as, and that they tell nobody's secrets."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from payments_core.conformance.storage.records import KINDS, Note
+from payments_core.conformance.storage.setting import HERE
+from payments_core.storage.port import (
+    CommitUnknown,
+    LockTimeout,
+    StorageError,
+    StorageUnavailable,
+    UniqueConflict,
+)
+from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres_address import Settings, read_url
+from payments_core.storage.postgres_errors import (
+    commit_error,
+    from_result,
+    is_lost,
+    is_race,
+    plain,
+    storage_error,
+)
+
+SECRET = "open sesame".partition(" ")[2]  # not in this form: a traceback quotes its source
+
+MEANINGS = {
+    "08006": StorageUnavailable,
+    "25006": StorageUnavailable,
+    "25P03": StorageUnavailable,
+    "40001": StorageUnavailable,
+    "40003": StorageUnavailable,
+    "40P01": StorageUnavailable,
+    "53100": StorageUnavailable,
+    "53200": StorageUnavailable,
+    "53300": StorageUnavailable,
+    "55P03": LockTimeout,
+    "57014": StorageUnavailable,
+    "57P01": StorageUnavailable,
+    "57P03": StorageUnavailable,
+    "58030": StorageUnavailable,
+    "22P02": StorageError,
+    "23505": StorageError,
+    "42601": StorageError,
+    "42P01": StorageError,
+    "XX000": StorageError,
+}
+
+
+def error_of(state: str | None) -> psycopg.Error:
+    if state is None:
+        return psycopg.OperationalError("the\n  line\tis cut")
+    return errors.lookup(state)("as the server says")
+
+
+@pytest.mark.parametrize("state", MEANINGS)
+def test_each_sqlstate_has_one_meaning(state: str) -> None:
+    found = storage_error(error_of(state))
+    assert type(found) is MEANINGS[state]
+    assert state in str(found)
+
+
+def test_an_error_without_a_sqlstate_is_the_connections_or_ours() -> None:
+    assert str(storage_error(error_of(None))) == "PostgreSQL: the line is cut"
+    assert isinstance(storage_error(error_of(None)), StorageUnavailable)
+    assert type(storage_error(psycopg.DataError("no such text"))) is StorageError
+
+
+@pytest.mark.parametrize(
+    ("state", "broken", "unknown"),
+    [
+        (None, False, True),
+        ("08006", False, True),
+        ("40003", False, True),
+        ("57P01", True, True),
+        ("57P01", False, False),
+        ("53100", False, False),
+        ("40001", False, False),
+    ],
+)
+def test_only_the_servers_own_word_says_that_a_commit_did_not_happen(
+    state: str | None, broken: bool, unknown: bool
+) -> None:
+    assert isinstance(commit_error(error_of(state), broken=broken), CommitUnknown) == unknown
+
+
+def test_what_is_tried_again() -> None:
+    lost = [None, "08006", "57P01", "57P03", "25006", "26000", "0A000"]
+    assert all(is_lost(error_of(state)) for state in lost)
+    assert not any(is_lost(error_of(state)) for state in ("53100", "57014", "40001", "23505"))
+    assert not is_lost(psycopg.DataError("ours"))
+    assert not is_lost(None)
+    assert [is_race(error_of(state)) for state in ("40001", "40P01", "57P01")] == [
+        True,
+        True,
+        False,
+    ]
+    assert not is_race(ValueError())
+
+
+class Answer:
+    """A result that says no more than its status, as libpq makes it when a line is cut."""
+
+    def __init__(self, state: bytes | None) -> None:
+        self.state = state
+
+    def error_field(self, field: object) -> bytes | None:
+        return self.state if field == psycopg.pq.DiagnosticField.SQLSTATE else None
+
+
+def test_an_answer_without_a_state_is_a_lost_connection() -> None:
+    cut = from_result(Answer(None))  # type: ignore[arg-type]
+    assert isinstance(cut, psycopg.OperationalError)
+    assert is_lost(cut)
+    odd = from_result(Answer(b"ZZ999"))  # type: ignore[arg-type]
+    assert (type(odd), odd.sqlstate) == (psycopg.DatabaseError, "ZZ999")
+
+
+@pytest.mark.postgres
+def test_no_text_of_an_error_holds_what_a_row_holds(
+    storage: PostgresStorage, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage.transact(HERE, lambda tx: tx.insert(Note(id="a", code=SECRET)))
+    with pytest.raises(UniqueConflict) as caught:
+        storage.transact(HERE, lambda tx: tx.insert(Note(id="b", code=SECRET)))
+    with pytest.raises(StorageError) as driven, storage._writing() as connection:
+        connection.execute("INSERT INTO suite_notes (partition, id, version, body) "
+                           "SELECT partition, id, 1, body FROM suite_notes")  # fmt: skip
+    for error in (caught.value, driven.value):
+        logging.getLogger("test").error("it failed", exc_info=error)
+        told = "".join(traceback.format_exception(error))
+        assert "duplicate key" in told
+        assert SECRET not in told
+        assert "DETAIL" not in told
+    assert SECRET not in caplog.text
+
+
+def test_a_cause_keeps_its_class_and_its_state() -> None:
+    error = plain(errors.DeadlockDetected("deadlock detected\nDETAIL: Process 1"))
+    assert (type(error), error.sqlstate) == (errors.DeadlockDetected, "40P01")
+
+
+def test_our_parameters_of_a_url_are_split_from_libpqs() -> None:
+    url = (
+        "postgresql://me:sesame@one,two:6543/pay?pool=3&sslmode=require&lock_timeout_ms=100"
+        "&application_name=mine&failover_s=9&options=-csearch_path%3Da&prepare=off"
+    )
+    found = read_url(url, Settings(pool=7, statement_timeout_ms=5))
+    assert found.settings == Settings(
+        pool=3, lock_timeout_ms=100, statement_timeout_ms=5, failover_s=9, prepare=False
+    )
+    told = dict(found.parameters)
+    assert told["host"] == "one,two"
+    assert told["sslmode"] == "require"
+    assert told["application_name"] == "mine"
+    assert told["keepalives_idle"] == 30
+    assert told["options"] == (
+        "-c lock_timeout=100 -c statement_timeout=5 -c idle_in_transaction_session_timeout=60000"
+        " -c jit=off -csearch_path=a"
+    )
+    assert "sesame" not in repr(found)
+
+
+def test_a_url_of_nothing_but_ours_is_read() -> None:
+    found = read_url("postgresql:///pay?pool=3&settings=off", Settings())
+    assert (found.settings.pool, found.parameters["dbname"]) == (3, "pay")
+    assert "options" not in found.parameters
+    assert "options" in read_url("postgresql:///pay", Settings()).parameters
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("?pool=0", "pool in the URL is not a whole number"),
+        ("?pool=-1", "pool in the URL is not a whole number"),
+        ("?pool=many", "pool in the URL is not a whole number"),
+        ("?prepare=perhaps", "prepare in the URL is on or off"),
+        ("?no_such_parameter=1", "the URL of the database cannot be read"),
+    ],
+)
+def test_a_url_that_cannot_be_read_is_not_quoted(query: str, said: str) -> None:
+    with pytest.raises(StorageError, match=said) as caught:
+        PostgresStorage(f"postgresql://me:{SECRET}@localhost/pay{query}", KINDS)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))

@@ -1,0 +1,260 @@
+"""How often a transaction waits for the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import psycopg
+import pytest
+
+from payments_core.conformance.storage.jobs import claim, job
+from payments_core.conformance.storage.records import AFTER, KINDS, Counter, Mark, Note
+from payments_core.conformance.storage.setting import HERE, fetch_known, locked
+from payments_core.storage import bulk
+from payments_core.storage.port import (
+    StorageError,
+    StorageUnavailable,
+    Transaction,
+    UniqueConflict,
+    VersionConflict,
+)
+from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres_pool import settled
+from payments_core.storage.postgres_wire import Wire
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def through(url: str, storage: PostgresStorage) -> Iterator[PostgresStorage]:
+    """A storage of one connection, with some counters."""
+    single = PostgresStorage(url, KINDS, connections=1)
+    single.transact(HERE, lambda tx: [tx.insert(Counter(id=f"c{n}")) for n in range(5)])
+    yield single
+    single.close()
+
+
+Trips = Callable[[Callable[[], Any]], int]
+
+
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> Trips:
+    """How often a call waits for the server."""
+    waits: list[Any] = []
+    run = Wire.run
+
+    def counted(wire: Wire, statements: Any) -> Any:
+        waits.append(statements)
+        return run(wire, statements)
+
+    monkeypatch.setattr(Wire, "run", counted)
+
+    def count(call: Callable[[], Any]) -> int:
+        waits.clear()
+        call()
+        return len(waits)
+
+    return count
+
+
+def test_a_read_waits_once_for_each_question(trips: Trips, through: PostgresStorage) -> None:
+    def look() -> None:
+        through.read(HERE, lambda s: [s.get(Counter, "c1"), s.get(Counter, "c2")])
+
+    look()
+    assert trips(look) == 2
+
+
+def test_writes_and_the_commit_wait_once_together(trips: Trips, through: PostgresStorage) -> None:
+    def work(tx: Transaction) -> None:
+        counter = locked(tx, Counter, "c1")
+        held = tx.get(Counter, "c2")
+        assert held is not None
+        tx.hold(held)
+        changed = attrs.evolve(counter, total=counter.total + 1)
+        news = [Note(id=f"n{counter.total} {n}") for n in range(20)]
+        bulk.write(tx, news, [changed], [])
+        tx.insert(Mark(id=f"m{counter.total}"))
+
+    for _ in range(4):  # by then what comes often is prepared
+        assert trips(lambda: through.transact(HERE, work)) == 3
+    assert fetch_known(through, Counter, "c1").total == 4
+
+
+def test_commit_is_not_in_the_first_packet(trips: Trips, through: PostgresStorage) -> None:
+    assert trips(lambda: through.transact(HERE, lambda tx: tx.insert(Mark(id="m")))) == 2
+
+
+def test_a_transaction_of_no_statements_asks_nothing(
+    trips: Trips, through: PostgresStorage
+) -> None:
+    assert trips(lambda: through.transact(HERE, lambda tx: None)) == 0
+    assert trips(lambda: through.read(HERE, lambda snapshot: None)) == 0
+
+
+def test_what_is_locked_is_not_asked_for_again(trips: Trips, through: PostgresStorage) -> None:
+    def work(tx: Transaction) -> None:
+        assert bulk.get_many(tx, Counter, ["c1"]).keys() == {"c1"}
+        found = bulk.lock_many(tx, Counter, ["c1", "c2", "c3"])
+        for id in found:
+            assert tx.get(Counter, id, for_update=True) is found[id]
+            tx.hold(found[id])
+        tx.replace(attrs.evolve(found["c1"], total=7))
+        again = locked(tx, Counter, "c1")
+        assert (again.total, again.version) == (7, found["c1"].version + 1)
+
+    assert trips(lambda: through.transact(HERE, work)) == 4
+
+
+def test_a_claim_waits_three_times_however_many_jobs(
+    trips: Trips, through: PostgresStorage
+) -> None:
+    jobs = [job(f"j{n}", lane=f"lane {n % 9}", ordinal=n) for n in range(30)]
+    through.transact(HERE, lambda tx: bulk.write(tx, jobs))
+    claimed: list[Any] = []
+    assert trips(lambda: claimed.extend(claim(through, limit=20, slots=3))) == 3
+    assert len(claimed) == 20
+    assert trips(lambda: claim(through, queue="another")) == 1
+
+
+def test_a_hold_that_fails_names_its_record(through: PostgresStorage) -> None:
+    stale = attrs.evolve(fetch_known(through, Counter, "c1"), version=9)
+
+    def work(tx: Transaction) -> None:
+        tx.insert(Mark(id="m"))
+        tx.hold(stale)
+        tx.insert(Mark(id="n"))
+
+    with pytest.raises(VersionConflict, match="suite_counters: c1 has changed"):
+        through.transact(HERE, work)
+    with pytest.raises(UniqueConflict, match="suite_counters: id"):
+        through.transact(HERE, lambda tx: [locked(tx, Counter, "c1"), tx.insert(stale)])
+
+
+def test_what_is_held_is_known_and_a_second_version_of_it_is_refused(
+    trips: Trips, through: PostgresStorage
+) -> None:
+    counter = fetch_known(through, Counter, "c1")
+
+    def twice(tx: Transaction) -> None:
+        tx.hold(counter)
+        tx.hold(counter)
+
+    assert trips(lambda: through.transact(HERE, twice)) == 2
+    with pytest.raises(VersionConflict):
+        through.transact(
+            HERE, lambda tx: [tx.hold(counter), tx.hold(attrs.evolve(counter, version=2))]
+        )
+
+
+def test_an_id_that_no_text_can_be_is_nowhere(through: PostgresStorage) -> None:
+    nowhere = Counter(id="c\0", version=1)
+    for use in (lambda tx: tx.hold(nowhere), lambda tx: tx.delete(nowhere)):
+        with pytest.raises(VersionConflict):
+            through.transact(HERE, use)
+    assert through.read(HERE, lambda s: bulk.get_many(s, Counter, ["c\0", "c1"])).keys() == {"c1"}
+    page = through.read(HERE, lambda s: s.find(Note, "by_name", ("n\0",)))
+    assert (page.records, page.next) == ((), None)
+    with pytest.raises(StorageError, match="no text with U"):
+        through.read("env\0", lambda snapshot: snapshot.get(Counter, "c1"))
+
+
+def test_rows_that_fill_the_socket_both_ways_come_through(through: PostgresStorage) -> None:
+    notes = [Note(id=f"n{n:03d}", text="x" * 90_000) for n in range(60)]
+    through.transact(HERE, lambda tx: bulk.write(tx, notes))
+    found = through.read(HERE, lambda s: bulk.get_many(s, Note, [note.id for note in notes]))
+    assert {note.text for note in found.values()} == {"x" * 90_000}
+
+
+def test_statements_outlive_a_migration(through: PostgresStorage, url: str) -> None:
+    def look() -> int:
+        return fetch_known(through, Counter, "c1").version
+
+    assert [look() for _ in range(4)] == [1] * 4
+    later = PostgresStorage(url, AFTER)
+    later.migrate()
+    later.close()
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("ALTER TABLE suite_counters ALTER body TYPE varchar")
+    assert [look() for _ in range(4)] == [1] * 4
+
+
+def test_a_prepared_statement_that_is_gone_costs_another_connection(
+    trips: Trips, through: PostgresStorage
+) -> None:
+    """As behind a pooler that hands out another server's connection."""
+
+    def look() -> int:
+        return fetch_known(through, Counter, "c1").version
+
+    assert [look() for _ in range(4)] == [1] * 4
+    with through._statements() as connection:
+        connection.execute("DEALLOCATE ALL")
+    assert trips(look) == 2  # the second over another connection
+    assert trips(look) == 1
+
+
+def test_statements_can_go_unprepared(url: str, storage: PostgresStorage) -> None:
+    bare = PostgresStorage(f"{url}&prepare=off&settings=off&pool=1", KINDS)
+    bare.transact(HERE, lambda tx: [tx.insert(Mark(id=f"m{n}")) for n in range(9)])
+    with bare._statements() as connection:
+        names = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+        timeout = connection.execute("SHOW lock_timeout").fetchone()
+    assert (names, timeout) == ((0,), ("0",))
+    bare.close()
+
+
+def test_no_more_statements_are_prepared_than_allowed(
+    url: str, storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("payments_core.storage.postgres_wire.MOST_PREPARED", 6)
+    few = PostgresStorage(f"{url}&pool=1", KINDS)
+    for kind in (Mark, Counter, Note):
+        for _ in range(5):
+            few.read(HERE, lambda s, kind=kind: [s.get(kind, "x"), s.get(kind, "y")])
+            few.transact(HERE, lambda tx, kind=kind: tx.get(kind, "x", for_update=True))
+    with few._statements() as connection:
+        names = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+    assert names == (6,)
+    few.close()
+
+
+def test_texts_of_a_list_are_quoted(through: PostgresStorage) -> None:
+    ids = ['"quoted"', "back\\slash", "{braces, and}", "NULL", "naïve ☃", " "]
+    through.transact(HERE, lambda tx: bulk.write(tx, [Mark(id=id) for id in ids]))
+    assert set(through.read(HERE, lambda s: bulk.get_many(s, Mark, ids))) == set(ids)
+
+
+def test_what_comes_once_is_forgotten(
+    storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("payments_core.storage.postgres_wire.MOST_PREPARED", 2)
+    wire = storage._pool.take()
+    for number in range(50):
+        assert wire.run([(f"SELECT {number}", ())]) == [[(b"%d" % number,)]]
+    assert len(wire._uses) < 6
+    storage._pool.give_back(wire)
+
+
+def test_a_connection_that_has_ended_says_so_wherever_it_is_noticed(
+    storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended() -> Wire:
+        wire = storage._pool.connect()
+        wire.run([("BEGIN", ()), ("SELECT 1", ())])
+        wire.leave("COMMIT")
+        wire.connection.pgconn.finish()
+        return wire
+
+    wire = ended()
+    wire.leave("COMMIT")
+    assert wire.broken
+    assert not wire.is_alive()
+    with pytest.raises(StorageUnavailable):
+        settled(ended())
+    wire = ended()
+    monkeypatch.setattr(Wire, "_next", lambda wire: None)
+    with pytest.raises(psycopg.OperationalError, match="lost"):
+        wire._result()

@@ -1,0 +1,398 @@
+"""The tables in PostgreSQL, and how they come up to date while others work."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import psycopg
+import pytest
+from psycopg import errors
+
+from payments_core.conformance.storage.records import (
+    AFTER,
+    BEFORE,
+    KINDS,
+    Counter,
+    IndexedParcel,
+    Mark,
+    Parcel,
+)
+from payments_core.conformance.storage.setting import (
+    HERE,
+    all_pages,
+    fetch_known,
+    locked,
+    together,
+)
+from payments_core.kinds import KINDS as ALL_KINDS
+from payments_core.storage.port import (
+    CommitUnknown,
+    FinishesMigrations,
+    StorageError,
+    StorageUnavailable,
+    Transaction,
+)
+from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres_indexes import CLAIM_INDEXES
+from payments_core.storage.postgres_patience import patiently
+from payments_core.storage.records import Collection, Index, Record
+
+pytestmark = pytest.mark.postgres
+
+OWN_TABLES = ("storage_schema", "storage_rings")
+"""Those without a partition: what a migration locks, and where each queue's ring stands."""
+
+
+def ask(url: str, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        done = connection.execute(sql.encode(), values or None)
+        return done.fetchall() if done.description else []
+
+
+def opened(url: str, kinds: Any) -> PostgresStorage:
+    storage = PostgresStorage(url, kinds)
+    storage.migrate()
+    return storage
+
+
+def test_a_schema_holds_tables_and_indexes_and_nothing_else(url: str) -> None:
+    opened(url, ALL_KINDS).close()
+    schema = "current_schema()::regnamespace"
+    kinds = f"SELECT DISTINCT relkind::text FROM pg_class WHERE relnamespace = {schema}"
+    assert {kind for (kind,) in ask(url, kinds)} == {"r", "i"}
+    tables = f"(SELECT oid FROM pg_class WHERE relnamespace = {schema})"
+    for sql in (
+        f"SELECT 1 FROM pg_proc WHERE pronamespace = {schema}",
+        f"SELECT 1 FROM pg_trigger WHERE tgrelid IN {tables}",
+        f"SELECT 1 FROM pg_rewrite WHERE ev_class IN {tables}",
+        f"SELECT 1 FROM pg_attrdef WHERE adrelid IN {tables}",
+        f"SELECT 1 FROM pg_constraint WHERE contype NOT IN ('p', 'n') AND conrelid IN {tables}",
+    ):
+        assert ask(url, sql) == [], sql
+
+
+def test_every_index_begins_with_the_partition_but_for_lookups_and_claims(url: str) -> None:
+    opened(url, ALL_KINDS).close()
+    lookups = {
+        f"{kind.collection.name}__{lookup.name}"
+        for kind in ALL_KINDS
+        for lookup in kind.collection.lookups
+    }
+    rows = ask(
+        url,
+        "SELECT tables.relname, indexes.relname, indisunique, indisvalid, attname "
+        "FROM pg_index JOIN pg_class AS indexes ON indexes.oid = indexrelid "
+        "JOIN pg_class AS tables ON tables.oid = indrelid "
+        "LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0] "
+        "WHERE tables.relnamespace = current_schema()::regnamespace",
+    )
+    assert len(rows) > 2 * len(ALL_KINDS)
+    for table, index, unique, valid, first in rows:
+        assert valid
+        if table not in OWN_TABLES and index not in lookups and index not in CLAIM_INDEXES:
+            assert first == "partition", index
+        if index in lookups or index in CLAIM_INDEXES:
+            assert not unique, index
+
+
+def test_every_text_is_ordered_by_code_point(url: str) -> None:
+    opened(url, ALL_KINDS).close()
+    rows = ask(
+        url,
+        "SELECT table_name, column_name, data_type, collation_name "
+        "FROM information_schema.columns WHERE table_schema = current_schema()",
+    )
+    assert {kind for _, _, kind, _ in rows} <= {"text", "bigint", "integer"}
+    assert [row for row in rows if row[2] == "text" and row[3] != "C"] == []
+
+
+def test_no_name_is_longer_than_postgresql_keeps(url: str) -> None:
+    names = [
+        f"{kind.collection.name}__{item.name}__next"
+        for kind in ALL_KINDS
+        for item in (
+            *kind.collection.indexes,
+            *kind.collection.uniques,
+            *kind.collection.lookups,
+        )
+    ]
+    assert max(map(len, names)) <= 63
+
+
+@pytest.fixture
+def parcels(url: str) -> PostgresStorage:
+    """The release before, with rows."""
+    before = opened(url, BEFORE)
+    rows = [Parcel(id=f"p{n:04d}", weight=n, label=f"label {n}") for n in range(450)]
+    before.transact(HERE, lambda tx: [tx.insert(row) for row in rows])
+    return before
+
+
+def test_requests_go_on_while_a_migration_runs(parcels: PostgresStorage, url: str) -> None:
+    """Each change of the release before that was answered is there afterwards."""
+    done = threading.Event()
+
+    def keep_writing() -> int:
+        number = 0
+        while not done.is_set():
+
+            def work(tx: Transaction, number: int = number) -> None:
+                row = locked(tx, Parcel, f"p{number % 450:04d}")
+                tx.replace(attrs.evolve(row, weight=row.weight + 1_000))
+
+            parcels.transact(HERE, work)
+            number += 1
+        return number
+
+    def migrate() -> int:
+        try:
+            opened(url, AFTER).close()
+        finally:
+            done.set()
+        return 0
+
+    written, _ = together(keep_writing, migrate)
+    assert isinstance(written, int), written
+    after = opened(url, AFTER)
+    after.finish_migration()
+    found = all_pages(after, IndexedParcel, "by_state", ("packed",))
+    assert sum(parcel.weight for parcel in found) == sum(range(450)) + 1_000 * written
+    for storage in (parcels, after):
+        storage.close()
+
+
+def test_what_the_release_before_writes_during_the_roll_over_is_put_right(
+    parcels: PostgresStorage, url: str
+) -> None:
+    after = opened(url, AFTER)
+    assert isinstance(after, FinishesMigrations)
+    parcels.transact(HERE, lambda tx: tx.insert(Parcel(id="new", weight=7, label="of old")))
+    changed = attrs.evolve(fetch_known(parcels, Parcel, "p0001"), weight=5_000)
+    parcels.transact(HERE, lambda tx: tx.replace(changed))
+    weights = "SELECT weight FROM suite_parcels WHERE id IN ('new', 'p0001') ORDER BY id"
+    assert ask(url, weights) == [(None,), (1,)]
+    assert after.finish_migration() == 2
+    assert ask(url, weights) == [(7,), (5_000,)]
+    assert after.finish_migration() == 0
+    located = after.locate(IndexedParcel, "weighing", [("packed", 5_000)])
+    assert [item.record.id for item in located] == ["p0001"]
+    for storage in (parcels, after):
+        storage.close()
+
+
+def test_a_row_that_cannot_be_read_is_left_by_a_migration(
+    parcels: PostgresStorage, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask(url, "UPDATE suite_parcels SET body = '[sesame' WHERE id = 'p0001'")
+    with caplog.at_level(logging.ERROR):
+        after = opened(url, AFTER)
+    assert "1 rows of suite_parcels cannot be read and were left" in caplog.text
+    assert "sesame" not in caplog.text
+    assert ask(url, "SELECT count(*) FROM suite_parcels WHERE weight IS NOT NULL") == [(449,)]
+    for storage in (parcels, after):
+        storage.close()
+
+
+def test_a_change_during_the_filling_is_not_lost(
+    parcels: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes after the row was read and before its column is written."""
+    changed = attrs.evolve(fetch_known(parcels, Parcel, "p0001"), weight=9_999)
+    once: list[Callable[[], Any]] = [lambda: parcels.transact(HERE, lambda tx: tx.replace(changed))]
+
+    def slowly(change: Callable[[], Any]) -> Any:
+        if once:
+            once.pop()()
+        return patiently(change)
+
+    monkeypatch.setattr("payments_core.storage.postgres_filling.patiently", slowly)
+    after = opened(url, AFTER)
+    assert fetch_known(after, IndexedParcel, "p0001").weight == 9_999
+    assert ask(url, "SELECT weight FROM suite_parcels WHERE id = 'p0001'") == [(None,)]
+    assert after.finish_migration() == 1
+    for storage in (parcels, after):
+        storage.close()
+
+
+STEPS = ("fill", "bring_indexes", "note")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_migration_killed_in_the_middle_is_ended_by_the_next(
+    parcels: PostgresStorage, url: str, step: str
+) -> None:
+    """kill -9, right before a step; and within the building of an index."""
+    program = (
+        "import os, signal, sys\n"
+        "from payments_core.conformance.storage.records import AFTER\n"
+        "from payments_core.storage import postgres_schema\n"
+        "from payments_core.storage.postgres import open_url\n"
+        f"postgres_schema.{step} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "open_url(sys.argv[1], AFTER).migrate()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, url],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert ended.returncode == -signal.SIGKILL
+    after = opened(url, AFTER)
+    assert len(all_pages(after, IndexedParcel, "by_state", ("packed",))) == 450
+    assert ask(url, "SELECT count(*) FROM suite_parcels WHERE weight IS NULL") == [(0,)]
+    for storage in (parcels, after):
+        storage.close()
+
+
+def test_an_index_whose_building_was_interrupted_is_built_again(
+    parcels: PostgresStorage, url: str
+) -> None:
+    ask(url, "INSERT INTO suite_parcels (partition, id, version, state, body) "
+             "SELECT 'twice', id, 1, 'packed', body FROM suite_parcels")  # fmt: skip
+    with pytest.raises(errors.UniqueViolation):
+        ask(url, "CREATE UNIQUE INDEX CONCURRENTLY suite_parcels__by_state "
+                 "ON suite_parcels (partition, state)")  # fmt: skip
+    assert ask(url, "SELECT count(*) FROM pg_index WHERE NOT indisvalid AND indexrelid = "
+                    "'suite_parcels__by_state'::regclass") == [(1,)]  # fmt: skip
+    after = opened(url, AFTER)
+    valid = "SELECT indisvalid, indisunique FROM pg_index WHERE indexrelid = "
+    assert ask(url, valid + "'suite_parcels__by_state'::regclass") == [(True, False)]
+    for storage in (parcels, after):
+        storage.close()
+
+
+@attrs.frozen(kw_only=True)
+class TurnedParcel(Record):
+    """The same row, whose index is in another order, under the same name."""
+
+    collection = Collection(
+        "suite_parcels",
+        columns={"state": str, "weight": int, "label": str},
+        indexes=(Index("by_state", ("label",), ("weight",)),),
+    )
+
+    state: str = "packed"
+    weight: int = 0
+    label: str | None = None
+
+
+def test_an_index_that_changes_is_replaced_and_one_undeclared_is_dropped(
+    parcels: PostgresStorage, url: str
+) -> None:
+    opened(url, AFTER).close()
+    turned = opened(url, (*KINDS, TurnedParcel))
+    page = turned.read(HERE, lambda s: s.find(TurnedParcel, "by_state", ("label 7",)))
+    assert [parcel.weight for parcel in page.records] == [7]
+    names = ask(url, "SELECT indexname FROM pg_indexes WHERE tablename = 'suite_parcels' "
+                     "AND schemaname = current_schema()")  # fmt: skip
+    assert {name for (name,) in names} == {"suite_parcels_pkey", "suite_parcels__by_state"}
+    for storage in (parcels, turned):
+        storage.close()
+
+
+def test_rows_that_come_to_break_a_unique_key_while_it_is_built_are_told_of(
+    parcels: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(url, "UPDATE suite_parcels SET body = replace(body, 'label 2', 'label 1')")
+    monkeypatch.setattr("payments_core.storage.postgres_indexes._require_unique", lambda *_: None)
+    after = PostgresStorage(url, AFTER)
+    with pytest.raises(StorageError, match="suite_parcels: rows break the unique key label"):
+        after.migrate()
+    assert ask(url, "SELECT 1 FROM pg_indexes WHERE indexname = 'suite_parcels__label' "
+                    "AND schemaname = current_schema()") == []  # fmt: skip
+    parcels.transact(HERE, lambda tx: tx.insert(Parcel(id="same", label="label 1")))
+    for storage in (parcels, after):
+        storage.close()
+
+
+def test_a_change_that_does_not_get_its_lock_is_tried_again(
+    parcels: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And those who came behind it have waited for half a second at the most."""
+    monkeypatch.setattr("payments_core.storage.postgres_schema.DDL_LOCK_MS", 30)
+    waited: list[float] = []
+
+    def release(seconds: float) -> None:
+        waited.append(seconds)
+        holder.rollback()
+
+    monkeypatch.setattr("payments_core.storage.postgres_patience.time.sleep", release)
+    with psycopg.connect(url) as holder:
+        holder.execute("SELECT 1 FROM suite_parcels")
+        after = opened(url, AFTER)
+    assert len(waited) == 1
+    for storage in (parcels, after):
+        storage.close()
+
+
+def test_what_never_gets_its_lock_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("payments_core.storage.postgres_patience.PAUSE_S", 0)
+    tries: list[int] = []
+
+    def locked_out() -> None:
+        tries.append(1)
+        raise errors.LockNotAvailable
+
+    with pytest.raises(errors.LockNotAvailable):
+        patiently(locked_out)
+    assert len(tries) == 120
+
+    def wrong() -> None:
+        raise errors.SyntaxError
+
+    with pytest.raises(errors.SyntaxError):
+        patiently(wrong)
+
+
+def test_a_migration_that_another_process_does_not_end_is_not_waited_for_for_ever(
+    storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("payments_core.storage.postgres_schema.MIGRATION_S", 0.2)
+    later = PostgresStorage(url, AFTER)
+    with psycopg.connect(url) as other:
+        other.execute("SELECT 1 FROM storage_schema FOR UPDATE")
+        with pytest.raises(StorageUnavailable, match="another process"):
+            later.migrate()
+    later.migrate()
+    later.close()
+
+
+def test_a_migration_needs_no_more_of_the_pool_than_one(url: str) -> None:
+    single = PostgresStorage(f"{url}&pool=1&pool_timeout_s=0", KINDS)
+    single.migrate()
+    single.transact(HERE, lambda tx: [tx.insert(Mark(id="m")), tx.insert(Counter(id="c"))])
+    assert single.finish_migration() == 0
+    single.close()
+
+
+def test_a_null_in_an_order_column_that_is_not_filled_yet_does_not_break_a_page(
+    parcels: PostgresStorage, url: str
+) -> None:
+    after = opened(url, AFTER)
+    parcels.transact(HERE, lambda tx: [tx.insert(Parcel(id=f"new {n}")) for n in range(3)])
+    page = after.read(HERE, lambda s: s.find(IndexedParcel, "by_state", ("packed",), limit=451))
+    assert len(page.records) == 451
+    assert page.next is not None
+    for storage in (parcels, after):
+        storage.close()
+
+
+def test_the_commit_of_a_migration_can_be_lost(storage: PostgresStorage) -> None:
+    def insert_and_lose() -> None:
+        with storage._writing() as connection:
+            connection.execute(
+                "INSERT INTO suite_marks (partition, id, version, body) VALUES ('p', 'i', 1, '')"
+            )
+            connection.pgconn.finish()
+
+    with pytest.raises(CommitUnknown):
+        insert_and_lose()
+    with storage._reading() as connection:
+        assert connection.execute("SELECT count(*) FROM suite_marks").fetchone() == (0,)
