@@ -131,7 +131,13 @@ class PostgresStorage:
     def close(self) -> None:
         self._pool.close()
 
-    # Beyond the port: `wholesale.py`.
+    # Beyond the port: `TellsTime` in clock.py, and `wholesale.py`.
+
+    def server_time(self) -> Instant:
+        """The server's present instant. Nothing that is stored depends on it."""
+        sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+        ((now,),) = self._look(lambda exchange: exchange.ask(sql, ()))
+        return int(now or 0)
 
     def walk(
         self, kind: type[R], *, after: Place | None = None, limit: int = BATCH

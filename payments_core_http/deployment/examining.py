@@ -118,7 +118,7 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
     else:
         yield Finding("storage", "ok", f"answers in {took:.1f} ms")
     if isinstance(storage, TellsTime):
-        yield from _skew("the storage's", storage, clock)
+        yield from skew("the storage's", storage, clock)
 
 
 def _any_app(snapshot: Snapshot) -> object:
@@ -139,10 +139,10 @@ def _limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
     else:
         yield Finding("limiter", "ok", f"answers in {took:.1f} ms")
     if isinstance(limiter, TellsTime):
-        yield from _skew("the limiter's", limiter, clock)
+        yield from skew("the limiter's", limiter, clock)
 
 
-def _skew(whose: str, server: TellsTime, clock: Clock) -> Iterator[Finding]:
+def skew(whose: str, server: TellsTime, clock: Clock) -> Iterator[Finding]:
     """How far this machine's clock is from another's; the round trip hides half of itself."""
     before = clock.real()
     theirs = server.server_time()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.clock import DAY
-from payments_core_http.deployment.examining import examine
+from payments_core.clock import DAY, SystemClock
+from payments_core_http.deployment.examining import examine, skew
 from payments_core_http.deployment.reading import read
 from tests.deployment.deployed import Deployed
 
@@ -73,3 +73,22 @@ def test_jobs_that_nobody_does_are_told(deployed: Deployed) -> None:
         if finding.check == "worker" and finding.level == "warning"
     ]
     assert late and "payments worker" in late[0].remedy
+
+
+class Ahead:
+    """A server whose clock is so far ahead."""
+
+    def __init__(self, by_ms: int) -> None:
+        self._by_ms = by_ms
+
+    def server_time(self) -> int:
+        return SystemClock().now() + self._by_ms
+
+
+@pytest.mark.parametrize(
+    ("by_ms", "level"), [(0, "ok"), (5_000, "warning"), (-5_000, "warning"), (60_000, "fault")]
+)
+def test_clocks_that_differ_are_told(by_ms: int, level: str) -> None:
+    (found,) = skew("the storage's", Ahead(by_ms), SystemClock())
+    assert found.level == level
+    assert bool(found.remedy) is (level != "ok")

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from payments_core.clock import SystemClock, TellsTime
 from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import AFTER, KINDS, Counter, Mark, Note
 from payments_core.conformance.storage.setting import (
@@ -300,3 +301,8 @@ def test_indexes_follow_their_declaration(storage: PostgresStorage, url: str) ->
             "SELECT obj_description('suite_notes__code'::regclass)"
         ).fetchone()
     assert made_of == ('UNIQUE "partition", "code"',)
+
+
+def test_the_servers_clock_can_be_asked(storage: PostgresStorage) -> None:
+    assert isinstance(storage, TellsTime)
+    assert abs(storage.server_time() - SystemClock().now()) < 60_000
