@@ -3,7 +3,8 @@
 Waitress gives a connection time for as long as a byte moves, reads all requests that arrive
 together before it answers the first, cannot end a connection whose client does not read, and lets
 nobody in once it is full. Here a connection has one request at a time, every wait for a client has
-an end, and where there are too many, those that wait longest give way.
+an end, and where there are too many, those that wait longest give way. Answers leave from the
+thread that made them; the loop sends what a client does not take at once.
 """
 
 from __future__ import annotations
@@ -14,27 +15,26 @@ import socket
 import struct
 import time
 from collections import Counter
+from contextvars import ContextVar
 from typing import Any
 
 import attrs
+from waitress import wasyncore
 from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
-from waitress.task import ErrorTask
-from waitress.utilities import BadRequest
 
 from payments_core.errors import PaymentsError
 from payments_core.identifiers import Identifiers
 from payments_core_http.errors import (
     HeadersTooLarge,
-    InternalError,
     MalformedRequest,
     PayloadTooLarge,
     RequestTooSlow,
     TransferCodingUnknown,
-    envelope,
-    status_of,
 )
 from payments_core_http.framing import Incoming
+from payments_core_http.polling import EVENT_READ, EVENT_WRITE, Bell, Poll
+from payments_core_http.replies import Refusal, Reply, RequestTimeout
 from payments_core_http.request_body import LIMIT_BYTES
 
 HEADER_LIMIT_BYTES = 16 * 1024
@@ -65,40 +65,14 @@ class Bounds:
     """After the last answer, for the client to read it and close."""
     unsent_bytes: int = 64 * 1024 * 1024
     """What clients have not taken yet of their answers, all of them together."""
-
-
-class RequestTimeout(BadRequest):  # type: ignore[misc]
-    """The request did not arrive in time."""
-
-    code = 408
-    reason = "Request Timeout"
-
-
-class Refusal(ErrorTask):  # type: ignore[misc]
-    """Answers in our own shape what no application has seen."""
-
-    def execute(self) -> None:
-        """Write the answer, the connection's last."""
-        server: Listener = self.channel.server
-        error = server.refusals.get(self.request.error.code, InternalError())
-        request_id = server.identifiers.new("req")
-        body = envelope(error, request_id)
-        self.status = f"{status_of(type(error))} {self.request.error.reason}"
-        self.response_headers += [
-            ("Content-Type", "application/json"),
-            ("X-Request-Id", request_id),
-            ("Service-Version", server.api_version),
-            ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
-        ]
-        self.set_close_on_finish()
-        self.content_length = len(body)
-        self.write(body)
+    farewell_s: float = 0.5
+    """When the server ends, for a request that is on its way on a connection that is open."""
 
 
 class Connection(HTTPChannel):  # type: ignore[misc]
-    """One client's connection. All but `service` runs in the server's loop."""
+    """One client's connection. All but `service`, and what it calls, runs in the server's loop."""
 
+    task_class = Reply
     error_task_class = Refusal
 
     connected: bool
@@ -114,7 +88,37 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         """Requests that came with the one before them: they are read when that is answered."""
         self._ends = False
         self._lingers = False
+        self.interest = 0
         super().__init__(*args, **more)
+
+    def fileno(self) -> int | None:
+        """The descriptor, until it is closed."""
+        return self._fileno  # type: ignore[no-any-return]
+
+    def wants(self) -> int:
+        """What to wait for."""
+        server: Listener = self.server
+        wanted = EVENT_READ if self.readable() else 0
+        if self.writable():
+            wanted |= EVENT_WRITE
+        if self.total_outbufs_len:
+            server.unsent.add(self)
+        else:
+            server.unsent.discard(self)
+        return wanted
+
+    def tend(self, events: int) -> None:
+        """Receive and send. What goes wrong is logged, and ends this connection alone."""
+        if events & EVENT_READ:
+            wasyncore.read(self)
+        if events & EVENT_WRITE and self.connected:
+            wasyncore.write(self)
+
+    def del_channel(self, map: Any = None) -> None:
+        """It closes: it is waited for no more, and counted nowhere."""
+        self.server.poll.forget(self)
+        self.server.unsent.discard(self)
+        super().del_channel(map)
 
     def parser_class(self, settings: Any) -> Incoming:
         """A new request."""
@@ -132,11 +136,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return not self._unread and bool(super().readable())
 
     def _go_on(self) -> None:
-        # A server that ends finishes what was begun, and begins nothing.
         if self.connected and not (self._ends or self.close_when_flushed or self.will_close):
             unread, self._unread = self._unread, b""
-            if self.server.accepting:
-                self.received(unread)
+            self.received(unread)
 
     def received(self, data: bytes) -> bool:
         """Read the next request, as far as it is here, and hand it to a thread once it is whole."""
@@ -159,8 +161,13 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.handle_close()
 
     def writable(self) -> bool:
-        """Whether something is to be sent, or the end to be told."""
-        return self.connected and bool(super().writable())
+        """Whether something is to be sent, or the end to be told.
+
+        While a thread answers, the loop sends only what is so much that the thread may wait for it.
+        """
+        if not self.connected or (self.requests and self.total_outbufs_len < self.adj.send_bytes):
+            return self.connected and bool(self.will_close)
+        return bool(super().writable())
 
     def handle_write(self) -> None:
         """Send; after the last answer say that it was the last, and wait for the client to close.
@@ -181,8 +188,31 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def service(self) -> None:
         """Answer the request; in a thread of the pool."""
+        _ANSWERED.set(self)
         super().service()
+        self.waits()
+        _ANSWERED.set(None)
+
+    def waits(self) -> None:
+        """It is the client's turn, from now on."""
         self.waits_since = time.monotonic()
+
+    def _flush_some(self, do_close: bool = True) -> bool:
+        # The thread that answered and the loop may both be at it.
+        with self.outbuf_lock:
+            return bool(super()._flush_some(do_close))
+
+    def rings(self) -> bool:
+        """Send what the client takes at once; whether there is more to do, and that by the loop.
+
+        In the thread that answers: when the answer is made, or part of it that is too much. The
+        request is over before the client has its answer, or its next one would come too early.
+        """
+        if self.total_outbufs_len and not self.requests:
+            self._flush_exception(self._flush_some, do_close=False)
+        is_waited_for = self.interest == EVENT_READ and not self._unread
+        is_ending = self.close_when_flushed or self.will_close
+        return bool(is_ending or self.total_outbufs_len or not is_waited_for)
 
     @property
     def is_clients_turn(self) -> bool:
@@ -222,6 +252,10 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.server.add_task(self)
 
 
+_ANSWERED: ContextVar[Connection | None] = ContextVar("answered", default=None)
+"""Whose request the thread answers: waitress does not say for whom it rings."""
+
+
 class Listener(TcpWSGIServer):  # type: ignore[misc]
     """Accepts connections, and ends those whose time is over or whose room is needed."""
 
@@ -239,30 +273,77 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
             431: HeadersTooLarge(HEADER_LIMIT_BYTES),
             501: TransferCodingUnknown(),
         }
-        self._bounds = bounds
+        self.bounds = bounds
         self._looks_at = self._accepts_at = self._warns_at = 0.0
+        self.ends = False
+        """Whether every answer is its connection's last."""
+        self.poll = Poll()
+        self.interest = 0
+        self.unsent: set[Connection] = set()
+        """Those whose clients have not taken all of their answers."""
         super().__init__(*args, **more)
+        self.poll.settle(Bell(self.trigger))
+
+    def turn(self, timeout_s: float) -> None:
+        """Keep the bounds, wait until somebody sends, takes or knocks, and tend to it."""
+        self.poll.settle_changed()
+        self.poll.settle(self)
+        self.poll.wait(timeout_s)
+
+    def fileno(self) -> int | None:
+        """The listening socket's descriptor, until it is closed."""
+        return self._fileno  # type: ignore[no-any-return]
+
+    def wants(self) -> int:
+        """To accept, where there is room."""
+        return EVENT_READ if self.readable() else 0
+
+    def tend(self, events: int) -> None:
+        """Take who knocks."""
+        wasyncore.read(self)
+
+    def end(self) -> None:
+        """Let in who has knocked, and nobody after that; what is answered from now on is the last.
+
+        The kernel refuses who knocks between the last `accept` and the end of the socket.
+        """
+        self.ends = True
+        for _ in range(self.adj.backlog // _ACCEPTS + 1):  # as many as its queue may hold
+            if not self.handle_accept():
+                break
+            self.turn(0)
+        wasyncore.dispatcher.close(self)
+
+    def pull_trigger(self) -> None:
+        """Wake the loop; a thread that has answered does so only where there is more to do."""
+        answered = _ANSWERED.get()
+        if answered is None or answered.rings():
+            self.poll.change(answered, super().pull_trigger)
+
+    def del_channel(self, map: Any = None) -> None:
+        """It listens no more."""
+        self.poll.forget(self)
+        super().del_channel(map)
 
     def readable(self) -> bool:
         """Whether to accept; runs at every turn of the loop, and keeps the bounds first."""
         now = time.monotonic()
-        connections: list[Connection] = list(self.active_channels.values())
         if now >= self._looks_at:
             self._looks_at = now + _LOOK_S
-            for one in connections:
-                one.judge(now, self._bounds)
-        self._bound_unsent(connections)
-        excess = len(self.active_channels) - self._bounds.connections
+            for one in list(self.active_channels.values()):
+                one.judge(now, self.bounds)
+        self._bound_unsent()
+        excess = len(self.active_channels) - self.bounds.connections
         if excess > 0:
-            self._warn(now, f"more than {self._bounds.connections} connections")
+            self._warn(now, f"more than {self.bounds.connections} connections")
             self._give_way(excess)
         return self.accepting and now >= self._accepts_at and self._has_room()
 
-    def _bound_unsent(self, connections: list[Connection]) -> None:
-        excess = sum(one.total_outbufs_len for one in connections) - self._bounds.unsent_bytes
+    def _bound_unsent(self) -> None:
+        excess = sum(one.total_outbufs_len for one in self.unsent) - self.bounds.unsent_bytes
         if excess <= 0:
             return
-        slow = [one for one in connections if one.total_outbufs_len and not one.requests]
+        slow = [one for one in self.unsent if one.total_outbufs_len and not one.requests]
         for one in sorted(slow, key=lambda one: one.waits_since):
             if excess > 0:
                 excess -= one.total_outbufs_len
@@ -283,7 +364,7 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
 
     def _has_room(self) -> bool:
         channels = self.active_channels
-        return len(channels) < self._bounds.connections or any(
+        return len(channels) < self.bounds.connections or any(
             one.is_clients_turn for one in channels.values()
         )
 
@@ -292,22 +373,25 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
             self._warns_at = now + _WARN_S
             _log.warning("%s: those that wait longest are ended", what)
 
-    def handle_accept(self) -> None:
+    def handle_accept(self) -> bool:
         """Take who knocks, several at a time; over the bound too, and the next turn makes room.
+
+        Whether somebody was taken.
 
         None is ended here: its descriptor would go to the next one, with events of the old.
         """
-        for _ in range(_ACCEPTS):
+        for taken in range(_ACCEPTS):
             try:
                 client, address = self.socket.accept()
             except (BlockingIOError, ConnectionError):
-                return
+                return taken > 0
             except OSError as error:  # out of descriptors, most likely
                 now = time.monotonic()
                 self._warn(now, f"a connection could not be accepted ({error})")
                 if not self._give_way(_ACCEPTS):
                     self._accepts_at = now + _PAUSE_S
-                return
+                return False
             with contextlib.suppress(OSError):  # the client may have gone, which shows soon enough
                 self.set_socket_options(client)
-            self.channel_class(self, client, address, self.adj, map=self._map)
+            self.poll.settle(self.channel_class(self, client, address, self.adj, map=self._map))
+        return True

@@ -1,4 +1,4 @@
-"""The application under waitress, in this process: for the sandbox, the demo and the tests.
+"""The application under waitress, in this process: for every command that serves, and the tests.
 
 It tells its port, bounds what a client may send, answers in our own shape what waitress refuses
 by itself, and ends gracefully: no new connections, and what was begun is finished.
@@ -20,12 +20,12 @@ from wsgiref.types import WSGIApplication
 import attrs
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
-from waitress.task import ThreadedTaskDispatcher
 
 from payments_core.identifiers import Identifiers
 from payments_core.versions import FIRST
 from payments_core_http.app import DEFAULT_THREADS
 from payments_core_http.connections import HEADER_LIMIT_BYTES, Bounds, Listener
+from payments_core_http.pool import Pool
 from payments_core_http.request_body import LIMIT_BYTES
 
 __all__ = ["Server", "Bounds", "HEADER_LIMIT_BYTES", "RECEIVED_LIMIT_BYTES", "SWITCH_INTERVAL_S"]
@@ -59,15 +59,17 @@ class Server:
         threads: int = DEFAULT_THREADS,
         api_version: str = FIRST,
         bounds: Bounds | None = None,
+        reuse_port: bool = False,
     ) -> None:
         """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
 
         `api_version` is what refusals say that no application has seen: the current one.
         `bounds` are those of `Bounds` unless given; where the process may open fewer descriptors,
-        it takes fewer connections.
+        it takes fewer connections. With `reuse_port` other processes of this machine may listen on
+        the same port, and the kernel shares connections out among them.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family, reuse_port=reuse_port)
         # Accepted connections inherit these; left alone, the kernel keeps megabytes for each.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
@@ -85,14 +87,12 @@ class Server:
             # The application reads X-Forwarded-For itself, from the proxies that it trusts.
             clear_untrusted_proxy_headers=False,
         )
-        pool = ThreadedTaskDispatcher()
-        pool.set_thread_count(threads)
         self._waitress: Any = Listener(
             app,
             {},
             True,
             listening,
-            dispatcher=pool,
+            dispatcher=Pool(threads),
             adj=settings,
             bind_socket=False,
             sockinfo=(family, listening.type, listening.proto, listening.getsockname()),
@@ -145,13 +145,23 @@ class Server:
             self._thread.join()
 
     def _turn(self, timeout_s: float) -> None:
-        wasyncore.loop(timeout=timeout_s, use_poll=True, map=self._waitress._map, count=1)
+        self._waitress.turn(timeout_s)
 
     def _drain(self, deadline: float) -> None:
-        wasyncore.dispatcher.close(self._waitress)  # the listening socket alone
-        while self._busy() and time.monotonic() < deadline:
+        """Answer who is here, each for the last time, and who waits to be let in.
+
+        A client that has just connected, or that keeps its connection, may be sending: it has
+        `farewell_s` for that. Who sends later, into a connection that closes, gets no answer.
+        """
+        self._waitress.end()
+        farewell = min(deadline, time.monotonic() + self._waitress.bounds.farewell_s)
+        while self._waitress.active_channels:
+            now = time.monotonic()
+            if now >= deadline or (now >= farewell and not self._busy()):
+                break
             self._turn(0.02)
-        self._waitress.task_dispatcher.shutdown(timeout=max(0.0, deadline - time.monotonic()))
+        self._waitress.task_dispatcher.shutdown(max(0.0, deadline - time.monotonic()))
+        self._waitress.poll.close()
         self._waitress.trigger.close()
         wasyncore.close_all(self._waitress._map, ignore_all=True)
 

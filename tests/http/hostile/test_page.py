@@ -23,6 +23,7 @@ def test_the_page_has_the_bounds_of_the_code() -> None:
         f"| a connection without a request | {usual.idle_s} s",
         f"| an answer, until the client has taken it | {usual.answer_s} s",
         f"| after the last answer, until the client closes | {usual.linger_s} s",
+        f"| when the server ends, for a request on its way | {usual.farewell_s} s",
         f"| connections | {usual.connections:,}, or",
         f"all together | {usual.unsent_bytes // KIB // KIB} MiB",
         f"| threads | {DEFAULT_THREADS} |",

@@ -1,0 +1,130 @@
+"""Which sockets are waited for, and who is called when one is ready.
+
+Waitress asks every connection before every wait whether it would read or write; with a thousand
+of them that is most of what a server does. Here a connection is asked when something has happened
+to it. A socket stays registered while its request is answered: a client that waits for its answer
+sends nothing, so that nothing has to be changed, and the thread that answered wakes nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+from collections import deque
+from collections.abc import Callable
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import Any, Protocol
+
+__all__ = ["Poll", "Bell", "Socket", "EVENT_READ", "EVENT_WRITE"]
+
+
+class Socket(Protocol):
+    """What is waited for. All of it but `interest` is called in the loop's thread alone."""
+
+    interest: int
+    """What it is registered for; `Poll` alone changes it."""
+
+    def fileno(self) -> int | None:
+        """Its descriptor; None once it is closed, after it was told to `forget`."""
+
+    def wants(self) -> int:
+        """EVENT_READ, EVENT_WRITE, both, or 0."""
+
+    def tend(self, events: int) -> None:
+        """Read or write. What it does not want at present is not in the events."""
+
+
+class Poll:
+    """One loop's sockets."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._changed: deque[Socket] = deque()
+        self._is_rung = False
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until something is ready, and tend to it."""
+        for key, events in self._selector.select(timeout_s):
+            one: Socket = key.data
+            # Another one of this turn may have closed it, and its descriptor have a new owner.
+            if one.fileno() == key.fd:
+                self._tend(one, events)
+
+    def _tend(self, one: Socket, events: int) -> None:
+        wanted = events & one.wants()
+        if wanted:
+            one.tend(wanted)
+        self.settle(one)
+        if not wanted and one.interest and one.fileno() is not None:
+            self._register(one, 0)
+            # A thread that has answered since may have seen the registration, and not rung.
+            self.settle(one)
+
+    def settle(self, one: Socket) -> None:
+        """Wait for what it wants now."""
+        wanted = one.wants()
+        if one.fileno() is None or wanted == one.interest:
+            return
+        if wanted or one.interest & EVENT_WRITE:
+            self._register(one, wanted)
+
+    def settle_changed(self) -> None:
+        """The same for all that threads have named."""
+        self._is_rung = False  # before, or one that is named meanwhile would be left lying
+        while self._changed:
+            self.settle(self._changed.popleft())
+
+    def _register(self, one: Socket, wanted: int) -> None:
+        number = one.fileno()
+        if number is None:
+            return
+        before, one.interest = one.interest, wanted
+        if not wanted:
+            self._selector.unregister(number)
+        elif before:
+            self._selector.modify(number, wanted, one)
+        else:
+            self._selector.register(number, wanted, one)
+
+    def change(self, one: Socket | None, wake: Callable[[], None]) -> None:
+        """Have a socket settled next, and the waiting end for that; from any thread."""
+        if one is not None:
+            self._changed.append(one)
+        if not self._is_rung:
+            self._is_rung = True
+            wake()
+
+    def forget(self, one: Socket) -> None:
+        """It closes."""
+        number = one.fileno()
+        if one.interest and number is not None:
+            one.interest = 0
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(number)
+
+    def close(self) -> None:
+        """Wait for nothing any more, and let a late thread wake nobody: the pipe closes too."""
+        self._is_rung = True
+        self._selector.close()
+
+
+class Bell:
+    """Waitress's pipe, by which threads wake the loop."""
+
+    interest = 0
+
+    def __init__(self, trigger: Any) -> None:
+        self._trigger = trigger
+
+    def fileno(self) -> int | None:
+        """The end that is read."""
+        number: int | None = self._trigger._fileno
+        return number
+
+    def wants(self) -> int:
+        """To be read."""
+        return EVENT_READ
+
+    def tend(self, events: int) -> None:
+        """Empty the pipe; who rang is known to the poll."""
+        self._trigger.handle_read()
