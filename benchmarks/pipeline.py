@@ -40,11 +40,12 @@ Template = list[tuple[str, tuple[Any, ...]]]
 
 
 class Bench:
-    """A service on a fresh SQLite file, with one app, a payer with funds, and a recipient."""
+    """A service on a fresh SQLite file, or on another fresh storage, with one app, a payer with
+    funds, and a recipient."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, url: str | None = None) -> None:
         self.path = folder / "payments.db"
-        storage = open_storage(f"sqlite:///{self.path}", KINDS)
+        storage = open_storage(url or f"sqlite:///{self.path}", KINDS)
         storage.migrate()
         self.service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()))
         self.app = self.service.tenants.create_app("Bench", "bench", modes=("sandbox",))

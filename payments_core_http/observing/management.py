@@ -103,6 +103,8 @@ class _Listener(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         # Not the standard library's own, which asks the resolver for the host's name.
+        # A restart must not wait until the connections of the process before are forgotten.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = "", self.server_address[1]

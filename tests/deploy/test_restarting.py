@@ -1,0 +1,151 @@
+"""deploy/restart-one-by-one: real processes behind a real nginx, restarted under load."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.deploy import systemctl
+from tests.deploy.proxies import DEPLOY, Proxy, free_port, nginx, servers
+from tests.deployment.deployed import Deployed, shop
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = DEPLOY / "restart-one-by-one"
+CLIENTS = 4
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """With a `systemctl` on its path that knows the processes of the test."""
+    program = tmp_path / "bin" / "systemctl"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\ncd "{ROOT}" && exec "{sys.executable}" -m tests.deploy.systemctl'
+        f' "{tmp_path}" "$@"\n'
+    )
+    program.chmod(0o755)
+    return tmp_path
+
+
+def restart(folder: Path, *instances: str, ports: str = "80") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SCRIPT, *instances],
+        env={
+            **os.environ,
+            "PATH": f"{folder}/bin:{os.environ['PATH']}",
+            "PAYMENTS_SERVERS": str(folder / "payments-servers.conf"),
+            "PAYMENTS_PORTS": ports,
+        },
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+
+
+@contextmanager
+def instances(folder: Path, deployed: Deployed, ports: list[int]) -> Iterator[None]:
+    """A `payments serve` on each port, started as their restarts will start them."""
+    try:
+        for port in ports:
+            deployed.configure(
+                http={"port": port, "trusted_proxies": ["127.0.0.1/32"]},
+                limits={"ip_minute": 100_000, "sensitive_minute": 100_000,
+                        "partner_app_minute": 100_000},
+            )  # fmt: skip
+            config = folder / f"{port}.toml"
+            shutil.copy(deployed.config, config)
+            command = [
+                *(sys.executable, "-m", "payments_core_http.cli"),
+                *("serve", "--json", "--config", str(config)),
+            ]
+            name = f"{port % 100:02}"
+            (folder / f"{name}.json").write_text(json.dumps({"command": command, "pid": None}))
+            subprocess.run(
+                [folder / "bin/systemctl", "restart", f"payments-serve@{name}"], check=True
+            )
+        yield
+    finally:
+        for path in folder.glob("??.json"):
+            systemctl.end(json.loads(path.read_text())["pid"])  # None where it never began
+
+
+def two_ports() -> list[int]:
+    """Two free ports that differ in the last two digits alone."""
+    for _ in range(1_000):
+        one = free_port()
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", other := one ^ 1))
+            if one // 100 == other // 100:
+                return [one, other]
+    raise AssertionError("no two ports are free")
+
+
+def asking(proxy: Proxy, credential: str, name: str, ended: threading.Event) -> Counter[int]:
+    """POST after POST, each of them new, until it is enough."""
+    statuses: Counter[int] = Counter()
+    while not ended.is_set():
+        key = f"{name}-{statuses.total()}"
+        body = json.dumps({"externalUserId": key, "subjectType": "individual"}).encode()
+        answer = proxy.ask(
+            "POST", "/v2/accounts", body,
+            Authorization=credential, Content_Type="application/json", Idempotency_Key=key,
+        )  # fmt: skip
+        statuses[answer.status] += 1
+    return statuses
+
+
+def test_no_request_is_lost_while_all_are_restarted(folder: Path) -> None:
+    if shutil.which("ss") is None:
+        pytest.skip("there is no ss")
+    deployed = Deployed.made(folder, f"sqlite:///{folder}/payments.db")
+    deployed.run("admin", "migrate")
+    credential = shop(deployed)[1]
+    ports = two_ports()
+    names = [f"{port % 100:02}" for port in ports]
+    unlimited = {"rate=50r/s": "rate=100000r/s", "burst=200": "burst=10000"}
+    with (
+        instances(folder, deployed, ports),
+        nginx(folder, ports, unlimited) as proxy,
+        ThreadPoolExecutor(CLIENTS) as pool,
+    ):
+        before = {name: json.loads((folder / f"{name}.json").read_text())["pid"] for name in names}
+        ended = threading.Event()
+        asked = [
+            pool.submit(asking, proxy, credential, f"client-{n}", ended) for n in range(CLIENTS)
+        ]
+        try:
+            done = restart(folder, *names, ports=str(ports[0] // 100))
+        finally:
+            ended.set()
+        statuses = sum((one.result() for one in asked), Counter[int]())
+        after = {name: json.loads((folder / f"{name}.json").read_text())["pid"] for name in names}
+    assert done.returncode == 0, done.stderr
+    assert not set(before.values()) & set(after.values())
+    assert set(statuses) == {201} and statuses.total() > 2 * CLIENTS, statuses
+    assert (folder / "payments-servers.conf").read_text() == servers(ports)
+
+
+@pytest.mark.parametrize(
+    ("listed", "asked", "said"),
+    [
+        ([8001], "01", "nobody would answer while 8001 is away"),
+        ([8001, 8002], "03", "has no server with port 8003"),
+    ],
+)
+def test_what_would_leave_nobody_to_answer_is_refused(
+    listed: list[int], asked: str, said: str, folder: Path
+) -> None:
+    (folder / "payments-servers.conf").write_text(servers(listed))
+    done = restart(folder, asked)
+    assert (done.returncode, said in done.stderr) == (1, True)
+    assert (folder / "payments-servers.conf").read_text() == servers(listed)
