@@ -60,9 +60,11 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
 # on two cores at a time, the longest first; what the gate does not need is not measured.
-SUITES := suite-storages suite-measured suite-doors suite-http suite-chains suite-memory suite-sqlite \
-	suite-fuzz
-APART := tests/service tests/chains tests/http tests/cli tests/conformance_bites tests/limiters tests/fuzz
+SUITES := suite-storages suite-measured suite-doors suite-http suite-deployed suite-chains \
+	suite-memory suite-sqlite suite-fuzz
+DEPLOYED := tests/deploy tests/deployment tests/observing tests/outages tests/upgrades
+APART := tests/service tests/chains tests/http tests/cli tests/conformance_bites tests/limiters \
+	tests/fuzz $(DEPLOYED)
 .PHONY: coverage $(SUITES)
 coverage: $(READY) ## Run the tests, and hold the branch coverage that was promised
 	@$(PY) -m coverage erase
@@ -85,6 +87,8 @@ suite-http:
 	@$(PY) -m pytest tests/http
 suite-fuzz:
 	@$(PY) -m pytest tests/fuzz
+suite-deployed:
+	@$(PY) -m pytest $(DEPLOYED)
 suite-doors:
 	@$(PY) -m pytest tests/cli tests/conformance_bites tests/limiters
 

@@ -85,6 +85,10 @@ class _Call:
     amount: str
 
 
+_CALLS = msgspec.json.Decoder(_Call)
+"""Made once: threads that make one at the same time end the process (`documents.py`)."""
+
+
 class SimulatedChain:
     """One chain of the sandbox."""
 
@@ -204,7 +208,7 @@ class SimulatedChain:
         return 0
 
     def broadcast(self, signed: Signed) -> None:
-        call = msgspec.json.decode(signed.raw, type=_Call)
+        call = _CALLS.decode(signed.raw)
         trouble = self._commit(lambda tx, draw: self._decide_broadcast(tx, draw, signed.hash, call))
         if trouble is not None:
             raise ChainUnavailable(trouble)

@@ -2,20 +2,26 @@
 
 Amounts are digit strings in a document, since a JSON number of 78 digits does not survive every
 reader. A document says its schema: an older one is upgraded as it is read, and the fields of a
-newer one are kept through `replace`.
+newer one are kept through `replace`. A newer one that this release would misread is refused: it
+says which schemas it is for.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import attrs
 import msgspec
 
 from payments_core.money import Atomic
-from payments_core.storage.records import Document, R, Record
+from payments_core.storage.records import Collection, Document, R, Record
 
 MAX_BODY_BYTES = 100_000
+
+OLDEST_READER = "oldest_reader"
+"""A document has this field where releases of schema 1 would misread it: `Collection` says what
+it means."""
 
 
 class UnreadableDocument(Exception):
@@ -38,54 +44,90 @@ _encoder = msgspec.json.Encoder(enc_hook=_encode_extra)
 
 
 _decoders: dict[type[Record], msgspec.json.Decoder[Any]] = {}
+_making = threading.Lock()
 
 
 def _decoder(kind: type[Record]) -> msgspec.json.Decoder[Any]:
-    if kind not in _decoders:
-        _decoders[kind] = msgspec.json.Decoder(kind, dec_hook=_decode_extra)
-    return _decoders[kind]
+    made = _decoders.get(kind)
+    if made is None:
+        # msgspec keeps with a class what it finds out about it, and while one thread does so
+        # another would get that half done: its first decoding then ends the process.
+        with _making:
+            made = _decoders.get(kind) or msgspec.json.Decoder(kind, dec_hook=_decode_extra)
+            _decoders[kind] = made
+    return made
 
 
 def stamp(record: R, version: int) -> R:
     """The record as it is stored at that version."""
     return attrs.evolve(
-        record, version=version, schema=max(record.schema, type(record).collection.schema)
+        record, version=version, schema=max(record.schema, type(record).collection.written)
     )
 
 
 def encode(record: Record) -> bytes:
-    """The body of a stamped record."""
+    """The body of a stamped record, in the schema that it says."""
+    collection = type(record).collection
     body = _encoder.encode(record)
-    if record._unknown:
+    if record._unknown or collection.written < collection.schema:
         document = {**record._unknown, **msgspec.json.decode(body)}
-        body = msgspec.json.encode(document)
+        body = msgspec.json.encode(_as_stored(collection, document))
+    elif collection.oldest_reader > 1:
+        body = b'%b,"%b":%d}' % (body[:-1], OLDEST_READER.encode(), collection.oldest_reader)
     if len(body) > MAX_BODY_BYTES:
         raise ValueError(f"a {type(record).__name__} of {len(body)} bytes is too large to store")
     return body
 
 
 def decode(kind: type[R], body: bytes | str) -> R:
-    """The record of a stored body, upgraded to the present schema."""
+    """The record of a stored body, upgraded to the present schema. Raises UnreadableDocument."""
+    fault: msgspec.DecodeError | None = None
     try:
         record: R = _decoder(kind).decode(body)
-    except msgspec.ValidationError as error:
-        record = _convert(kind, msgspec.json.decode(body), error)
-    if record.schema == kind.collection.schema:
-        return record
-    return _convert(kind, msgspec.json.decode(body), None)
+        if record.schema == kind.collection.schema:
+            return record
+    except msgspec.DecodeError as error:
+        fault = error
+    return _convert(kind, _document(kind, body), fault)
+
+
+def _document(kind: type[Record], body: bytes | str) -> Document:
+    try:
+        return msgspec.json.decode(body, type=Document)
+    except msgspec.DecodeError as error:
+        raise UnreadableDocument(f"{kind.collection.name}: {error}") from error
+
+
+def _as_stored(collection: Collection, document: Document) -> Document:
+    """A document of the form that the code knows, in the one that is stored.
+
+    What the release after this one wrote stays in its form, since that may say more than the one
+    which this release writes; what a release after that wrote is in no form known here.
+    """
+    stored = max(document["schema"], collection.written)
+    if stored > collection.schema:
+        return document
+    for schema in range(collection.schema, stored, -1):
+        document = collection.downgrades[schema - 1](document)
+    oldest_reader = collection.oldest_reader if stored == collection.written else stored
+    marked = {OLDEST_READER: oldest_reader} if oldest_reader > 1 else {}
+    return {**document, "schema": stored, **marked}
 
 
 def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
     collection = kind.collection
     schema = document.get("schema", 0)
-    if schema == collection.schema:
+    if schema == collection.schema or not isinstance(schema, int):
         raise UnreadableDocument(f"{collection.name}: {cause}") from cause
-    while schema < collection.schema:
-        if schema not in collection.upgrades:
-            raise UnreadableDocument(f"{collection.name}: no upgrade from schema {schema}")
-        document = collection.upgrades[schema](document)
-        schema += 1
-        document["schema"] = schema
+    if schema > collection.schema:
+        if document.get(OLDEST_READER, 1) > collection.schema:
+            # Read on, and a field that was renamed would be missed, and be written back without.
+            raise UnreadableDocument(
+                f"{collection.name}: schema {schema} is of a release that must not run beside this"
+            )
+    else:
+        document.pop(OLDEST_READER, None)  # it was for others
+        document = _upgraded(collection, document, schema)
     try:
         record = msgspec.convert(document, kind, dec_hook=_decode_extra)
     except msgspec.ValidationError as error:
@@ -94,3 +136,12 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
     return attrs.evolve(
         record, unknown={name: value for name, value in document.items() if name not in known}
     )
+
+
+def _upgraded(collection: Collection, document: Document, stored: int) -> Document:
+    """A document in the form that the code knows; it says the schema that it will be stored in."""
+    for schema in range(stored, collection.schema):
+        if schema not in collection.upgrades:
+            raise UnreadableDocument(f"{collection.name}: no upgrade from schema {schema}")
+        document = collection.upgrades[schema](document)
+    return {**document, "schema": max(stored, collection.written)}

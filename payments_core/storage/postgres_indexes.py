@@ -88,13 +88,12 @@ def indexes_of(collection: Collection) -> list[Wanted]:
 
 
 def bring_indexes(connection: Connection, kinds: Sequence[type[Record]]) -> None:
-    """Make the declared indexes, then drop those that are no longer declared.
+    """Make the declared indexes. Those that are no longer declared stay: `drop_undeclared`.
 
     Raises StorageError where rows break a unique key; what there was before is then there still.
     """
     wanted = {item.name: item for kind in kinds for item in indexes_of(kind.collection)}
     present: dict[str, str | None] = {}
-    stale = []
     tables = {kind.collection.name for kind in kinds}
     for table, name, valid, made_of in connection.execute(_PRESENT.encode()).fetchall():
         if table not in tables or not name.startswith(f"{table}__"):
@@ -103,16 +102,25 @@ def bring_indexes(connection: Connection, kinds: Sequence[type[Record]]) -> None
             _drop(connection, name)  # an interrupted build's
         elif name in wanted:
             present[name] = made_of
-        else:
-            stale.append(name)
     missing = [item for item in wanted.values() if present.get(item.name) != item.made_of]
     for item in missing:
         if item.unique:
             _require_unique(connection, item)
     for item in missing:
         _build(connection, item, replaces=item.name in present)
-    for name in stale:
-        _drop(connection, name)
+
+
+def drop_undeclared(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+    """Drop the indexes and unique keys that no collection declares any more.
+
+    Not while another release may run, be it older or newer than this one: it may read by them, and
+    rely on the keys.
+    """
+    declared = {item.name for kind in kinds for item in indexes_of(kind.collection)}
+    tables = {kind.collection.name for kind in kinds}
+    for table, name, _, _ in connection.execute(_PRESENT.encode()).fetchall():
+        if table in tables and name.startswith(f"{table}__") and name not in declared:
+            _drop(connection, name)
 
 
 def _require_unique(connection: Connection, wanted: Wanted) -> None:

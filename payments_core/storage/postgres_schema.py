@@ -18,7 +18,12 @@ import psycopg
 from payments_core.storage.fingerprints import fingerprint
 from payments_core.storage.postgres_claims import RINGS
 from payments_core.storage.postgres_filling import fill
-from payments_core.storage.postgres_indexes import CLAIM_INDEXES, bring_indexes, indexes_of
+from payments_core.storage.postgres_indexes import (
+    CLAIM_INDEXES,
+    bring_indexes,
+    drop_undeclared,
+    indexes_of,
+)
 from payments_core.storage.postgres_patience import DDL_LOCK_MS, patiently
 from payments_core.storage.records import Collection, Record
 
@@ -110,10 +115,13 @@ def refill(connection: Connection, kinds: Sequence[type[Record]]) -> int:
     """Correct all columns that differ from what the bodies say; how many rows did.
 
     The release before writes no columns that came after it, and leaves those of its rows empty,
-    or as they were. So this is run once more when that release has ended.
+    or as they were. So this is run once more when that release has ended. The indexes that only
+    that one read by then go.
     """
     _be_modest(connection)
-    return sum(fill(connection, kind) for kind in kinds if kind.collection.columns)
+    corrected = sum(fill(connection, kind) for kind in kinds if kind.collection.columns)
+    drop_undeclared(connection, kinds)
+    return corrected
 
 
 def _be_modest(connection: Connection) -> None:

@@ -62,7 +62,14 @@ class Collection:
     """One kind of stored record.
 
     `columns` maps a column to `str` or `int`; its value is the record's attribute of that name.
-    `upgrades[n]` turns a document of schema n into one of schema n + 1.
+
+    `schema` is the form of the record here. `upgrades[n]` turns a document of schema n into one of
+    schema n + 1, and `downgrades[n]` takes that back, losing nothing of what this release makes.
+    New documents are stored in the schema `written`, the present one unless it says less: a form
+    that the release before cannot read is read by one release, and written by the next. One that
+    is there in a later schema stays in that. `oldest_reader` is the lowest schema
+    whose releases read what is written here rightly, `written` itself unless it says less: they
+    miss nothing but fields that they keep. docs/explanation/upgrades.md has the rules.
     """
 
     name: str
@@ -72,9 +79,21 @@ class Collection:
     lookups: tuple[Lookup, ...] = ()
     schema: int = 1
     upgrades: Mapping[int, Upgrade] = attrs.field(factory=dict)
+    downgrades: Mapping[int, Upgrade] = attrs.field(factory=dict)
+    written: int = attrs.field()
+    oldest_reader: int = attrs.field()
     _ordered: frozenset[str] = attrs.field(init=False, repr=False, eq=False)
 
+    @written.default
+    def _present(self) -> int:
+        return self.schema
+
+    @oldest_reader.default
+    def _as_written(self) -> int:
+        return self.written
+
     def __attrs_post_init__(self) -> None:
+        self._require_schemas()
         ordered = frozenset(column for index in self.indexes for column in index.order)
         object.__setattr__(self, "_ordered", ordered)
         names = [item.name for item in self.indexes] + [item.name for item in self.uniques]
@@ -90,6 +109,13 @@ class Collection:
             raise ValueError(f"{self.name}: two indexes of one name")
         if bare := [item.name for item in self.lookups if not item.columns]:
             raise ValueError(f"{self.name}: a lookup of no columns {bare}")
+
+    def _require_schemas(self) -> None:
+        if not 1 <= self.oldest_reader <= self.written <= self.schema:
+            raise ValueError(f"{self.name}: oldest_reader <= written <= schema")
+        steps = set(range(self.written, self.schema))
+        if missing := steps - set(self.upgrades) or steps - set(self.downgrades):
+            raise ValueError(f"{self.name}: no way to and from schema {sorted(missing)}")
 
     def index(self, name: str) -> Index:
         """The index of that name."""

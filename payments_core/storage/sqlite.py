@@ -154,6 +154,7 @@ class SqliteStorage:
                 refill = partial(sqlite_schema.refill, kind=kind, after=last)
                 last, found = self._write(refill)
                 corrected += found
+        self._write(partial(sqlite_schema.drop_undeclared, kinds=self._kinds))
         return corrected
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The tables and indexes of the collections in an SQLite file, and how they come up to date.
 
 Migrations only add: tables, columns filled from the stored bodies, indexes. So the release
-before can go on writing while the next one starts.
+before can go on writing while the next one starts. What is no longer declared goes at the end.
 """
 
 from __future__ import annotations
@@ -103,18 +103,29 @@ def _bring_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
         table.add_column(column, collection.columns[column])
     if missing:
         _fill(database.conn, kind)
-    wanted = indexes_of(collection)
-    for index in table.indexes:
-        if not index.name.startswith(f"{collection.name}__"):
+    present = {index.name: (bool(index.unique), tuple(index.columns)) for index in table.indexes}
+    for name, (unique, columns) in indexes_of(collection).items():
+        if present.get(name) == (unique, columns):
             continue
-        if index.name.startswith(CLAIM_PREFIX):  # the release before may name them in its claims
-            continue
-        if wanted.get(index.name) == (bool(index.unique), tuple(index.columns)):
-            del wanted[index.name]
-        else:
-            database.execute(f'DROP INDEX "{index.name}"')
-    for name, (unique, columns) in wanted.items():
+        if name in present:
+            database.execute(f'DROP INDEX "{name}"')
         table.create_index(list(columns), index_name=name, unique=unique)
+
+
+def drop_undeclared(connection: sqlite3.Connection, kinds: Sequence[type[Record]]) -> None:
+    """Drop the indexes and unique keys that no collection declares any more.
+
+    Not while another release may run, be it older or newer than this one: it may read by them, and
+    rely on the keys.
+    """
+    for kind in kinds:
+        collection = kind.collection
+        declared = indexes_of(collection)
+        asked = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?"
+        for (name,) in connection.execute(asked, (collection.name,)).fetchall():
+            ours = name.startswith(f"{collection.name}__") and not name.startswith(CLAIM_PREFIX)
+            if ours and name not in declared:
+                connection.execute(f'DROP INDEX "{name}"')
 
 
 def _fill(connection: sqlite3.Connection, kind: type[Record]) -> None:

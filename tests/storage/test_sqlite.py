@@ -268,6 +268,7 @@ def indexes_of(path: Path) -> dict[str, str]:
 def migrated(path: Path, kind: type[Record]) -> None:
     storage = SqliteStorage(path, [kind])
     storage.migrate()
+    storage.finish_migration()
     storage.close()
 
 

@@ -86,7 +86,11 @@ class NewerLetter(Record):
     """The same document, as the next release knows it."""
 
     collection: ClassVar[Collection] = Collection(
-        "suite_letters", columns={"folder": str}, schema=2, upgrades={1: _add_seal}
+        "suite_letters",
+        columns={"folder": str},
+        schema=2,
+        upgrades={1: _add_seal},
+        oldest_reader=1,
     )
 
     seal: str

@@ -288,6 +288,7 @@ def test_an_index_that_changes_is_replaced_and_one_undeclared_is_dropped(
 ) -> None:
     opened(url, AFTER).close()
     turned = opened(url, (*KINDS, TurnedParcel))
+    turned.finish_migration()
     page = turned.read(HERE, lambda s: s.find(TurnedParcel, "by_state", ("label 7",)))
     assert [parcel.weight for parcel in page.records] == [7]
     names = ask(url, "SELECT indexname FROM pg_indexes WHERE tablename = 'suite_parcels' "

@@ -1,0 +1,86 @@
+"""The routes of the next release: a list by the new index, and a write to the new collection.
+
+Imported only when the records are in their places.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core.decision import Decision
+from payments_core.errors import Conflicting
+from payments_core.idempotency.record import Answer
+from payments_core.identifiers import Draw
+from payments_core.kinds import KINDS
+from payments_core.storage.port import Transaction
+from payments_core_http.calls import Call
+from payments_core_http.query import PageQuery
+from payments_core_http.routing import ListOf, Route
+from payments_core_http.v2 import routes
+from payments_core_http.v2.routes.requirements import PAYMENTS_KEY
+
+_BY_COLLECTION: dict[str, Any] = {kind.collection.name: kind for kind in KINDS}
+
+
+@attrs.frozen(kw_only=True)
+class Screenings(PageQuery):
+    """Payments that were screened, or were not."""
+
+    screened: Literal["yes", "no"] = "yes"
+
+
+@attrs.frozen(kw_only=True)
+class Screen:
+    """Which Payment."""
+
+    paymentId: Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ScreenedView:
+    """A Payment, by its id."""
+
+    id: str
+
+
+def list_screened(service: Any, call: Call[None, Screenings]) -> Answer:
+    page = service.storage.read(
+        call.authority.partition,
+        lambda snapshot: snapshot.find(
+            _BY_COLLECTION["payments"],
+            "by_screening",
+            (call.query.screened,),
+            after=call.position(),
+            limit=call.query.limit,
+        ),
+    )
+    return call.listed(page, lambda payment: ScreenedView(id=payment.id))
+
+
+def screen(service: Any, call: Call[Screen, None]) -> Answer:
+    def decide(tx: Transaction, draw: Draw) -> Decision[Any]:
+        made = _BY_COLLECTION["screenings"](id=draw.id("evt"), payment_id=call.body.paymentId)
+        return Decision(made, inserts=(made,), refusals={"payment": Conflicting("screened")})
+
+    return call.once(
+        lambda idempotent: service.ledger.commit(call.authority, decide, idempotent=idempotent),
+        lambda screening: ScreenedView(id=screening.payment_id),
+    )
+
+
+def put() -> None:
+    """Add them to the table that the application is made from."""
+    routes.ROUTES = (
+        *routes.ROUTES,
+        Route(
+            "GET", "/v2/screenings", list_screened, needs=PAYMENTS_KEY, query=Screenings,
+            answers=ListOf(ScreenedView), summary="List Payments by their screening.",
+        ),
+        Route(
+            "POST", "/v2/screenings", screen, needs=PAYMENTS_KEY, body=Screen, success=201,
+            answers=ScreenedView, errors=(Conflicting,), summary="Screen a Payment.",
+        ),
+    )  # fmt: skip
