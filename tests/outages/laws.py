@@ -1,0 +1,347 @@
+"""What must be true when all is over, looked at as an enemy would.
+
+Each law is given the evidence and yields what is wrong. `evidence.told` is what the partner was
+answered, `found` what lies in the storage, `received` what the webhook receiver has verified, and
+`balances` what the API says that each account has on each chain, and how much of it is reserved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.chains.books import SimulatedBalance, SimulatedSender, SimulatedTransaction
+from payments_core.chains.outgoing import Outgoing, Sender
+from payments_core.chains.simulated_transfers import FAUCET
+from payments_core.client_sessions.record import ClientSession
+from payments_core.clock import iso
+from payments_core.deposits.record import Deposit, DepositAddress
+from payments_core.events import Event
+from payments_core.funding.record import FundingOperation
+from payments_core.idempotency.record import StoredAnswer
+from payments_core.jobs.record import Job
+from payments_core.options.record import DirectOption, Option
+from payments_core.payments.record import Payment
+from payments_core.refunds.record import Refund
+from payments_core.storage.records import Record
+from payments_core.upkeep.parked import is_parked
+from payments_core.webhooks.record import Delivery
+from payments_core_http.cli.client import Answer
+from tests.outages.books import Books
+from tests.outages.found import Found
+from tests.outages.partner import Told
+from tests.service.model.index import Index
+from tests.service.model.invariants import (
+    direct_options_say_what_came,
+    every_change_is_told,
+    journals_balance,
+    no_log_counts_twice,
+    no_refund_exceeds_what_is_there,
+    nothing_is_below_zero,
+    timelines_say_what_happened,
+    what_was_received_is_somewhere,
+)
+from tests.service.model.onchain import ENDINGS
+from tests.service.model.spending import no_funds_are_reserved_twice
+
+Wrong = Iterator[str]
+
+
+@attrs.frozen
+class Evidence:
+    """All that is known."""
+
+    told: Sequence[Told]
+    books: Books
+    replays: Mapping[str, Answer]
+    found: Found
+    received: Sequence[Mapping[str, Any]]
+    balances: Mapping[tuple[str, int], tuple[int, int]]
+
+
+# What was answered is so.
+
+
+def what_was_answered_is_there(evidence: Evidence) -> Wrong:
+    """Every answered write is stored, in the state that was told or a later one."""
+    for told in evidence.told:
+        kinds = _KINDS_OF.get(told.what)
+        if kinds is not None:
+            document = _resource(told)
+            found = (evidence.found.all(kind).get(document["id"]) for kind in kinds)
+            stored = next(filter(None, found), None)
+            if stored is None:
+                yield f"{document['id']} was told ({told.what}) and is not stored"
+            else:
+                yield from _later(document, stored)
+        if told.what in ("fund", "pay", "deposit"):
+            yield from _transferred(evidence, told.document)
+
+
+_OF_OPTIONS = ("option", "direct", "select", "authorize")
+_KINDS_OF: Mapping[str, tuple[type[Record], ...]] = {
+    "account": (Account,),
+    "address": (DepositAddress,),
+    "session": (ClientSession,),
+    "receive": (Payment,),
+    "send": (Payment,),
+    "cancel": (Payment,),
+    "look": (Payment,),
+    "refund": (Refund,),
+    **dict.fromkeys(_OF_OPTIONS, (Option, DirectOption)),
+}
+
+
+def _resource(told: Told) -> dict[str, Any]:
+    """What was told of, with its id."""
+    document: dict[str, Any] = told.document
+    if told.what in _OF_OPTIONS:
+        document = document["option"]
+    return document if "id" in document else {**document, "id": document["clientSessionId"]}
+
+
+def _later(document: Mapping[str, Any], stored: Any) -> Wrong:
+    """What is stored has come from what was told."""
+    version = document.get("statusVersion", 0)
+    if version > getattr(stored, "status_version", version):
+        yield f"{stored.id} was told in version {version} and is in {stored.status_version}"
+    if document.get("amountAtomic", str(getattr(stored, "amount", ""))) != str(
+        getattr(stored, "amount", "")
+    ):
+        yield f"{stored.id} was told with {document['amountAtomic']} and has {stored.amount}"
+    told = [(line["status"], line["at"]) for line in document.get("timeline", ())]
+    if told and told != [(line.status, iso(line.at)) for line in stored.timeline][: len(told)]:
+        yield f"{stored.id} had the timeline {told}, and now another"
+
+
+def _transferred(evidence: Evidence, document: Mapping[str, Any]) -> Wrong:
+    id = f"{document['chainId']}:{document['transactionHash']}"
+    row = evidence.found.simulated(SimulatedTransaction).get(id)
+    wanted = document.get("address") or document.get("to"), int(document["amountAtomic"])
+    if row is None or [(log.recipient, log.amount) for log in row.logs] != [wanted]:
+        yield f"{id} was told, and the chain has {row}"
+
+
+def operations_that_were_authorized_are_there(evidence: Evidence) -> Wrong:
+    """An answered authorization has its funding operation, not in an earlier state."""
+    for told in evidence.told:
+        if told.what == "authorize":
+            operation = told.document["fundingOperation"]
+            stored = evidence.found.all(FundingOperation).get(operation["id"])
+            if stored is None:
+                yield f"{operation['id']} was told and is not stored"
+            elif operation.get("statusVersion", 0) > stored.status_version:
+                yield f"{stored.id} is in an earlier state than was told"
+
+
+def nothing_told_is_untold(evidence: Evidence) -> Wrong:
+    """A read that was sent after an answer never shows an earlier state than that answer."""
+    told_of = defaultdict(list)
+    for told in evidence.told:
+        if told.what in ("receive", "send", "cancel", "look"):
+            document = told.document
+            told_of[document["id"]].append((told, document["statusVersion"]))
+    for id, all_told in told_of.items():
+        for told, version in all_told:
+            known = max((v for other, v in all_told if other.ended < told.sent), default=0)
+            if version < known:
+                yield f"{id} was shown in version {version} after version {known}"
+
+
+def repeats_are_answered_the_same(evidence: Evidence) -> Wrong:
+    """Every key, sent again when all is calm, has the first answer, and says that it is that."""
+    for told in evidence.told:
+        if told.key is None or told.what == "clock":  # which was moved after the repeats
+            continue
+        again = evidence.replays.get(told.key)
+        if again is None:
+            yield f"{told.key} was not sent again"
+        elif (again.status, again.body.decode()) != (told.status, told.answer):
+            yield f"{told.key} was answered {told.status}, and again {again.status}"
+        elif again.headers.get("idempotent-replayed") != "true":
+            yield f"{told.key} was not replayed"
+
+
+# Nothing twice.
+
+
+def every_resource_has_one_request(evidence: Evidence) -> Wrong:
+    """What is stored was asked for once: each under one key, and none under no key."""
+    for kind, whats in _MADE_BY.items():
+        made = Counter(_resource(told)["id"] for told in evidence.told if told.what in whats)
+        yield from (f"{id} was the answer to {n} keys" for id, n in made.items() if n > 1)
+        stored = evidence.found.all(kind).keys()
+        yield from (f"{id} is stored, and nobody was told" for id in sorted(stored - made.keys()))
+    keys = {told.key for told in evidence.told if told.key is not None}
+    answers = len(evidence.found.all(StoredAnswer))
+    if answers != len(keys):
+        yield f"{len(keys)} keys were answered, and {answers} answers are stored"
+
+
+_MADE_BY: Mapping[type[Record], tuple[str, ...]] = {
+    Account: ("account",),
+    Payment: ("receive", "send"),
+    Refund: ("refund",),
+    Option: ("option",),
+    DirectOption: ("direct",),
+    ClientSession: ("session",),
+}
+
+
+def flows_came_to_their_ends(evidence: Evidence) -> Wrong:
+    """What was paid succeeded, what was cancelled is, what was left has expired; refunds and
+    deposits went through."""
+    for id, payment in evidence.found.all(Payment).items():
+        if payment.status != evidence.books.ends.get(id):
+            yield f"{id} is {payment.status}, and should be {evidence.books.ends.get(id)}"
+    for refund in evidence.found.all(Refund).values():
+        if refund.status != "succeeded":
+            yield f"{refund.id} is {refund.status}"
+    settled = [d for d in evidence.found.all(Deposit).values() if d.status == "settled"]
+    if sorted(d.transaction_hash for d in settled) != sorted(evidence.books.deposits):
+        yield f"{len(evidence.books.deposits)} deposits were made, and {len(settled)} settled"
+
+
+def everybody_has_what_the_flows_say(evidence: Evidence) -> Wrong:
+    """Each holder of tokens has exactly what the answered requests give him, and what all have
+    together is what the faucet gave."""
+    there: dict[tuple[int, str, str], int] = {}
+    for id, balance in evidence.found.simulated(SimulatedBalance).items():
+        chain_id, token, address = id.split(":")
+        if address == FAUCET:
+            given = evidence.books.minted.get((int(chain_id), token), 0)
+            if given != -balance.total:
+                yield f"{id} gave {-balance.total}, and {given} was asked for"
+        elif balance.total:
+            there[int(chain_id), token, address] = balance.total
+    wanted = evidence.books.holders
+    for holder in sorted(there.keys() | wanted.keys()):
+        if there.get(holder, 0) != wanted.get(holder, 0):
+            yield f"{holder} has {there.get(holder, 0)}, and should have {wanted.get(holder, 0)}"
+
+
+def the_api_says_what_the_flows_say(evidence: Evidence) -> Wrong:
+    """Each account's balances are those of its vaults, and nothing is reserved."""
+    for told in evidence.told:
+        if told.what == "account":
+            for vault in told.document["vaults"]:
+                place = told.document["id"], vault["chainId"]
+                wanted = evidence.books.on_chain(vault["chainId"], vault["address"]), 0
+                if evidence.balances.get(place) != wanted:
+                    yield f"{place} has {evidence.balances.get(place)}, and should have {wanted}"
+
+
+def slots_have_no_gap_and_one_transfer_each(evidence: Evidence) -> Wrong:
+    """A sender's slots are filled from 0 on, each by one transfer, which is in the chain once."""
+    sent: dict[str, list[Outgoing]] = defaultdict(list)
+    for outgoing in evidence.found.all(Outgoing).values():
+        sent[str(outgoing.sender_id)].append(outgoing)
+    on_chain: dict[str, list[tuple[int | None, str]]] = defaultdict(list)
+    for row in evidence.found.simulated(SimulatedTransaction).values():
+        if row.sender is not None:
+            on_chain[f"{row.chain_id}:{row.sender}"].append((row.slot, row.hash))
+    for sender in evidence.found.all(Sender).values():
+        ours = sorted((o.slot, o.transaction_hash) for o in sent.pop(sender.id, []))
+        if [slot for slot, _ in ours] != list(range(sender.next_slot)):
+            yield f"{sender.id} has the slots {[slot for slot, _ in ours]} of {sender.next_slot}"
+        if ours != sorted(on_chain.pop(sender.id, [])):
+            yield f"{sender.id} did on the chain what it did not store, or the other way round"
+        used = evidence.found.simulated(SimulatedSender).get(sender.id)
+        if used is None or used.next_slot != sender.next_slot:
+            yield f"{sender.id} has used {used} of {sender.next_slot} slots"
+    yield from (f"{id} sent and is no sender" for id in (*sent, *on_chain))
+
+
+def each_intent_has_one_transfer(evidence: Evidence) -> Wrong:
+    """One transfer of ours for each funding, release, refund and sweep."""
+    purposes = Counter((o.purpose, o.owner_id) for o in evidence.found.all(Outgoing).values())
+    yield from (f"{purpose} has {n} transfers" for purpose, n in purposes.items() if n > 1)
+
+
+# Events and jobs.
+
+
+def every_event_was_delivered(evidence: Evidence) -> Wrong:
+    """At least once, all with one body; and none that is not stored."""
+    events = evidence.found.all(Event)
+    seen: dict[str, tuple[Any, Any]] = {}
+    for one in evidence.received:
+        if "refused" in one:
+            yield f"a delivery was refused: {one['refused']}"
+            continue
+        sent = (one["delivery"], one["body"])
+        if seen.setdefault(one["event"], sent) != sent:
+            yield f"{one['event']} came in two forms"
+    yield from (f"{id} was never delivered" for id in sorted(events.keys() - seen.keys()))
+    yield from (f"{id} came and is not stored" for id in sorted(seen.keys() - events.keys()))
+    for delivery in evidence.found.all(Delivery).values():
+        if delivery.status != "delivered":
+            yield f"{delivery.id} is {delivery.status}"
+
+
+def no_job_is_parked(evidence: Evidence) -> Wrong:
+    """None was given up."""
+    for records in evidence.found.mirror.records.values():
+        for job in records[Job].values():
+            if is_parked(job):
+                yield f"{job.id} ({job.kind} of {job.subject}) is parked"
+
+
+# The model's.
+
+
+def the_model_agrees(evidence: Evidence) -> Wrong:
+    """The laws that hold of every commit hold of all records together, as of one commit; and so
+    do those of the end."""
+    found, index = evidence.found, Index()
+    whole = found.whole()
+    index.keep_up(whole)
+    for law in OF_COMMITS:
+        for detail in law(found, index, whole):  # type: ignore[arg-type]
+            yield f"{law.__name__}: {detail}"
+    chain_index = found.chain_index()
+    for ending in ENDINGS:
+        for detail in ending(found, chain_index):  # type: ignore[arg-type]
+            yield f"{ending.__name__}: {detail}"
+
+
+OF_COMMITS = (
+    journals_balance,
+    what_was_received_is_somewhere,
+    nothing_is_below_zero,
+    no_refund_exceeds_what_is_there,
+    no_log_counts_twice,
+    no_funds_are_reserved_twice,
+    every_change_is_told,
+    direct_options_say_what_came,
+    timelines_say_what_happened,
+)
+LAWS: tuple[Callable[[Evidence], Wrong], ...] = (
+    what_was_answered_is_there,
+    operations_that_were_authorized_are_there,
+    nothing_told_is_untold,
+    repeats_are_answered_the_same,
+    every_resource_has_one_request,
+    flows_came_to_their_ends,
+    everybody_has_what_the_flows_say,
+    the_api_says_what_the_flows_say,
+    slots_have_no_gap_and_one_transfer_each,
+    each_intent_has_one_transfer,
+    every_event_was_delivered,
+    no_job_is_parked,
+    the_model_agrees,
+)
+
+
+def broken(evidence: Evidence) -> Iterator[str]:
+    """What is wrong, with the name of its law."""
+    for law in LAWS:
+        try:
+            for detail in law(evidence):
+                yield f"{law.__name__}: {detail}"
+        except (LookupError, AssertionError) as error:  # what it rests on is not there
+            yield f"{law.__name__}: cannot be judged: {error!r}"

@@ -1,0 +1,91 @@
+"""What is done to the deployment: kills without end, and outages of its database at their times."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import attrs
+
+from tests.outages.databases import Databases
+from tests.outages.processes import Process
+
+KILL_EVERY_S = 2.0
+
+Outage = Literal["restart", "failover", "rejoin"]
+REPLICATED: tuple[tuple[float, Outage], ...] = (
+    (0.2, "restart"),
+    (0.45, "failover"),
+    (0.6, "rejoin"),
+    (0.8, "restart"),
+)
+"""What happens to the database when so much of the storm is over."""
+ALONE: tuple[tuple[float, Outage], ...] = ((0.5, "restart"),)
+
+
+@attrs.frozen
+class Happening:
+    """Something that was done to the database (monotonic, in s): from `down` on it answered
+    nobody."""
+
+    outage: Outage
+    began: float
+    down: float
+    ended: float
+
+
+class Storm:
+    """A storm of so many seconds, after a calm that begins when it is made. The seed decides who
+    is killed when."""
+
+    def __init__(
+        self, processes: Sequence[Process], databases: Databases, seed: int, seconds: float
+    ) -> None:
+        self._processes = processes
+        self._databases = databases
+        self._chance = random.Random(f"storm/{seed}")
+        self._seconds = seconds
+        self._faults: list[BaseException] = []
+        self.calm_from = time.monotonic()
+        self.began = self.ended = 0.0
+        self.happenings: list[Happening] = []
+
+    def rage(self) -> None:
+        """Do it all. Raises what went wrong with the database's own programs."""
+        self.began = time.monotonic()
+        until = self.began + self._seconds
+        outages = threading.Thread(target=self._outages, name="outages", daemon=True)
+        outages.start()
+        while time.monotonic() + KILL_EVERY_S <= until:
+            time.sleep(KILL_EVERY_S)
+            self._kill_one()
+        outages.join()
+        self.ended = time.monotonic()
+        if self._faults:
+            raise self._faults[0]
+
+    def _kill_one(self) -> None:
+        """One of those that live, whichever it is and whatever it does."""
+        order = self._chance.sample(self._processes, len(self._processes))
+        for process in order:
+            if process.kill():
+                return
+
+    def _outages(self) -> None:
+        plan = REPLICATED if self._databases.standby is not None else ALONE
+        acts = {
+            "restart": self._databases.restart,
+            "failover": self._databases.fail_over,
+            "rejoin": self._databases.rejoin,
+        }
+        try:
+            for share, outage in plan:
+                time.sleep(max(0.0, self.began + share * self._seconds - time.monotonic()))
+                began = time.monotonic()
+                down = acts[outage]()
+                self.happenings.append(Happening(outage, began, down, time.monotonic()))
+        except Exception as error:
+            self._faults.append(error)
