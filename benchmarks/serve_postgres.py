@@ -68,6 +68,7 @@ url = "memory:"
 [http]
 port = 0
 threads = {THREADS}
+trusted_proxies = ["127.0.0.1"]
 [chains.8453]
 urls = ["{NOBODY}"]
 settings = {{ admin = "{ADMIN}" }}

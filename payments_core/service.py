@@ -66,6 +66,7 @@ from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.operations import Sandbox
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core.telemetry import DEAF, Telemetry
+from payments_core.tenants.master_keys import recognise
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
@@ -272,10 +273,17 @@ class PaymentsService:
         """Return if the storage answers. Raises StorageUnavailable."""
         self.storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, "ready"))
 
-    def close(self) -> None:
-        """Stop the workers and give back what is open."""
+    def recognise_key_ring(self) -> None:
+        """Return if the key ring is the one that the storage was begun with.
+
+        Raises UnknownKeyRing, StorageUnavailable, Unavailable.
+        """
+        recognise(self.storage, self.ledger, self.key_ring)
+
+    def close(self, within_s: float = 30.0) -> None:
+        """Stop the workers, so long as that takes no longer, and give back what is open."""
         for worker in self._workers.values():
-            worker.stop()
+            worker.stop(within_s)
         self._transport.close()
         self.storage.close()
 

@@ -61,7 +61,9 @@ class KeyRing:
         """Keys as `name:base64`, separated by white space or commas, the current one first."""
         keys = []
         for place, item in enumerate(text.replace(",", " ").split(), start=1):
-            name, _, encoded = item.partition(":")
+            name, colon, encoded = item.partition(":")
+            if not colon:  # what stands there may be the secret alone
+                raise WeakKeyRing(f"key {place} is not name:base64")
             try:
                 secret = base64.b64decode(encoded, validate=True)
             except ValueError:
@@ -83,6 +85,11 @@ class KeyRing:
     def current_id(self) -> str:
         """The name of the key that seals."""
         return self._current.id
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all keys, the current one first."""
+        return tuple(self._keys)
 
     def seal(self, purpose: str, context: str, plain: bytes) -> bytes:
         """Encrypt and authenticate with XChaCha20-Poly1305: key name, `:`, nonce, ciphertext."""

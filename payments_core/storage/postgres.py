@@ -222,8 +222,13 @@ class PostgresStorage:
         try:
             yield exchange
         finally:
-            exchange.leave()
-            self._pool.give_back(wire)
+            try:
+                exchange.leave()
+            except BaseException:  # Ctrl-C: what it left open must not be another's to commit
+                wire.connection.close()
+                raise
+            finally:
+                self._pool.give_back(wire)
 
     # Statements beside the daily ones, through the driver's own cursors.
 
@@ -283,6 +288,9 @@ def _undo(connection: Connection) -> None:
             connection.execute("ROLLBACK")
     except psycopg.Error:
         connection.close()
+    except BaseException:  # Ctrl-C: what it left open must not be another's to commit
+        connection.close()
+        raise
 
 
 def open_url(url: str, kinds: Sequence[type[Record]]) -> PostgresStorage:

@@ -313,6 +313,6 @@ def _undo(connection: sqlite3.Connection) -> None:
 def open_url(url: str, kinds: Sequence[type[Record]]) -> SqliteStorage:
     """`sqlite:///relative.db`, or `sqlite:////absolute.db`."""
     path = url.removeprefix("sqlite:///")
-    if path == url or not path or any(sign in path for sign in "?#"):
+    if path in (url, "", ":memory:") or any(sign in path for sign in "?#"):
         raise StorageError("expected sqlite:///relative.db or sqlite:////absolute.db")
     return SqliteStorage(path, kinds)

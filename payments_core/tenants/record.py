@@ -181,3 +181,14 @@ class Operator(Record):
 def operator_id(mode: str, username: str) -> str:
     """The id of the operator of that name: each mode has names of its own."""
     return f"{mode}:{username}"
+
+
+@attrs.frozen(kw_only=True)
+class MasterKeyMark(Record):
+    """A directory row, by a master key's name: its mark."""
+
+    collection: ClassVar[Collection] = Collection(
+        "master_key_marks", columns={}, indexes=(Index("all"),)
+    )
+
+    mark: str

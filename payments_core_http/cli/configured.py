@@ -41,5 +41,3 @@ def refusals_told() -> Iterator[None]:
         raise click.ClickException(str(refusal)) from refusal
     except StorageError as error:
         raise click.ClickException(f"The storage cannot be used: {error}.") from error
-    except OSError as error:
-        raise click.ClickException(f"It cannot listen: {error}.") from error

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from payments_core.limiters.port import Limiter
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.opening import open_storage
 from payments_core.storage.port import Storage, StorageError
+from payments_core.tenants.master_keys import UnknownKeyRing
 from payments_core.webhooks.destinations import RefusedPrefix
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
@@ -115,6 +117,23 @@ def service(
         transport=_transport(configuration),
         **more,
     )
+
+
+def require_right_keys(service: PaymentsService) -> None:
+    """Refuse a key ring that is another storage's. Raises ConfigurationRefused."""
+    try:
+        service.recognise_key_ring()
+    except UnknownKeyRing as error:
+        raise _refused("keys", f"cannot be used: {error}") from error
+
+
+@contextmanager
+def listening(path: str) -> Iterator[None]:
+    """Say by the path of its setting that an address cannot be listened on."""
+    try:
+        yield
+    except OSError as error:
+        raise _refused(path, f"cannot be listened on: {error.strerror or error}") from error
 
 
 def require_right_chains(service: PaymentsService) -> None:

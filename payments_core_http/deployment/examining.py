@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal
 
 import attrs
@@ -19,6 +20,7 @@ from payments_core.clock import MINUTE, SECOND, Clock, Instant, SystemClock, Tel
 from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable
 from payments_core.service import QUEUES, PaymentsService
 from payments_core.storage.port import DIRECTORY, Snapshot, Storage, StorageError
+from payments_core.tenants.master_keys import marked, marks_of
 from payments_core.tenants.record import App
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
@@ -51,7 +53,7 @@ def examine(
     *,
     now: Callable[[PaymentsService], Instant] = lambda service: service.clock.now(),
 ) -> Iterator[Finding]:
-    """Every finding, as it is made. Settings that open nothing end the examination.
+    """Every finding, as it is made. Settings that open nothing end it.
 
     `now` is when jobs are judged to be late.
     """
@@ -63,13 +65,16 @@ def examine(
         return
     service, limiter = opened
     with contextlib.closing(service), contextlib.closing(limiter):
-        yield Finding("keys", "ok", f"the key ring's current key is {service.key_ring.current_id}")
         reachable = list(_storage(service.storage, clock))
         yield from reachable
         yield from _limiter(limiter, clock)
-        for number, chain in service.chains.items():
-            yield from _chain(number, chain)
-        if all(finding.level != "fault" for finding in reachable):
+        stored = all(finding.level != "fault" for finding in reachable)
+        if stored:
+            yield _keys(service)
+        if stored or not configuration.simulated_chains:
+            for number, chain in service.chains.items():
+                yield from _chain(number, chain)
+        if stored:
             service.refresh()
             yield from _queues(service, configuration.mode, now(service))
 
@@ -89,6 +94,10 @@ def _settings(configuration: Configuration) -> Iterator[Finding]:
 
 
 def _opened(configuration: Configuration) -> tuple[PaymentsService, Limiter] | Finding:
+    file = configuration.storage.url.removeprefix("sqlite:///")
+    if file != configuration.storage.url and not Path(file).exists():
+        says = "there is no such file yet"  # to open it would make it
+        return Finding("storage", "fault", says, "run `payments admin migrate`")
     try:
         key_ring = assembling.key_ring(configuration)
         limiter = assembling.limiter(configuration)
@@ -98,6 +107,19 @@ def _opened(configuration: Configuration) -> tuple[PaymentsService, Limiter] | F
         (fault,) = refusal.faults
         remedy = "docs/reference/settings.md has each setting's form"
         return Finding("settings", "fault", f"{fault.path} {fault.message}", remedy)
+
+
+def _keys(service: PaymentsService) -> Finding:
+    """Whether the key ring is the storage's own."""
+    known, ours = marked(service.storage), marks_of(service.key_ring)
+    for name, mark in ours.items():
+        if known.get(name, mark) != mark:
+            says = f"the key {name} is not the {name} that this storage was sealed by"
+            return Finding("keys", "fault", says, "put the right key ring back: keys.ring_file")
+    if known and not known.keys() & ours.keys():
+        says = f"the storage was sealed by {', '.join(sorted(known))}, and none of them is there"
+        return Finding("keys", "fault", says, "a new key goes in front of the others: keep them")
+    return Finding("keys", "ok", f"the key ring's current key is {service.key_ring.current_id}")
 
 
 def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
@@ -145,7 +167,13 @@ def _limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
 def skew(whose: str, server: TellsTime, clock: Clock) -> Iterator[Finding]:
     """How far this machine's clock is from another's; the round trip hides half of itself."""
     before = clock.real()
-    theirs = server.server_time()
+    try:
+        theirs = server.server_time()
+    except (LimiterUnavailable, StorageError) as error:
+        yield Finding(
+            "clock", "warning", f"{whose} cannot be told: {error}", "allow it to be asked"
+        )
+        return
     after = clock.real()
     off = max(0, theirs - after, before - theirs)
     says = f"this machine's clock and {whose} are {off / SECOND:.1f} s apart"

@@ -58,14 +58,15 @@ def serve(configuration: Configuration, ready: Ready) -> None:
             throttle=assembling.throttle(configuration),
             observer=observer,
         )
-        server = Server(
-            app,
-            service.identifiers,
-            host=http.host,
-            port=http.port,
-            threads=http.threads,
-            reuse_port=http.reuse_port,
-        )
+        with assembling.listening("http.port"):
+            server = Server(
+                app,
+                service.identifiers,
+                host=http.host,
+                port=http.port,
+                threads=http.threads,
+                reuse_port=http.reuse_port,
+            )
         _on_signals(server.stop)
         with _managed(configuration, service, metrics) as management_url:
             _tell_ready(ready, Running(server.url, management_url))
@@ -104,13 +105,14 @@ def _deployed(
     with contextlib.closing(storage), contextlib.closing(observer):
         storage.migrate()
         service = assembling.service(configuration, storage, key_ring, telemetry=observer)
+        assembling.require_right_keys(service)
         assembling.require_right_chains(service)
         service.refresh()  # a sandbox's clock goes on from where it was
         metrics.watch(service, mode)
         try:
             yield service, metrics, observer
         finally:
-            service.close()
+            service.close(within_s=0)  # `work` has given its jobs their time
 
 
 @contextmanager
@@ -122,7 +124,8 @@ def _managed(
     if settings.port is None:
         yield None
         return
-    management = Management(settings.host, settings.port, metrics, service.ready)
+    with assembling.listening("management.port"):
+        management = Management(settings.host, settings.port, metrics, service.ready)
     management.start()
     try:
         yield management.url
@@ -152,4 +155,6 @@ def _tell_ready(ready: Ready, running: Running) -> None:
     if address:
         unix = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         with unix as notify, contextlib.suppress(OSError):
-            notify.sendto(b"READY=1", address.replace("@", "\0", 1))
+            notify.sendto(
+                b"READY=1", address.replace("@", "\0", 1) if address[0] == "@" else address
+            )

@@ -24,9 +24,9 @@ from payments_core_http.structuring import Reader
 
 PREFIX = "PAYMENTS_"
 FILE_VARIABLE = "PAYMENTS_CONFIG"
-_CHOSEN = {"<name>": "(.+)", "<number>": "([0-9]+)"}
+_CHOSEN = {"<name>": "((?!.*_FILE$).+)", "<number>": "([0-9]+)"}
 """The parts of a path that the operator chooses, and what they are in a variable's name."""
-_OTHERS = ("PAYMENTS_TEST_", FILE_VARIABLE)
+_OTHERS = ("PAYMENTS_TEST_", "PAYMENTS_COPY_TO", FILE_VARIABLE)
 
 _log = logging.getLogger(__name__)
 
@@ -123,9 +123,9 @@ def _document(path: Path) -> dict[str, Any]:
         reason = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError:
         reason = "is not UTF-8"
-    except tomllib.TOMLDecodeError as error:
-        # The text says the line and what was expected there, and quotes one character at most.
-        reason = f"is not TOML: {error}"
+    except (ValueError, RecursionError) as error:
+        place = re.search(r"\(at (?:line \d+, column \d+|end of document)\)$", str(error))
+        reason = f"is not TOML {place[0]}" if place else "is not TOML"  # the rest may quote it
     raise ConfigurationRefused(str(path), (FieldError("", reason),))
 
 
@@ -157,6 +157,9 @@ def _found(known: list[Setting], variable: str) -> tuple[Setting, tuple[str, ...
 
 def _content(variable: str, name: str) -> str:
     try:
+        if Path(name).stat().st_mode & stat.S_IWOTH:
+            fault = FieldError(variable, "names a file that everybody may write")
+            raise ConfigurationRefused(variable, (fault,))
         return Path(name).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
@@ -189,22 +192,29 @@ def _place(document: dict[str, Any], names: tuple[str, ...], value: Any) -> None
 
 
 def _require_kept(path: Path, held: Mapping[str, Any]) -> None:
-    """Refuse a file with secrets in it that everybody may read."""
-    if not path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
+    """Refuse a file that everybody may write, or that has secrets and everybody may read."""
+    mode = path.stat().st_mode
+    if mode & stat.S_IWOTH:
+        fault = "may be written by everybody: whoever does decides who signs; chmod o-w it"
+        raise ConfigurationRefused(str(path), (FieldError("", fault),))
+    if not mode & stat.S_IROTH:
         return
     secrets = [
         one.name
         for one in settings()
-        if one.is_secret
-        and any("://" not in text or "@" in text for text in _texts(held, one.path))
+        if one.is_secret and any(map(_may_be_secret, _texts(held, one.path)))
     ]
     if secrets:
-        fault = f"holds {', '.join(secrets)}, and everybody may read it: chmod o-rw it"
+        fault = f"holds {', '.join(secrets)}, and everybody may read it: chmod o-r it"
         raise ConfigurationRefused(str(path), (FieldError("", fault),))
 
 
 def _may_be_secret(text: str) -> bool:
-    return "://" not in text or "@" in text
+    """Whether a value may hold a password, or a provider's key in its path or query."""
+    scheme, mark, rest = text.partition("://")
+    if not mark or "@" in rest or "?" in rest:
+        return True
+    return scheme.endswith(("http", "https")) and "/" in rest.rstrip("/")
 
 
 def _texts(held: Any, path: tuple[str, ...]) -> Iterator[str]:

@@ -7,8 +7,8 @@ rows of `WARNINGS` are told in the log and by `payments doctor`, and nothing is 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterator
-from urllib.parse import urlsplit
 
 import attrs
 
@@ -19,8 +19,8 @@ from payments_core_http.client_address import networks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import ConfigurationRefused
 
-BROADEST_PROXIES = 8
-"""A trusted network of IPv4 has a prefix at least this long: a shorter one trusts strangers."""
+LEAST_PREFIX = {4: 16, 6: 32}
+"""A trusted network of public addresses has a prefix at least so long, or it trusts strangers."""
 
 
 @attrs.frozen
@@ -44,14 +44,23 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+_PUBLIC_URL = re.compile(
+    r"https?://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?/?"
+)
+
+
 def _url_is_wrong(one: Configuration) -> bool:
-    parts = urlsplit(one.public_url)
-    return (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or parts.path not in ("", "/")
-        or bool(parts.query or parts.fragment or parts.username or parts.password)
-    )
+    parts = _PUBLIC_URL.fullmatch(one.public_url)
+    return parts is None or int(parts["port"] or 1) > 65_535
+
+
+def _url_is_here(one: Configuration) -> bool:
+    parts = _PUBLIC_URL.fullmatch(one.public_url)
+    if parts is None:
+        return False
+    host = parts["host"].strip("[]")
+    return is_loopback(host) or host in ("0.0.0.0", "::")
 
 
 def _proxies_are_wrong(one: Configuration) -> bool:
@@ -66,7 +75,8 @@ def _proxies_are_anybody(one: Configuration) -> bool:
     if _proxies_are_wrong(one):
         return False
     return any(
-        network.prefixlen < BROADEST_PROXIES for network in networks(one.http.trusted_proxies)
+        not network.is_private and network.prefixlen < LEAST_PREFIX[network.version]
+        for network in networks(one.http.trusted_proxies)
     )
 
 
@@ -82,6 +92,18 @@ def _signs_from_a_file(one: Configuration) -> bool:
     return scheme_of(one.signer.url or "") == "file"
 
 
+def _node_urls(one: Configuration) -> Iterator[str]:
+    return (url for chain in one.chains.values() for url in chain.urls)
+
+
+def _is_public(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return address.is_unspecified or address.is_global
+
+
 REFUSALS = (
     Rule(
         "public_url",
@@ -90,8 +112,13 @@ REFUSALS = (
     ),
     Rule(
         "public_url",
-        _production(lambda one: urlsplit(one.public_url).scheme != "https"),
+        _production(lambda one: not one.public_url.startswith("https://")),
         "must be https:// in production: payers follow it, with secrets in the links",
+    ),
+    Rule(
+        "public_url",
+        _production(_url_is_here),
+        "must be where payers reach it, and not this machine itself",
     ),
     Rule(
         "storage.url",
@@ -138,9 +165,9 @@ REFUSALS = (
     ),
     Rule(
         "http.trusted_proxies",
-        _production(lambda one: not is_loopback(one.http.host) and not one.http.trusted_proxies),
-        "is missing: beyond this machine it must stand behind a proxy that ends TLS"
-        " (or set http.host to 127.0.0.1)",
+        _production(lambda one: not one.http.trusted_proxies),
+        "is missing: name the proxy that ends TLS (127.0.0.1 on the same machine); without it all"
+        " clients are counted as one",
     ),
 )
 
@@ -159,6 +186,16 @@ WARNINGS = (
         "chains",
         _production(lambda one: any(len(chain.urls) < 3 for chain in one.chains.values())),
         "has a chain with fewer than three nodes: two must agree though one is gone or lies",
+    ),
+    Rule(
+        "chains",
+        _production(lambda one: any("+http://" in url for url in _node_urls(one))),
+        "has a node at http://: whoever is in between answers for it",
+    ),
+    Rule(
+        "management.host",
+        lambda one: one.management.port is not None and _is_public(one.management.host),
+        "is open to everybody who reaches this machine",
     ),
     Rule(
         "management.port",

@@ -155,6 +155,29 @@ def test_a_migration_is_finished(deployed: Deployed) -> None:
     assert deployed.admin("migrate", "--finish") == {"migrated": True, "rowsPutRight": 0}
 
 
+def test_another_storages_key_ring_is_refused(deployed: Deployed) -> None:
+    deployed.run("admin", "apps", "list")
+    ring = deployed.folder / "key-ring"
+    right = ring.read_text()
+    for wrong in (KeyRing.generate(), KeyRing.generate(name="k2")):
+        ring.write_text(wrong)
+        assert "keys cannot be used" in deployed.run("admin", "apps", "list", fails=True)
+    ring.write_text(f"{KeyRing.generate(name='k2')} {right}")
+    deployed.run("admin", "apps", "list")
+
+
+def test_nothing_is_moved_into_memory(deployed: Deployed) -> None:
+    said = deployed.run("admin", "copy", "run", "--to", "memory:", fails=True)
+    assert "in memory" in said
+    deployed.admin("apps", "create", "Shop", "--partner-id", "shop")
+
+
+def test_names_cannot_command_a_terminal(deployed: Deployed) -> None:
+    deployed.admin("apps", "create", "A\x1b[2J\nB", "--partner-id", "shop")
+    told = deployed.run("admin", "apps", "list")
+    assert "\x1b" not in told and len(told.splitlines()) == 2
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_what_it_does(command: str, deployed: Deployed) -> None:
     from click.testing import CliRunner

@@ -24,7 +24,7 @@ KEY_RING = assembling.key_ring(configured(SANDBOX))
         (assembling.chains, {"SIGNER_URL": "kms://hidden"}, "signer.url cannot be used: no signer"),
         (
             assembling.chains,
-            {"SIGNER_URL": "file:///nowhere"},
+            {"SIGNER_URL": "file:///nowhere/at/all"},
             "signer.url cannot be used: there is no key file",
         ),
     ],

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from payments_core.clock import DAY, SystemClock
+from payments_core.credentials.keyring import KeyRing
+from payments_core.limiters.port import LimiterUnavailable
 from payments_core_http.deployment.examining import examine, skew
 from payments_core_http.deployment.reading import read
 from tests.deployment.deployed import Deployed
@@ -33,7 +35,25 @@ def test_a_sound_deployment_has_no_fault(deployed: Deployed) -> None:
     assert found["storage"][0]["level"] == "ok"
 
 
+def test_a_file_that_is_not_there_is_a_fault_and_is_not_made(deployed: Deployed) -> None:
+    (fault,) = findings(deployed, faulty=True)["storage"]
+    assert "payments admin migrate" in fault["remedy"]
+    assert not (deployed.folder / "payments.db").exists()
+
+
+def test_another_storages_key_ring_is_a_fault(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    deployed.run("admin", "apps", "list")
+    (deployed.folder / "key-ring").write_text(KeyRing.generate())
+    (fault,) = findings(deployed, faulty=True)["keys"]
+    assert "is not the k1 that" in fault["says"]
+    (deployed.folder / "key-ring").write_text(KeyRing.generate(name="k9"))
+    (fault,) = findings(deployed, faulty=True)["keys"]
+    assert "sealed by k1" in fault["says"]
+
+
 def test_a_storage_that_was_never_migrated_is_a_fault(deployed: Deployed) -> None:
+    (deployed.folder / "payments.db").touch()
     (fault,) = findings(deployed, faulty=True)["storage"]
     assert fault["level"] == "fault"
     assert "payments admin migrate" in fault["remedy"]
@@ -59,7 +79,8 @@ def test_weak_settings_are_faults_and_the_rest_is_looked_at_all_the_same(
 
 
 def test_a_setting_that_opens_nothing_is_a_fault(deployed: Deployed) -> None:
-    deployed.configure(keys={"ring_file": "/nowhere"})
+    deployed.run("admin", "migrate")
+    deployed.configure(keys={"ring_file": "/nowhere/at/all"})
     assert "keys.ring_file" in findings(deployed, faulty=True)["settings"][-1]["says"]
 
 
@@ -83,6 +104,18 @@ class Ahead:
 
     def server_time(self) -> int:
         return SystemClock().now() + self._by_ms
+
+
+class Silent:
+    """A server that may not be asked for its time."""
+
+    def server_time(self) -> int:
+        raise LimiterUnavailable("Redis: NoPermissionError")
+
+
+def test_a_clock_that_cannot_be_asked_is_told() -> None:
+    (found,) = skew("the limiter's", Silent(), SystemClock())
+    assert found.level == "warning"
 
 
 @pytest.mark.parametrize(

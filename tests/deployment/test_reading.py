@@ -130,6 +130,9 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     [
         ({"keys": {"ring": "k1:abc"}}, True),
         ({"storage": {"url": "postgresql://me:hidden@db/p"}}, True),
+        ({"storage": {"url": "postgresql://db/p?password=hidden"}}, True),
+        ({"chains.1": {"urls": ["evm+https://node.example/v3/hidden"]}}, True),
+        ({"chains.1": {"urls": ["evm+https://node.example/"]}}, False),
         ({"chains": {}}, False),
     ],
 )
@@ -147,6 +150,36 @@ def test_a_file_with_secrets_is_for_few_eyes(
     with pytest.raises(ConfigurationRefused, match="everybody may read it") as told:
         read(path, {})
     assert "hidden" not in str(told.value) and "k1:abc" not in str(told.value)
+
+
+def test_what_everybody_may_write_is_refused(file: Path, tmp_path: Path) -> None:
+    file.chmod(0o646)
+    with pytest.raises(ConfigurationRefused, match="may be written by everybody"):
+        read(file, {})
+    secret = tmp_path / "storage-url"
+    secret.write_text("sqlite:///payments.db")
+    secret.chmod(0o666)
+    with pytest.raises(ConfigurationRefused, match="everybody may write"):
+        configured(SANDBOX, STORAGE_URL_FILE=str(secret))
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 5_000, "a = " + "9" * 5_000, "hidden.a = 1\nhidden.a = 2\n"]
+)
+def test_toml_that_cannot_be_read_is_not_quoted(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "payments.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(ConfigurationRefused, match="is not TOML") as refused:
+        read(path, {})
+    assert "hidden" not in str(refused.value)
+
+
+def test_a_named_setting_may_come_from_a_file_too(tmp_path: Path) -> None:
+    limit = tmp_path / "limit"
+    limit.write_text("7")
+    configuration = configured(SANDBOX, LIMITS_IP_MINUTE_FILE=str(limit))
+    assert configuration.limits == {"ip_minute": 7}
 
 
 def test_a_variable_that_is_no_setting_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

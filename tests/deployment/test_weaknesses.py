@@ -22,6 +22,15 @@ def test_fit_settings_start() -> None:
         ({"PUBLIC_URL": "https://pay.example.com/shop"}, "public_url"),
         ({"PUBLIC_URL": "https://me:hidden@pay.example.com"}, "public_url"),
         ({"PUBLIC_URL": "pay.example.com"}, "public_url"),
+        ({"PUBLIC_URL": "https://["}, "public_url"),
+        ({"PUBLIC_URL": "https://pay.example.com:99999"}, "public_url"),
+        ({"PUBLIC_URL": "https://pay.example.com:0"}, "public_url"),
+        ({"PUBLIC_URL": "https://pay.example.com#"}, "public_url"),
+        ({"PUBLIC_URL": "https://@pay.example.com"}, "public_url"),
+        ({"PUBLIC_URL": "https://pay example.com"}, "public_url"),
+        ({"PUBLIC_URL": "https://127.0.0.1"}, "public_url"),
+        ({"PUBLIC_URL": "https://localhost"}, "public_url"),
+        ({"PUBLIC_URL": "https://0.0.0.0"}, "public_url"),
         ({"STORAGE_URL": "memory:"}, "storage.url"),
         ({"LIMITS_NO_SUCH": "7"}, "limits"),
         ({"SIMULATED_CHAINS": "true", "CHAINS_8453_URLS": None}, "simulated_chains"),
@@ -33,7 +42,9 @@ def test_fit_settings_start() -> None:
         ({"HTTP_TRUSTED_PROXIES": "proxy.example.com"}, "http.trusted_proxies"),
         ({"HTTP_TRUSTED_PROXIES": "0.0.0.0/0"}, "http.trusted_proxies"),
         ({"HTTP_TRUSTED_PROXIES": "::/0"}, "http.trusted_proxies"),
-        ({"HTTP_HOST": "0.0.0.0"}, "http.trusted_proxies"),
+        ({"HTTP_TRUSTED_PROXIES": "2000::/8"}, "http.trusted_proxies"),
+        ({"HTTP_TRUSTED_PROXIES": "34.0.0.0/8"}, "http.trusted_proxies"),
+        ({"HTTP_TRUSTED_PROXIES": None}, "http.trusted_proxies"),
     ],
 )
 def test_production_refuses(changes: dict[str, str | None], path: str) -> None:
@@ -50,8 +61,8 @@ def test_production_refuses(changes: dict[str, str | None], path: str) -> None:
     [
         {"SIGNER_URL": "file:///etc/payments/key", "SIGNER_KEY_FILE_ALLOWED": "true"},
         {"HTTP_HOST": "0.0.0.0", "HTTP_TRUSTED_PROXIES": "10.0.0.0/8"},
-        {"HTTP_HOST": "::1"},
-        {"HTTP_HOST": "localhost"},
+        {"HTTP_TRUSTED_PROXIES": "203.0.113.7, 2001:db8::/48"},
+        {"PUBLIC_URL": "https://[2001:db8::1]:8443/"},
     ],
 )
 def test_production_starts_with_what_was_decided(changes: dict[str, str]) -> None:
@@ -73,10 +84,12 @@ def test_what_is_only_unwise_is_told() -> None:
             PRODUCTION,
             LIMITER_URL="memory:",
             SIGNER_URL="file:///etc/payments/key",
-            CHAINS_8453_URLS="evm+https://a.example",
-            MANAGEMENT_PORT=None,
+            CHAINS_8453_URLS="evm+http://a.example",
+            MANAGEMENT_HOST="0.0.0.0",
         )
     )
     assert [fault.path for fault in told] == [
-        "limiter.url", "signer.url", "chains", "management.port",
+        "limiter.url", "signer.url", "chains", "chains", "management.host",
     ]  # fmt: skip
+    unseen = warnings(configured(PRODUCTION, MANAGEMENT_PORT=None))
+    assert [fault.path for fault in unseen] == ["management.port"]

@@ -63,6 +63,7 @@ def opened(configuration: Configuration) -> Iterator[PaymentsService]:
         service = assembling.service(configuration, storage, key_ring)
         with contextlib.closing(service):
             service.refresh()
+            assembling.require_right_keys(service)
             yield service
 
 
@@ -133,8 +134,8 @@ def laid_out(document: Document) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
-    if isinstance(value, str):
-        return value
+    if isinstance(value, str):  # a name may hold what a terminal obeys
+        return "".join(sign if sign.isprintable() else "\ufffd" for sign in value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value) or "–"
     return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,64 @@
+"""Whether a key ring is the one that a storage was begun with.
+
+A ring with other keys would find no secret and open nothing, and what it sealed would be lost to
+the right one. So the storage keeps a mark of each master key that it has met: a keyed digest, by
+the key's name, from which nothing of the key can be told.
+"""
+
+from __future__ import annotations
+
+from payments_core.credentials.keyring import KeyRing, WeakKeyRing
+from payments_core.decision import Decision, Scope
+from payments_core.identifiers import Draw
+from payments_core.ledger import Ledger
+from payments_core.storage.port import DIRECTORY, Storage, Transaction
+from payments_core.tenants.record import MasterKeyMark
+
+_PURPOSE = "master key's mark"
+_MARKED = "payments-core"
+_MOST = 200
+
+
+class UnknownKeyRing(WeakKeyRing):
+    """The storage was begun with other master keys."""
+
+
+def recognise(storage: Storage, ledger: Ledger, key_ring: KeyRing) -> None:
+    """Return if the ring is the storage's own, and mark those of its keys that are new there.
+
+    A new key goes in front of the others, so a ring must share one with those that were marked.
+    Raises UnknownKeyRing, StorageUnavailable, Unavailable.
+    """
+    known = marked(storage)
+    marks = marks_of(key_ring)
+    for name, mark in marks.items():
+        if known.get(name, mark) != mark:
+            raise UnknownKeyRing(
+                f"its key {name} is not the {name} that this storage was sealed by"
+            )
+    if known and not known.keys() & marks.keys():
+        names = ", ".join(sorted(known))
+        raise UnknownKeyRing(f"it has none of the keys that this storage was sealed by: {names}")
+    new = tuple(
+        MasterKeyMark(id=name, mark=mark) for name, mark in marks.items() if name not in known
+    )
+    if new:
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            absent = (one for one in new if tx.get(MasterKeyMark, one.id) is None)
+            return Decision(None, inserts=tuple(absent))
+
+        ledger.commit(Scope(DIRECTORY, "directory"), decide)
+
+
+def marked(storage: Storage) -> dict[str, str]:
+    """The marks that the storage has, by the keys' names."""
+    page = storage.read(
+        DIRECTORY, lambda snapshot: snapshot.find(MasterKeyMark, "all", limit=_MOST)
+    )
+    return {record.id: record.mark for record in page.records}
+
+
+def marks_of(key_ring: KeyRing) -> dict[str, str]:
+    """The mark of each of the ring's keys, by its name."""
+    return dict(zip(key_ring.names, key_ring.digests(_PURPOSE, _MARKED), strict=True))

@@ -1,0 +1,66 @@
+"""Ctrl-C, and time limits that are raised from a signal, in the middle of a connection's use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from payments_core.conformance.storage.records import KINDS, Mark
+from payments_core.conformance.storage.setting import HERE, fetch
+from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.wholesale import row_of
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def single(url: str, storage: PostgresStorage) -> Iterator[PostgresStorage]:
+    """A storage with one connection, whose schema is there."""
+    single = PostgresStorage(f"{url}&pool=1&pool_timeout_s=1", KINDS)
+    yield single
+    single.close()
+
+
+def insert(storage: PostgresStorage, id: str) -> None:
+    storage.transact(HERE, lambda tx: tx.insert(Mark(id=id)))
+
+
+def load_in_vain(storage: PostgresStorage) -> None:
+    with storage.alone() as everything:
+        everything.load(Mark, [row_of(HERE, Mark(id="phantom"))])
+        raise ValueError
+
+
+def test_one_as_a_transaction_is_left_costs_no_connection(
+    single: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(exchange: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("payments_core.storage.postgres_exchange.Exchange.leave", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fetch(single, Mark, "m")
+    monkeypatch.undo()
+    assert fetch(single, Mark, "m") is None
+
+
+def test_what_was_to_be_rolled_back_is_committed_by_nobody_else(
+    single: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = psycopg.Connection.execute
+
+    def interrupted(connection: Any, query: Any, *more: Any, **options: Any) -> Any:
+        if query == "ROLLBACK":
+            raise KeyboardInterrupt
+        return execute(connection, query, *more, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        load_in_vain(single)
+    monkeypatch.undo()
+    insert(single, "real")
+    assert fetch(single, Mark, "real") is not None
+    assert fetch(single, Mark, "phantom") is None
