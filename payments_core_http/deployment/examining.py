@@ -134,11 +134,7 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
             "is it running, does storage.url name it, and has `payments admin migrate` been run?",
         )
         return
-    if took > SLOW_MS:
-        remedy = "put it nearer: every request makes several round trips"
-        yield Finding("storage", "warning", f"takes {took:.1f} ms for a round trip", remedy)
-    else:
-        yield Finding("storage", "ok", f"answers in {took:.1f} ms")
+    yield _pace("storage", took, "put it nearer: every request makes several round trips")
     if isinstance(storage, TellsTime):
         yield from skew("the storage's", storage, clock)
 
@@ -155,13 +151,15 @@ def _limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
         remedy = "until it answers every request is refused with 429: is it running?"
         yield Finding("limiter", "fault", f"does not answer: {error}", remedy)
         return
-    if took > SLOW_MS:
-        remedy = "put it nearer: every request asks it up to three times"
-        yield Finding("limiter", "warning", f"takes {took:.1f} ms for a round trip", remedy)
-    else:
-        yield Finding("limiter", "ok", f"answers in {took:.1f} ms")
+    yield _pace("limiter", took, "put it nearer: every request asks it up to three times")
     if isinstance(limiter, TellsTime):
         yield from skew("the limiter's", limiter, clock)
+
+
+def _pace(check: str, took_ms: float, remedy: str) -> Finding:
+    if took_ms > SLOW_MS:
+        return Finding(check, "warning", f"takes {took_ms:.1f} ms for a round trip", remedy)
+    return Finding(check, "ok", f"answers in {took_ms:.1f} ms")
 
 
 def skew(whose: str, server: TellsTime, clock: Clock) -> Iterator[Finding]:
