@@ -139,9 +139,14 @@ storm: $(READY) ## Let hostile clients at the server, 20 s for each attack; STOR
 # --- Measure it --------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: $(READY) ## Measure the pipeline, SQLite's group commit, webhooks, limiters and an EVM chain; some minutes
+bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters and an EVM chain; half an hour
 	@$(PY) -m benchmarks.pipeline $(ARGS)
 	@$(PY) -m benchmarks.sqlite_group_commit
+	@$(PY) -m benchmarks.serve_postgres
+	@$(PY) -m benchmarks.costs
+	@$(PY) -m benchmarks.servers
+	@$(PY) -m benchmarks.servers_hostile
+	@$(PY) -m benchmarks.copy
 	@$(PY) -m benchmarks.webhooks
 	@$(PY) -m benchmarks.webhook_claims
 	@$(PY) -m benchmarks.webhook_transports
