@@ -13,18 +13,18 @@ import contextlib
 import logging
 import socket
 import struct
+import sys
 import time
-from collections import Counter
 from contextvars import ContextVar
 from typing import Any
 
-import attrs
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 
 from payments_core.errors import PaymentsError
 from payments_core.identifiers import Identifiers
+from payments_core_http.bounds import Bounds, longest_waiting, slowest_takers
 from payments_core_http.errors import (
     HeadersTooLarge,
     MalformedRequest,
@@ -48,25 +48,6 @@ _RESET = struct.pack("ii", 1, 0)
 _WARN_S = 60.0
 
 _log = logging.getLogger("payments_core_http")
-
-
-@attrs.frozen(kw_only=True)
-class Bounds:
-    """How long, and for how many clients, the server waits. Seconds, but for the counts."""
-
-    connections: int = 1_000
-    idle_s: float = 60
-    """Without a request: after the connection was made, or after an answer."""
-    request_s: float = 30
-    """From a request's first byte to its last."""
-    answer_s: float = 60
-    """From an answer's making until the client has taken it."""
-    linger_s: float = 2
-    """After the last answer, for the client to read it and close."""
-    unsent_bytes: int = 64 * 1024 * 1024
-    """What clients have not taken yet of their answers, all of them together."""
-    farewell_s: float = 0.5
-    """When the server ends, for a request that is on its way on a connection that is open."""
 
 
 class Connection(HTTPChannel):  # type: ignore[misc]
@@ -113,6 +94,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             wasyncore.read(self)
         if events & EVENT_WRITE and self.connected:
             wasyncore.write(self)
+
+    def unwatched(self, error: OSError) -> None:
+        """The system cannot wait for it."""
+        self.server.warn(f"a connection could not be begun ({error})")
+        self.abandon()
 
     def del_channel(self, map: Any = None) -> None:
         """It closes: it is waited for no more, and counted nowhere."""
@@ -302,12 +288,22 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         """Take who knocks."""
         wasyncore.read(self)
 
+    def unwatched(self, error: OSError) -> None:
+        """The system cannot wait for it: it tries again soon."""
+        self._pause(error)
+
+    def handle_error(self) -> None:
+        """Whatever went wrong, it goes on listening: waitress would close it for good."""
+        self._pause(sys.exception())
+
     def end(self) -> None:
         """Let in who has knocked, and nobody after that; what is answered from now on is the last.
 
         The kernel refuses who knocks between the last `accept` and the end of the socket.
         """
         self.ends = True
+        if self.socket is None:
+            return
         for _ in range(self.adj.backlog // _ACCEPTS + 1):  # as many as its queue may hold
             if not self.handle_accept():
                 break
@@ -335,7 +331,8 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         self._bound_unsent()
         excess = len(self.active_channels) - self.bounds.connections
         if excess > 0:
-            self._warn(now, f"more than {self.bounds.connections} connections")
+            most = self.bounds.connections
+            self.warn(f"more than {most} connections: those that wait longest are ended")
             self._give_way(excess)
         return self.accepting and now >= self._accepts_at and self._has_room()
 
@@ -343,24 +340,17 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         excess = sum(one.total_outbufs_len for one in self.unsent) - self.bounds.unsent_bytes
         if excess <= 0:
             return
-        slow = [one for one in self.unsent if one.total_outbufs_len and not one.requests]
-        for one in sorted(slow, key=lambda one: one.waits_since):
+        for one in slowest_takers(self.unsent):
             if excess > 0:
                 excess -= one.total_outbufs_len
                 one.abandon()
 
     def _give_way(self, count: int) -> int:
-        """End connections whose clients are waited for: of the address with most, the longest.
-
-        How many were ended.
-        """
-        connections: list[Connection] = list(self.active_channels.values())
-        crowd = Counter(one.addr[0] for one in connections)
-        waiting = [one for one in connections if one.is_clients_turn]
-        waiting.sort(key=lambda one: (-crowd[one.addr[0]], one.waits_since))
-        for one in waiting[:count]:
+        """End connections whose clients are waited for; how many were ended."""
+        ended = longest_waiting(list(self.active_channels.values()))[:count]
+        for one in ended:
             one.abandon()
-        return min(count, len(waiting))
+        return len(ended)
 
     def _has_room(self) -> bool:
         channels = self.active_channels
@@ -368,17 +358,23 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
             one.is_clients_turn for one in channels.values()
         )
 
-    def _warn(self, now: float, what: str) -> None:
+    def warn(self, what: str) -> None:
+        """Log it, unless something was logged a short while ago."""
+        now = time.monotonic()
         if now >= self._warns_at:
             self._warns_at = now + _WARN_S
-            _log.warning("%s: those that wait longest are ended", what)
+            _log.warning("%s", what)
+
+    def _pause(self, why: BaseException | None) -> None:
+        self.warn(f"nobody can be let in for now ({why!r})")
+        self._accepts_at = time.monotonic() + _PAUSE_S
 
     def handle_accept(self) -> bool:
         """Take who knocks, several at a time; over the bound too, and the next turn makes room.
 
         Whether somebody was taken.
 
-        None is ended here: its descriptor would go to the next one, with events of the old.
+        None that was here is ended: its descriptor would go to the next, with events of the old.
         """
         for taken in range(_ACCEPTS):
             try:
@@ -386,12 +382,19 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
             except (BlockingIOError, ConnectionError):
                 return taken > 0
             except OSError as error:  # out of descriptors, most likely
-                now = time.monotonic()
-                self._warn(now, f"a connection could not be accepted ({error})")
+                self.warn(f"one could not be accepted ({error}): who waits longest is ended")
                 if not self._give_way(_ACCEPTS):
-                    self._accepts_at = now + _PAUSE_S
+                    self._pause(error)
                 return False
+            self._let_in(client, address)
+        return True
+
+    def _let_in(self, client: socket.socket, address: Any) -> None:
+        """Begin a connection; what goes wrong ends it alone."""
+        try:
             with contextlib.suppress(OSError):  # the client may have gone, which shows soon enough
                 self.set_socket_options(client)
             self.poll.settle(self.channel_class(self, client, address, self.adj, map=self._map))
-        return True
+        except Exception as error:
+            self.warn(f"a connection could not be begun ({error!r})")
+            (self.active_channels.get(client.fileno()) or client).close()

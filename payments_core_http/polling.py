@@ -33,6 +33,9 @@ class Socket(Protocol):
     def tend(self, events: int) -> None:
         """Read or write. What it does not want at present is not in the events."""
 
+    def unwatched(self, error: OSError) -> None:
+        """The system could not wait for it: it waits for as much as a user may, or has no room."""
+
 
 class Poll:
     """One loop's sockets."""
@@ -79,12 +82,16 @@ class Poll:
         if number is None:
             return
         before, one.interest = one.interest, wanted
-        if not wanted:
-            self._selector.unregister(number)
-        elif before:
-            self._selector.modify(number, wanted, one)
-        else:
-            self._selector.register(number, wanted, one)
+        try:
+            if not wanted:
+                self._selector.unregister(number)
+            elif before:
+                self._selector.modify(number, wanted, one)
+            else:
+                self._selector.register(number, wanted, one)
+        except OSError as error:
+            one.interest = before
+            one.unwatched(error)
 
     def change(self, one: Socket | None, wake: Callable[[], None]) -> None:
         """Have a socket settled next, and the waiting end for that; from any thread."""
@@ -128,3 +135,7 @@ class Bell:
     def tend(self, events: int) -> None:
         """Empty the pipe; who rang is known to the poll."""
         self._trigger.handle_read()
+
+    def unwatched(self, error: OSError) -> None:
+        """There is no loop without it."""
+        raise error

@@ -6,6 +6,7 @@ what a small one costs.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -53,7 +54,13 @@ class Pool:
         deadline = time.monotonic() + timeout_s
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        while not self._tasks.empty():
-            task = self._tasks.get()
-            if task is not None:
-                task.cancel()
+        unended = 0
+        with contextlib.suppress(queue.Empty):  # a late thread takes from the same queue
+            while True:
+                task = self._tasks.get_nowait()
+                if task is None:
+                    unended += 1
+                else:
+                    task.cancel()
+        for _ in range(unended):  # for those that come back yet
+            self._tasks.put(None)

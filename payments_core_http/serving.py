@@ -24,7 +24,8 @@ from waitress.adjustments import Adjustments
 from payments_core.identifiers import Identifiers
 from payments_core.versions import FIRST
 from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.connections import HEADER_LIMIT_BYTES, Bounds, Listener
+from payments_core_http.bounds import Bounds
+from payments_core_http.connections import HEADER_LIMIT_BYTES, Listener
 from payments_core_http.pool import Pool
 from payments_core_http.request_body import LIMIT_BYTES
 

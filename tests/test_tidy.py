@@ -147,7 +147,7 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core_http/observing/metrics.py": {"time"},  # how long all else takes
     "payments_core_http/observing/logs.py": {"threading"},  # what is told of one that ends badly
     "payments_core_http/observing/patience.py": {"threading"},
-    "payments_core_http/observing/management.py": {"threading"},
+    "payments_core_http/observing/management.py": {"threading", "time"},
 }
 
 # Money never becomes a binary fraction; these files do not even say the word.

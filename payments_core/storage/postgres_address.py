@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +28,29 @@ half a minute, and not after the two hours that systems wait of themselves."""
 
 _SWITCH = {"on": True, "off": False}
 
+_WHOLE = re.compile(r"[0-9]{1,9}")
+_ODD = r"@?%#,\s\"'\\"
+_HOST = rf"(?:[^/{_ODD}]*|/[^{_ODD}]*|[0-9A-Fa-f:.]+%[\w.-]+)"
+_HOSTS = re.compile(rf"{_HOST}(?:,{_HOST})*")
+_NUMBERS = re.compile(r"-?[0-9]{0,9}")
+_FORMS = {
+    "host": _HOSTS,
+    "hostaddr": _HOSTS,
+    "port": re.compile(r"[0-9]{0,5}(?:,[0-9]{0,5})*"),
+    "connect_timeout": _NUMBERS,
+    "keepalives": _NUMBERS,
+    "keepalives_idle": _NUMBERS,
+    "keepalives_interval": _NUMBERS,
+    "keepalives_count": _NUMBERS,
+    "tcp_user_timeout": _NUMBERS,
+}
+"""What libpq's parameters look like whose values would come back in an error: they may be a part
+of a password that was not percent-encoded."""
+
+
+_LONGEST_MS = 1_000_000_000
+"""About what poll(2) takes."""
+
 
 @attrs.frozen
 class Settings:
@@ -39,12 +63,22 @@ class Settings:
     failover_s: int = 5
     """How long a call looks for a server that can be written to, once the connection was lost."""
     lock_timeout_ms: int = 2_000
-    statement_timeout_ms: int = 30_000
+    statement_timeout_ms: int = 8_000
     idle_in_transaction_ms: int = 60_000
+    answer_grace_s: int = 2
+    """How much longer than `statement_timeout_ms` this side waits for the server to say anything:
+    one that hangs does not keep its own timeouts. Where either is 0 there is no end."""
     settings: bool = True
     """Whether a connection states these three as it begins; off for a pooler that refuses it."""
     prepare: bool = True
     """Whether statements are prepared; off for a pooler that cannot keep them apart."""
+
+    @property
+    def answer_ms(self) -> int | None:
+        """For how long a server may say nothing; None: for ever."""
+        if not (self.answer_grace_s and self.statement_timeout_ms):
+            return None
+        return min(self.statement_timeout_ms + 1_000 * self.answer_grace_s, _LONGEST_MS)
 
 
 @attrs.frozen
@@ -59,6 +93,7 @@ class Address:
 def read_url(url: str, unless_told: Settings) -> Address:
     """The address that a URL names. Raises StorageError for one that cannot be read."""
     place, sign, query = url.partition("?")
+    _require_one_user(place)
     own: dict[str, Any] = {}
     others = []
     for part in query.split("&") if sign else ():
@@ -73,6 +108,9 @@ def read_url(url: str, unless_told: Settings) -> Address:
     except psycopg.Error:
         # The driver's message may quote the URL, password and all.
         raise StorageError("PostgreSQL: the URL of the database cannot be read") from None
+    for name, form in _FORMS.items():
+        if not form.fullmatch(str(told.get(name) or "")):
+            raise StorageError(f"PostgreSQL: {name} in the URL cannot be read")
     parameters = {**DEFAULTS, **told}
     if settings.settings:
         # The URL's own come last, and so have the last word.
@@ -80,12 +118,19 @@ def read_url(url: str, unless_told: Settings) -> Address:
     return Address(parameters, settings)
 
 
+def _require_one_user(place: str) -> None:
+    """Refuse what libpq would take to be a host, or a database, and is the end of a password."""
+    authority, _, database = place.partition("://")[2].partition("/")
+    if authority.count("@") > 1 or "@" in database:
+        raise StorageError("PostgreSQL: the URL has an @ too many; a password has it as %40")
+
+
 def _read(name: str, text: str, like: int | bool) -> int | bool:
     if isinstance(like, bool):
         if text in _SWITCH:
             return _SWITCH[text]
         raise StorageError(f"PostgreSQL: {name} in the URL is on or off")
-    if not (text.isascii() and text.isdecimal()) or (name == "pool" and int(text) == 0):
+    if not _WHOLE.fullmatch(text) or (name == "pool" and int(text) == 0):
         raise StorageError(f"PostgreSQL: {name} in the URL is not a whole number")
     return int(text)
 

@@ -1,11 +1,13 @@
 """What PostgreSQL's errors mean to a caller, by their SQLSTATE.
 
 No text made here holds what a row holds: of what the server says only the primary message is
-kept, for its DETAIL and CONTEXT quote values. libpq's own messages name host and user, and never
-a password.
+kept, for its DETAIL and CONTEXT quote values. Of why a connection could not be made only known
+words are kept: libpq quotes parameters of the URL, and one may be a part of a password.
 """
 
 from __future__ import annotations
+
+import re
 
 import psycopg
 from psycopg import errors
@@ -38,6 +40,38 @@ _RACES = ("40001", "40P01")
 _UNKNOWN = ("08", "40003")
 _NOT_MIGRATED = ("42P01", "42703", "3F000")
 
+_PLACE = r'connection to server (?:at|on socket) "[^"\s@]*"(?: \([0-9A-Fa-f.:]+\))?(?:, port \d+)?'
+_REASONS = (
+    "Connection refused",
+    "Connection reset by peer",
+    "Connection timed out",
+    "timeout expired",
+    "No route to host",
+    "Network is unreachable",
+    "Host is unreachable",
+    "No such file or directory",
+    "Permission denied",
+    "failed to resolve host",
+    "invalid port number",
+    "server closed the connection unexpectedly",
+    "server does not support SSL",
+    "SSL error: certificate verify failed",
+    "no password supplied",
+    "(?:password|Peer|Ident|LDAP|PAM|GSSAPI|certificate) authentication failed",
+    "no pg_hba.conf entry",
+    "too many connections",
+    "remaining connection slots are reserved",
+    "sorry, too many clients already",
+    "the database system is (?:starting up|shutting down|in recovery mode|not yet accepting|not a)",
+    "session is (?:not )?read-only",
+    "server is (?:not )?in hot standby mode",
+)
+_KNOWN = re.compile(rf"(?:{_PLACE} failed: )?(?:(?:FATAL|ERROR): +)?(?:{'|'.join(_REASONS)})")
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server lives, as far as the system knows, and says nothing."""
+
 
 def storage_error(error: psycopg.Error) -> StorageError:
     """What a driver's error means to a caller. Raise it `from` `plain(error)`.
@@ -61,6 +95,13 @@ def storage_error(error: psycopg.Error) -> StorageError:
     return StorageError(text)
 
 
+def connect_error(error: psycopg.Error) -> psycopg.Error:
+    """Why a connection could not be made, as far as that can be told to anybody."""
+    known = dict.fromkeys(found.group() for found in _KNOWN.finditer(str(error)))
+    why = "; ".join(known) or "the reason may quote the URL, and is not told"
+    return psycopg.OperationalError(f"no connection could be made: {why}")
+
+
 def commit_error(error: psycopg.Error, *, broken: bool) -> StorageError:
     """What an error means that came while COMMIT was on its way.
 
@@ -74,8 +115,11 @@ def commit_error(error: psycopg.Error, *, broken: bool) -> StorageError:
 
 
 def is_lost(error: BaseException | None) -> bool:
-    """Whether another connection may do better: this one ended, or leads to a standby."""
-    if not isinstance(error, psycopg.Error):
+    """Whether another connection may do better: this one ended, or leads to a standby.
+
+    Behind one that had no answer in all its time there is no time left for another.
+    """
+    if not isinstance(error, psycopg.Error) or isinstance(error, NoAnswer):
         return False
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

@@ -19,7 +19,7 @@ import psycopg
 
 from payments_core.storage.port import StorageUnavailable
 from payments_core.storage.postgres_address import Address
-from payments_core.storage.postgres_errors import plain, storage_error
+from payments_core.storage.postgres_errors import connect_error, storage_error
 from payments_core.storage.postgres_wire import Failed, Wire
 
 MAX_LIFETIME_S = 3_600
@@ -57,13 +57,15 @@ class Pool:
         wire.used_at = time.monotonic()
         with self._changed:
             self._taken -= 1
-            keeps = not (self._closed or wire.broken)
+            keeps = not self._closed and wire.is_free
             if keeps:
                 self._idle.append(wire)
             old = self._outdated(wire.used_at)
             self._changed.notify()
         if not keeps:
             old.append(wire)
+        if wire.is_unanswered:  # on the others nobody would answer either
+            self.drop_idle()
         for ended in old:
             ended.connection.close()
 
@@ -75,8 +77,9 @@ class Pool:
                 autocommit=True, prepare_threshold=None, **self._address.parameters
             )
         except psycopg.Error as error:
-            raise storage_error(error) from plain(error)
-        return Wire(connection, prepares=settings.prepare)
+            why = connect_error(error)
+            raise storage_error(why) from why
+        return Wire(connection, prepares=settings.prepare, answer_ms=settings.answer_ms)
 
     def drop_idle(self) -> None:
         """Forget the connections that nobody uses: their server may be the one that went."""

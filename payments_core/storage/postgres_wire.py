@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 from psycopg.pq import ConnStatus, ExecStatus, PipelineStatus, TransactionStatus
 
-from payments_core.storage.postgres_errors import from_result
+from payments_core.storage.postgres_errors import NoAnswer, from_result
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Param = str | int | bytes | None | Sequence[str | int]
@@ -43,8 +43,14 @@ class Failed(Exception):
 class Wire:
     """A connection, with what is on its way over it. It belongs to one thread at a time."""
 
-    def __init__(self, connection: Connection, *, prepares: bool = True) -> None:
+    def __init__(
+        self, connection: Connection, *, prepares: bool = True, answer_ms: int | None = None
+    ) -> None:
+        """The server may say nothing for `answer_ms` milliseconds, or for ever."""
         self.connection = connection
+        self.is_unanswered = False
+        """Whether it was closed because the server said nothing."""
+        self._answer_ms = answer_ms
         self.made_at = self.used_at = time.monotonic()
         self._pgconn = connection.pgconn
         self._prepares = prepares
@@ -63,6 +69,11 @@ class Wire:
     def broken(self) -> bool:
         """Whether the connection has ended, or nobody knows what it would say next."""
         return self._midway or self._pgconn.status == ConnStatus.BAD
+
+    @property
+    def is_free(self) -> bool:
+        """Whether another may use it: it lives, and is in no transaction but one that it leaves."""
+        return not self.broken and (self._unread > 0 or not self.in_transaction)
 
     @property
     def in_transaction(self) -> bool:
@@ -95,6 +106,7 @@ class Wire:
 
     def leave(self, sql: str) -> None:
         """Send a statement whose answer nobody waits for; it is passed over later."""
+        self._midway = True
         try:
             self._pgconn.send_query_params(sql.encode(), ())
             self._pgconn.pipeline_sync()
@@ -102,9 +114,11 @@ class Wire:
             self._pgconn.flush()
         except psycopg.Error:
             self.connection.close()
+        self._midway = False
 
     def settle(self) -> None:
         """Read what is unread, so that the driver's own cursors can use the connection."""
+        self._midway = True
         try:
             while self._unread:
                 self._pass_over()
@@ -113,6 +127,7 @@ class Wire:
         except psycopg.Error as error:
             self.connection.close()
             raise Failed(error, 0) from None
+        self._midway = False
 
     def is_alive(self) -> bool:
         """Whether nothing tells that the server has ended the connection. Asks no server."""
@@ -184,7 +199,7 @@ class Wire:
 
     def _next(self) -> psycopg.pq.abc.PGresult | None:
         while self._pgconn.is_busy():
-            self._poll.poll()
+            self._wait()
             self._pgconn.consume_input()
         return self._pgconn.get_result()
 
@@ -192,10 +207,19 @@ class Wire:
         """Hand everything to the system; what the server says meanwhile is taken in."""
         while self._pgconn.flush():
             self._poll.modify(self._pgconn.socket, select.POLLIN | select.POLLOUT)
-            ready = self._poll.poll()
+            events = self._wait()
             self._poll.modify(self._pgconn.socket, select.POLLIN)
-            if ready[0][1] & ~select.POLLOUT:
+            if events & ~select.POLLOUT:
                 self._pgconn.consume_input()
+
+    def _wait(self) -> int:
+        """What the socket is ready for. The server's own timeouts do not end a server that hangs,
+        and the system's do not end one whose system still acknowledges what is sent."""
+        ready = self._poll.poll(self._answer_ms)
+        if not ready:
+            self.is_unanswered = True
+            raise NoAnswer(f"no answer came within {self._answer_ms} ms")
+        return ready[0][1]
 
 
 def encoded(values: Sequence[Param]) -> list[bytes | None]:

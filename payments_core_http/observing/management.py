@@ -1,15 +1,18 @@
 """A listener for operators alone, on an address of its own: metrics, life and readiness.
 
 It must never be reached by the public: it asks for no credential. It is the standard library's,
-since few ask it little; every answer has an end of the connection, and a bound on how long it may
-take and how many are made at once.
+since few ask it little. A connection has one answer and a bound on its whole time. Of too many the
+oldest whose request is not whole gives way, so that nobody who sends slowly makes a process look
+dead.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,11 +23,11 @@ from payments_core_http.observing.patience import Patience
 READY_S = 2.0
 """A process that does not know within this whether it is ready is not."""
 
-IDLE_S = 5.0
-"""Whoever sends or takes nothing for so long is left."""
+CONNECTION_S = 5.0
+"""From a connection's beginning to its end, whatever its client does."""
 
 AT_ONCE = 16
-"""Connections answered at once; more than these are closed as they come."""
+"""Connections at once; where all are being answered, more than these are closed as they come."""
 
 _TEXT = "text/plain; charset=utf-8"
 _TURN_S = 0.1
@@ -74,7 +77,7 @@ class Management:
         """Answer no more; it waits for nothing that was begun. Twice does no harm."""
         if self._thread is not None:
             self._server.shutdown()
-            self._thread.join(2 * IDLE_S)
+            self._thread.join(2 * CONNECTION_S)
             self._thread = None
         self._server.server_close()
 
@@ -98,7 +101,11 @@ class _Listener(ThreadingHTTPServer):
     def __init__(self, host: str, port: int, answers: dict[str, Callable[[str], Told]]) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.answers = answers
-        self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._open: dict[Any, float] = {}
+        """When each connection ends at the latest, the oldest first."""
+        self._sending: set[Any] = set()
+        """Those of them whose request is not whole."""
+        self._lock = threading.Lock()
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
@@ -110,16 +117,48 @@ class _Listener(ThreadingHTTPServer):
         self.server_name, self.server_port = "", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._places.acquire(blocking=False):
+        if not self._has_place(request):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
+    def service_actions(self) -> None:
+        """End those whose time is over; the standard library calls it at every turn."""
+        now = time.monotonic()
+        with self._lock:
+            for late in [request for request, until in self._open.items() if now >= until]:
+                self._end(late)
+
+    def answers_now(self, request: Any) -> None:
+        """Its request is whole, so it gives way to nobody."""
+        with self._lock:
+            self._sending.discard(request)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:  # before its descriptor may become another's
+            self._forget(request)
+        super().shutdown_request(request)
+
+    def _has_place(self, request: Any) -> bool:
+        with self._lock:
+            if len(self._open) >= AT_ONCE:
+                oldest = next((one for one in self._open if one in self._sending), None)
+                if oldest is None:
+                    return False
+                self._end(oldest)
+            self._open[request] = time.monotonic() + CONNECTION_S
+            self._sending.add(request)
+        return True
+
+    def _end(self, request: Any) -> None:
+        """Wake its thread, which then closes it."""
+        self._forget(request)
+        with contextlib.suppress(OSError):  # the client was faster
+            request.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self, request: Any) -> None:
+        self._open.pop(request, None)
+        self._sending.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         _log.debug("an operator's connection broke off", exc_info=True)
@@ -127,7 +166,7 @@ class _Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Listener
-    timeout = IDLE_S
+    timeout = CONNECTION_S
     server_version = "payments"
     sys_version = ""
     error_message_format = "%(code)d\n"
@@ -140,6 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, *, with_body: bool) -> None:
+        self.server.answers_now(self.connection)
         answer = self.server.answers.get(self.path.partition("?")[0])
         if answer is None:
             self.send_error(404)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
+import selectors
 import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from payments_core.identifiers import is_identifier
+from payments_core_http.connections import Connection, Listener
 from payments_core_http.serving import HEADER_LIMIT_BYTES, SWITCH_INTERVAL_S, Server
 from tests.http.door import Door, real_time
 
@@ -161,3 +165,76 @@ def test_a_taken_port_is_an_os_error(served: tuple[Door, Server]) -> None:
     door, server = served
     with pytest.raises(OSError):
         Server(door.app, door.service.identifiers, port=server.port)
+
+
+def closed_at_once(server: Server) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+            return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+class FullSystem:
+    """A system that can wait for no socket more, so many times; those it knows may come back."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        able = selectors.DefaultSelector.register
+        known: set[object] = set()
+
+        def register(selector: Any, number: int, events: int, data: object = None) -> Any:
+            if self.times and data not in known:
+                self.times -= 1
+                raise OSError(errno.ENOSPC, "no space")
+            known.add(data)
+            return able(selector, number, events, data)
+
+        patch.setattr(selectors.DefaultSelector, "register", register)
+
+
+def test_a_connection_that_the_system_cannot_wait_for_ends_alone(
+    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, server = served
+    system = FullSystem(monkeypatch)
+    assert ask(server, "GET", "/healthz")[0].status == 200
+    for _ in range(3):
+        system.times = 1
+        assert closed_at_once(server)
+        assert ask(server, "GET", "/healthz")[0].status == 200
+    assert caplog.text.count("a connection could not be begun") == 1
+
+
+def test_a_connection_that_cannot_be_made_ends_alone(
+    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, server = served
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "__init__", lambda *args, **more: 1 // 0)
+        assert closed_at_once(server) and closed_at_once(server)
+    assert ask(server, "GET", "/healthz")[0].status == 200
+    assert caplog.text.count("a connection could not be begun (ZeroDivisionError") == 1
+
+
+def test_a_server_that_cannot_listen_yet_tries_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    door = Door(real_time())
+    server = Server(door.app, door.service.identifiers, threads=1)
+    FullSystem(monkeypatch).times = 1
+    with server:
+        assert ask(server, "GET", "/healthz")[0].status == 200
+    assert "nobody can be let in for now" in caplog.text
+
+
+def test_a_fault_in_letting_in_does_not_end_the_listening(
+    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, server = served
+    with monkeypatch.context() as patch:
+        tried = threading.Event()
+        patch.setattr(Listener, "handle_accept", lambda listener: tried.set() or 1 // 0)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10):
+            assert tried.wait(10)
+    assert ask(server, "GET", "/healthz")[0].status == 200

@@ -21,6 +21,7 @@ import pytest
 from payments_core.clock import SystemClock
 from payments_core.entropy import system_entropy
 from payments_core.identifiers import Identifiers
+from payments_core_http.pool import Pool
 from payments_core_http.serving import Bounds, Server
 
 if TYPE_CHECKING:
@@ -110,6 +111,62 @@ def test_who_says_nothing_does_not_hold_the_end_up() -> None:
             clients[0].sendall(GET[:9])  # nor who has said half of it
             began = time.monotonic()
         assert 0.15 < time.monotonic() - began < 5
+
+
+def test_a_server_that_has_ended_may_be_told_to_run_and_to_stop_again() -> None:
+    server = server_of(says_yes)
+    for _ in range(2):
+        server.stop()
+        server.run()
+    with pytest.raises(ConnectionRefusedError):
+        connected(server)
+
+
+class Work:
+    """A task of the pool: it waits to be let go, or is cancelled."""
+
+    def __init__(self) -> None:
+        self.begun, self.go, self.cancelled = (threading.Event() for _ in range(3))
+
+    def service(self) -> None:
+        self.begun.set()
+        assert self.go.wait(10)
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+def test_a_thread_that_comes_late_finds_its_end_and_nothing_to_do() -> None:
+    before = set(threading.enumerate())
+    pool = Pool(2)
+    late, waiting = [Work(), Work()], Work()
+    for work in (*late, waiting):
+        pool.add_task(work)
+    assert all(work.begun.wait(10) for work in late)
+    pool.shutdown(0)
+    assert waiting.cancelled.is_set() and not waiting.begun.is_set()
+    for work in late:
+        work.go.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_threads_that_take_from_the_queue_meanwhile_do_not_keep_the_pool_from_ending() -> None:
+    """They take what it has just seen there; here they do so at any moment of its end."""
+
+    class Quick(Work):
+        def service(self) -> None:
+            """Done."""
+
+    for delay_s in (n / 50_000 for n in range(60)):
+        pool = Pool(8)
+        for _ in range(40):
+            pool.add_task(Quick())
+        ending = threading.Thread(target=pool.shutdown, args=(delay_s,), daemon=True)
+        ending.start()
+        ending.join(10)
+        assert not ending.is_alive()
 
 
 def test_an_answer_that_is_more_than_the_server_holds_arrives() -> None:

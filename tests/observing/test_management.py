@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection, HTTPResponse
 
 import pytest
@@ -24,8 +24,10 @@ class Readiness:
         self.error: Exception | None = None
         self.hangs = threading.Event()
         self.hangs.set()
+        self.asked = threading.Event()
 
     def __call__(self) -> None:
+        self.asked.set()
         self.hangs.wait(30)
         if self.error is not None:
             raise self.error
@@ -44,6 +46,10 @@ def management(readiness: Readiness) -> Iterator[Management]:
     made.start()
     yield made
     made.stop()
+
+
+def connected(management: Management) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", management.port), timeout=10)
 
 
 def ask(management: Management, path: str, method: str = "GET") -> tuple[int, str, HTTPResponse]:
@@ -112,16 +118,50 @@ def test_it_may_end_before_it_began(readiness: Readiness) -> None:
     Management("127.0.0.1", 0, Metrics("1", "sandbox"), readiness).stop()
 
 
-def test_more_connections_than_it_takes_are_closed(management: Management) -> None:
-    idle = [
-        socket.create_connection(("127.0.0.1", management.port), timeout=10) for _ in range(AT_ONCE)
-    ]
-    try:
-        with socket.create_connection(("127.0.0.1", management.port), timeout=10) as one_more:
+def test_who_has_not_sent_a_whole_request_gives_way(management: Management) -> None:
+    with ExitStack() as open_:
+        slow = [open_.enter_context(connected(management)) for _ in range(AT_ONCE)]
+        for one in slow:
+            one.sendall(b"GET /heal")
+        for asked in range(1, AT_ONCE + 3):  # and so again and again
+            assert ask(management, "/healthz")[:2] == (200, "ok\n")
+            if asked == 1:
+                assert slow[0].recv(1) == b""
+        slow[-1].sendall(b"thz HTTP/1.0\r\n\r\n")
+        assert slow[-1].recv(100).startswith(b"HTTP/1.0 200")
+
+
+def test_who_is_being_answered_gives_way_to_nobody(
+    management: Management, readiness: Readiness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(management_module, "AT_ONCE", 1)
+    readiness.hangs.clear()
+    with connected(management) as first:
+        first.sendall(b"GET /readyz HTTP/1.0\r\n\r\n")
+        assert readiness.asked.wait(10)
+        with connected(management) as one_more:
             assert one_more.recv(1) == b""
-    finally:
-        for connection in idle:
-            connection.close()
+        readiness.hangs.set()
+        assert first.recv(100).startswith(b"HTTP/1.0 200")
+
+
+def test_a_connection_ends_though_its_client_sends_byte_by_byte(
+    readiness: Readiness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(management_module, "CONNECTION_S", 0.3)
+    management = Management("127.0.0.1", 0, Metrics("1", "sandbox"), readiness)
+    management.start()
+    began = time.monotonic()
+    with connected(management) as slow:
+        slow.settimeout(0.02)
+        ended = False
+        while not ended and time.monotonic() - began < 10:
+            with suppress(TimeoutError):
+                slow.sendall(b"G")
+                ended = slow.recv(1) == b""
+    assert 0.25 < time.monotonic() - began < 3
+    assert ask(management, "/healthz")[0] == 200
+    management.stop()
 
 
 def test_a_port_that_is_taken_is_refused(management: Management, readiness: Readiness) -> None:

@@ -1,4 +1,4 @@
-"""Stands between a client and PostgreSQL's socket, and cuts at a COMMIT."""
+"""Stands between a client and PostgreSQL's socket, cuts at a COMMIT, or says nothing any more."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ class Proxy:
         self.url = f"postgresql://{parts.netloc}{parts.path}?host={self._folder}&{rest}"
         self.connections = 0
         self._cut: Cut | None = None
+        self._hangs_at_commit = False
+        self._flows = threading.Event()
+        self._flows.set()
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(f"{self._folder}/.s.PGSQL.{PORT}")
         self._listening.listen()
@@ -44,7 +47,20 @@ class Proxy:
         """Break the connection that commits next."""
         self._cut = when
 
+    def hang(self) -> None:
+        """Carry nothing, and end nothing, until `go_on`: as a server does that is stopped."""
+        self._flows.clear()
+
+    def hang_at_next_commit(self) -> None:
+        """The same from the next COMMIT on, before it reaches the server."""
+        self._hangs_at_commit = True
+
+    def go_on(self) -> None:
+        """Carry what has come meanwhile, and all that comes."""
+        self._flows.set()
+
     def close(self) -> None:
+        self.go_on()
         self._listening.close()
         shutil.rmtree(self._folder)
 
@@ -68,10 +84,16 @@ class Proxy:
                 ready, _, _ = select.select([client, server], [], [])
                 source = server if server in ready else client
                 chunk = source.recv(65_536)
+                if source is server:
+                    self._flows.wait()
                 if not chunk:
                     return
                 if source is client:
                     commits = [_commits(*message, statements) for message in asked.of(chunk)]
+                    if self._hangs_at_commit and any(commits):
+                        self._hangs_at_commit = False
+                        self.hang()
+                    self._flows.wait()
                     if self._cut and any(commits):
                         if self._cut == "before":
                             self._cut = None

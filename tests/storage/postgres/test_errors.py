@@ -21,7 +21,9 @@ from payments_core.storage.port import (
 from payments_core.storage.postgres import PostgresStorage
 from payments_core.storage.postgres_address import Settings, read_url
 from payments_core.storage.postgres_errors import (
+    NoAnswer,
     commit_error,
+    connect_error,
     from_result,
     is_lost,
     is_race,
@@ -96,6 +98,7 @@ def test_what_is_tried_again() -> None:
     assert all(is_lost(error_of(state)) for state in lost)
     assert not any(is_lost(error_of(state)) for state in ("53100", "57014", "40001", "23505"))
     assert not is_lost(psycopg.DataError("ours"))
+    assert not is_lost(NoAnswer("it has had its time"))
     assert not is_lost(None)
     assert [is_race(error_of(state)) for state in ("40001", "40P01", "57P01")] == [
         True,
@@ -182,10 +185,66 @@ def test_a_url_of_nothing_but_ours_is_read() -> None:
         ("?pool=-1", "pool in the URL is not a whole number"),
         ("?pool=many", "pool in the URL is not a whole number"),
         ("?prepare=perhaps", "prepare in the URL is on or off"),
+        ("?pool=9999999999", "pool in the URL is not a whole number"),
         ("?no_such_parameter=1", "the URL of the database cannot be read"),
+        (f"?port={SECRET}", "port in the URL cannot be read"),
+        (f"?connect_timeout={SECRET}", "connect_timeout in the URL cannot be read"),
+        (f"?keepalives_idle={SECRET}", "keepalives_idle in the URL cannot be read"),
+        (f"?host=one,{SECRET}%40two", "host in the URL cannot be read"),
+        (f"?hostaddr={SECRET}%20a", "hostaddr in the URL cannot be read"),
+        (f"?pool={SECRET}", "pool in the URL is not a whole number"),
+        (f"/{SECRET}@two/pay", "an @ too many"),
     ],
 )
 def test_a_url_that_cannot_be_read_is_not_quoted(query: str, said: str) -> None:
     with pytest.raises(StorageError, match=said) as caught:
         PostgresStorage(f"postgresql://me:{SECRET}@localhost/pay{query}", KINDS)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("password", ["a@{}", "a@{}/b", "a/{}", "1/{}", "a?b@{}", "@{}:1"])
+def test_a_password_that_is_not_percent_encoded_is_not_taken_for_a_host(password: str) -> None:
+    url = f"postgresql://me:{password.format(SECRET)}@127.0.0.1:1/pay"
+    with pytest.raises(StorageError, match=r"an @ too many|cannot be read") as caught:
+        PostgresStorage(url, KINDS)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["one", "one.example,two-2.example", "127.0.0.1", "[::1]", "[fe80::1%25eth0]", "%2Frun%2Fpg"],
+)
+def test_names_addresses_and_folders_are_hosts(host: str) -> None:
+    read_url(f"postgresql://me:p%40ss@{host}/pay", Settings())
+    read_url("postgresql:///pay?host=/run/pg,/run/other&port=1,", Settings())
+
+
+@pytest.mark.parametrize("name", ["sslmode", "target_session_attrs", "require_auth", "service"])
+def test_a_value_that_libpq_refuses_is_not_quoted(name: str) -> None:
+    storage = PostgresStorage(f"postgresql://127.0.0.1:1/pay?{name}={SECRET}&failover_s=0", KINDS)
+    with pytest.raises(StorageUnavailable, match="is not told") as caught:
+        storage.next_due("q")
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_why_a_connection_cannot_be_made_is_told_for_each_host() -> None:
+    known = connect_error(
+        psycopg.OperationalError(
+            'connection failed: connection to server at "one" (10.0.0.1), port 1 failed: '
+            "Connection refused\n\tIs the server running?\n- host: 'two', connection to server "
+            f'on socket "/run/.s" failed: FATAL:  password authentication failed for "{SECRET}"'
+        )
+    )
+    assert str(known) == (
+        'no connection could be made: connection to server at "one" (10.0.0.1), port 1 failed: '
+        'Connection refused; connection to server on socket "/run/.s" failed: '
+        "FATAL:  password authentication failed"
+    )
+
+
+def test_how_long_a_server_may_say_nothing() -> None:
+    assert Settings().answer_ms == 10_000
+    assert Settings(statement_timeout_ms=0).answer_ms is None
+    assert Settings(answer_grace_s=0).answer_ms is None
+    far = Settings(statement_timeout_ms=999_999_999, answer_grace_s=999_999_999)
+    assert far.answer_ms == 1_000_000_000

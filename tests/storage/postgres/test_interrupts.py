@@ -47,6 +47,22 @@ def test_one_as_a_transaction_is_left_costs_no_connection(
     assert fetch(single, Mark, "m") is None
 
 
+def test_one_amid_what_nobody_has_read_ends_the_connection(
+    single: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch(single, Mark, "m")  # its COMMIT is not waited for
+
+    def interrupted(wire: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("payments_core.storage.postgres_wire.Wire._pass_over", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        single.walk(Mark)
+    monkeypatch.undo()
+    assert fetch(single, Mark, "m") is None
+    assert list(single.walk(Mark)) == []
+
+
 def test_what_was_to_be_rolled_back_is_committed_by_nobody_else(
     single: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
