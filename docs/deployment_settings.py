@@ -24,7 +24,8 @@ def page() -> str:
         " environment variable instead, which wins.\n"
         "A variable that ends in `_FILE` names a file with the value: `PAYMENTS_STORAGE_URL_FILE`."
         "\nAn array is written with commas there.\n"
-        "A file that holds secrets and that everybody may read is refused.\n"
+        "A TOML file with secrets that everybody may read is refused, and so is any file that"
+        " everybody may write.\n"
         "[Deploy](../how-to/deploy.md) has an example.",
     ]
     for name, rows in groupby(settings(), key=lambda one: one.path[0] if one.path[1:] else ""):

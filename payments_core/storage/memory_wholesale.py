@@ -9,14 +9,17 @@ from payments_core.storage.memory_rows import Row as Stored
 from payments_core.storage.memory_rows import Tables, UniqueKey, row_of
 from payments_core.storage.port import Located, UniqueConflict
 from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import BATCH, Alone, Place, Row
+from payments_core.storage.wholesale import BATCH, Alone, Place, Row, records_of
 
 
 def walk(tables: Tables, kind: type[R], after: Place | None, limit: int) -> list[Located[R]]:
     """What `Wholesale.walk` promises, under the storage's lock."""
-    return [
-        Located(partition, row.read(kind)) for partition, row in _behind(tables, kind, after, limit)
-    ]
+
+    def behind(after: Place | None) -> list[tuple[str, str, bytes]]:
+        found = _behind(tables, kind, after, limit)
+        return [(partition, row.id, row.body) for partition, row in found]
+
+    return records_of(kind, after, behind)
 
 
 @contextmanager
@@ -38,7 +41,7 @@ class MemoryAlone:
         self._tables = tables
         self._uniques = uniques
         self._loaded: list[tuple[tuple[str, str], Stored]] = []
-        self._conflict: UniqueConflict | None = None
+        self._failure: BaseException | None = None
 
     def rows(
         self, kind: type[Record], *, after: Place | None = None, limit: int = BATCH
@@ -49,31 +52,38 @@ class MemoryAlone:
         ]
 
     def load(self, kind: type[Record], rows: Sequence[Row]) -> None:
+        try:
+            for row in rows:
+                self._load(kind, row)
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _load(self, kind: type[Record], row: Row) -> None:
         collection = kind.collection
-        for row in rows:
-            made = row_of(row.partition, row.read(kind))
-            stored = Stored(
-                row.id,
-                row.version,
-                row.body.encode(),
-                dict(zip(collection.columns, row.columns, strict=True)),
-                made.uniques,
-            )
-            table = self._tables[row.partition, collection.name]
-            if row.id in table:
-                raise self._end(UniqueConflict(collection.name, "id"))
-            for unique in stored.uniques:
-                if unique in self._uniques:
-                    raise self._end(UniqueConflict(collection.name, unique[2]))
-            table[row.id] = stored
-            self._uniques.update(dict.fromkeys(stored.uniques, row.id))
-            self._loaded.append(((row.partition, collection.name), stored))
+        made = row_of(row.partition, row.read(kind))
+        stored = Stored(
+            row.id,
+            row.version,
+            row.body.encode(),
+            dict(zip(collection.columns, row.columns, strict=True)),
+            made.uniques,
+        )
+        table = self._tables[row.partition, collection.name]
+        if row.id in table:
+            raise UniqueConflict(collection.name, "id")
+        for unique in stored.uniques:
+            if unique in self._uniques:
+                raise UniqueConflict(collection.name, unique[2])
+        table[row.id] = stored
+        self._uniques.update(dict.fromkeys(stored.uniques, row.id))
+        self._loaded.append(((row.partition, collection.name), stored))
 
     def finish(self) -> None:
-        """Raise the conflict that ended it, should it have been swallowed."""
-        if self._conflict is not None:
+        """Raise what ended it, should it have been swallowed."""
+        if self._failure is not None:
             self.undo()
-            raise self._conflict
+            raise self._failure
 
     def undo(self) -> None:
         """Take out what was loaded."""
@@ -82,10 +92,6 @@ class MemoryAlone:
             for unique in stored.uniques:
                 del self._uniques[unique]
         self._loaded.clear()
-
-    def _end(self, conflict: UniqueConflict) -> UniqueConflict:
-        self._conflict = conflict
-        return conflict
 
 
 def _behind(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -37,6 +37,7 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.postgres_address import Settings, read_url
 from payments_core.storage.postgres_errors import (
+    INSUFFICIENT_PRIVILEGE,
     commit_error,
     is_lost,
     is_race,
@@ -112,8 +113,12 @@ class PostgresStorage:
         with self._reading() as connection:
             if postgres_schema.is_current(connection, self._kinds):
                 return
-        with suppress(StorageError), self._writing() as connection:
-            postgres_schema.make_lock(connection)  # fails where another process just made it
+        try:
+            with self._writing() as connection:
+                postgres_schema.make_lock(connection)
+        except StorageError as error:  # most often another process has just made it
+            if getattr(error.__cause__, "sqlstate", None) == INSUFFICIENT_PRIVILEGE:
+                raise
         until = time.monotonic() + postgres_schema.MIGRATION_S
         while not self._migrate():
             if time.monotonic() > until:

@@ -21,6 +21,7 @@ from payments_core.storage.port import (
 
 DIVISION_BY_ZERO = "22012"
 UNIQUE_VIOLATION = "23505"
+INSUFFICIENT_PRIVILEGE = "42501"
 READ_ONLY = "25006"
 
 _UNAVAILABLE = (

@@ -7,12 +7,13 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
+from psycopg.pq import TransactionStatus
 
-from payments_core.storage import documents
-from payments_core.storage.port import Located, UniqueConflict
+from payments_core.storage.port import Located, StorageError, UniqueConflict
+from payments_core.storage.postgres_errors import plain, storage_error
 from payments_core.storage.postgres_rows import index_name
 from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import BATCH, Place, Row
+from payments_core.storage.wholesale import BATCH, Place, Row, records_of
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -23,11 +24,14 @@ def walk(
     connection: Connection, kind: type[R], after: Place | None, limit: int
 ) -> list[Located[R]]:
     """What `Wholesale.walk` promises, in the transaction of a connection."""
-    found = connection.execute(
-        f'SELECT partition, body FROM "{kind.collection.name}" {_behind(after)}'.encode(),
-        (*(after or ()), limit),
-    ).fetchall()
-    return [Located(partition, documents.decode(kind, body)) for partition, body in found]
+    sql = f'SELECT partition, id, body FROM "{kind.collection.name}" '
+
+    def behind(after: Place | None) -> list[tuple[Any, ...]]:
+        return connection.execute(
+            (sql + _behind(after)).encode(), (*(after or ()), limit)
+        ).fetchall()
+
+    return records_of(kind, after, behind)
 
 
 class PostgresAlone:
@@ -36,7 +40,7 @@ class PostgresAlone:
     def __init__(self, connection: Connection, kinds: Collection[type[Record]]) -> None:
         self._connection = connection
         self._loaded: set[str] = set()
-        self._conflict: UniqueConflict | None = None
+        self._failure: BaseException | None = None
         connection.execute(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}".encode())
         tables = ", ".join(f'"{kind.collection.name}"' for kind in kinds)
         connection.execute(f"LOCK TABLE {tables} IN EXCLUSIVE MODE".encode())
@@ -65,17 +69,26 @@ class PostgresAlone:
         except errors.UniqueViolation as error:
             name = error.diag.constraint_name or ""
             names_of = {index_name(collection, item.name): item.name for item in collection.uniques}
-            self._conflict = UniqueConflict(collection.name, names_of.get(name, "id"))
-            raise self._conflict from error
+            self._failure = UniqueConflict(collection.name, names_of.get(name, "id"))
+            raise self._failure from plain(error)
+        except psycopg.Error as error:
+            self._failure = storage_error(error)
+            raise self._failure from plain(error)
+        except BaseException as error:
+            self._failure = error
+            raise
         self._loaded.add(collection.name)
 
     def finish(self) -> None:
         """Raise what ended the transaction, should it have been swallowed.
 
+        The server would answer COMMIT with ROLLBACK, and the driver takes that for a success.
         The planner knows nothing of rows that came at once; until it does it guesses.
         """
-        if self._conflict is not None:
-            raise self._conflict
+        if self._failure is not None:
+            raise self._failure
+        if self._connection.info.transaction_status != TransactionStatus.INTRANS:
+            raise StorageError("PostgreSQL: the transaction had ended, and nothing is stored")
         for table in sorted(self._loaded):
             self._connection.execute(f'ANALYZE "{table}"'.encode())
 

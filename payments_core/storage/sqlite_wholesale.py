@@ -10,27 +10,32 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from payments_core.storage import documents
-from payments_core.storage.port import Conflict, Located
+from payments_core.storage.port import Located
 from payments_core.storage.records import R, Record
 from payments_core.storage.sqlite_gate import Gate
 from payments_core.storage.sqlite_rows import storage_error, unique_conflict
 from payments_core.storage.sqlite_schema import SCHEMA_TABLE
-from payments_core.storage.wholesale import BATCH, Alone, Place, Row
+from payments_core.storage.wholesale import BATCH, Alone, Place, Row, records_of
 
 RETIRED = "retired__"
 """How the triggers that refuse writes are named, before their tables' names."""
+
+_BYTES = "CAST(body AS BLOB)"
+"""A damaged body may be no text, and the driver would refuse the whole batch for it."""
 
 
 def walk(
     connection: sqlite3.Connection, kind: type[R], after: Place | None, limit: int
 ) -> list[Located[R]]:
     """What `Wholesale.walk` promises, on a connection whose transaction the caller began."""
-    found = connection.execute(
-        f'SELECT partition, body FROM "{kind.collection.name}" {_behind(after)}',
-        (*(after or ()), limit),
-    ).fetchall()
-    return [Located(partition, documents.decode(kind, body)) for partition, body in found]
+
+    def behind(after: Place | None) -> list[tuple[str, str, bytes]]:
+        return connection.execute(
+            f'SELECT partition, id, {_BYTES} FROM "{kind.collection.name}" {_behind(after)}',
+            (*(after or ()), limit),
+        ).fetchall()
+
+    return records_of(kind, after, behind)
 
 
 @contextmanager
@@ -62,7 +67,7 @@ class SqliteAlone:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._conflict: Conflict | None = None
+        self._failure: BaseException | None = None
 
     def rows(
         self, kind: type[Record], *, after: Place | None = None, limit: int = BATCH
@@ -70,11 +75,12 @@ class SqliteAlone:
         collection = kind.collection
         names = "".join(f'"{column}", ' for column in collection.columns)
         found = self._connection.execute(
-            f'SELECT partition, id, version, {names}body FROM "{collection.name}" {_behind(after)}',
+            f'SELECT partition, id, version, {names}{_BYTES} FROM "{collection.name}" '
+            f"{_behind(after)}",
             (*(after or ()), limit),
         ).fetchall()
         return [
-            Row(partition, id, version, tuple(columns), body)
+            Row(partition, id, version, tuple(columns), body.decode(errors="surrogateescape"))
             for partition, id, version, *columns, body in found
         ]
 
@@ -89,8 +95,11 @@ class SqliteAlone:
                 [(row.partition, row.id, row.version, *row.columns, row.body) for row in rows],
             )
         except sqlite3.IntegrityError as error:
-            self._conflict = unique_conflict(collection, error)
-            raise self._conflict from error
+            self._failure = unique_conflict(collection, error)
+            raise self._failure from error
+        except BaseException as error:
+            self._failure = error
+            raise
 
     def retire(self, note: str) -> None:
         self.reinstate()
@@ -105,18 +114,15 @@ class SqliteAlone:
                 )
 
     def reinstate(self) -> bool:
-        found = self._connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND substr(name, 1, ?) = ?",
-            (len(RETIRED), RETIRED),
-        ).fetchall()
-        for (name,) in found:
+        found = _retired_by(self._connection)
+        for name in found:
             self._connection.execute(f'DROP TRIGGER "{name}"')
         return bool(found)
 
     def finish(self) -> None:
-        """Raise the conflict that ended it, should it have been swallowed."""
-        if self._conflict is not None:
-            raise self._conflict
+        """Raise what ended a load, should it have been swallowed: a part of it may be there."""
+        if self._failure is not None:
+            raise self._failure
 
     def _tables(self) -> list[str]:
         found = self._connection.execute(
@@ -124,6 +130,20 @@ class SqliteAlone:
             "ESCAPE '\\'"
         ).fetchall()
         return [name for (name,) in found]
+
+
+def is_retired(connection: sqlite3.Connection) -> bool:
+    """Whether the file refuses writes, since its records are elsewhere now."""
+    return bool(_retired_by(connection))
+
+
+def _retired_by(connection: sqlite3.Connection) -> list[str]:
+    """The triggers that refuse writes."""
+    found = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger' AND substr(name, 1, ?) = ?",
+        (len(RETIRED), RETIRED),
+    ).fetchall()
+    return [name for (name,) in found]
 
 
 def _behind(after: Place | None) -> str:

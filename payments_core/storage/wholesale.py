@@ -2,12 +2,13 @@
 
 An adapter that offers it can be walked through while the service runs (`walk`), and can be had
 alone (`alone`): nobody else writes then, and what is loaded is there as a whole or not at all.
-SQLite, PostgreSQL and memory offer it.
+SQLite, PostgreSQL and memory offer it. A damaged row does not end a walk: it is told, and passed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
@@ -16,6 +17,9 @@ import attrs
 from payments_core.storage import documents
 from payments_core.storage.port import Located, Storage, StorageError
 from payments_core.storage.records import R, Record, Value
+from payments_core.storage.unreadable import readable
+
+_log = logging.getLogger(__name__)
 
 BATCH = 1_000
 
@@ -79,13 +83,15 @@ class Wholesale(Protocol):
     ) -> Sequence[Located[R]]:
         """The records of every partition by (partition, id), behind `after`; none are the end.
 
-        Each call sees what is committed. Raises StorageUnavailable.
+        Each call sees what is committed. A row that cannot be read, or whose record says another
+        id, is passed over with an alarm. Raises StorageUnavailable.
         """
 
     def alone(self) -> AbstractContextManager[Alone]:
         """Keep everybody else from writing. What was loaded is committed at the end, durably.
 
-        An exception undoes it, and comes out unchanged. Others who write meanwhile get
+        An exception undoes it, and comes out unchanged; one of `load`'s that was swallowed comes
+        out at the end. Others who write meanwhile get
         StorageUnavailable when their patience ends. Raises StorageUnavailable where others do not
         stop writing, and CommitUnknown.
         """
@@ -105,7 +111,8 @@ def wholesale(storage: Storage) -> Wholesale:
 def every(storage: Storage, kind: type[R], *, batch: int = BATCH) -> Iterator[Located[R]]:
     """All records of a kind, in every partition. Raises NotWholesale, StorageUnavailable.
 
-    Others go on writing: what changes behind the walk is not seen, what comes before it is.
+    Others go on writing: what changes behind the walk is not seen, what comes before it is. What
+    cannot be read is missing, and told by an alarm each.
     """
     whole = wholesale(storage)
     after: Place | None = None
@@ -123,3 +130,39 @@ def row_of(partition: str, record: Record) -> Row:
         type(record).collection.values(record),
         documents.encode(record).decode(),
     )
+
+
+def records_of(
+    kind: type[R],
+    after: Place | None,
+    behind: Callable[[Place | None], Sequence[tuple[str, str, str | bytes]]],
+) -> list[Located[R]]:
+    """What a walk gives of the rows behind a place: partition, id and body, a batch at a time.
+
+    An alarm is given as the walk passes a row. What lies behind the last record is left to the
+    next call, which begins there, so each is told once.
+    """
+    while rows := behind(after):
+        found: list[Located[R]] = []
+        passed: list[Place] = []
+        for partition, id, body in rows:
+            record = readable(kind, body)
+            if record is None or record.id != id:
+                passed.append((partition, id))
+                continue
+            _alarm_of(kind, passed)
+            passed.clear()
+            found.append(Located(partition, record))
+        if found:
+            return found
+        _alarm_of(kind, passed)
+        after = passed[-1]
+    return []
+
+
+def _alarm_of(kind: type[Record], passed: Sequence[Place]) -> None:
+    for partition, id in passed:
+        name = kind.collection.name
+        _log.critical(
+            "ALARM: %s of %s in %s cannot be read and is passed over", id, partition, name
+        )

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
-from payments_core.storage import documents
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Document, Record
+from payments_core.storage.unreadable import readable
 from payments_core.storage.wholesale import BATCH, Alone, Place, Retires, Row, row_of, wholesale
 
 MOST_EXAMPLES = 20
+
+UNREADABLE = "the record cannot be read"
 
 Progress = Callable[[str, str, int], None]
 """Told what is done (`copy` or `verify`), with which collection, and how many rows it is at."""
@@ -82,12 +84,26 @@ class CopyDiffers(Exception):
     """The copy would not have been as the source is, or the source is damaged; it was undone."""
 
     def __init__(self, differences: Differences) -> None:
-        first = differences.examples[0]
-        super().__init__(
-            f"{differences.count} rows differ; the first is {first.id} in {first.collection}: "
-            f"{first.what}"
-        )
+        super().__init__(_said(differences))
         self.differences = differences
+
+
+class CopyWrittenTo(Exception):
+    """The copy is not as the retired source is: it has been at work since."""
+
+    def __init__(self, differences: Differences) -> None:
+        super().__init__(f"the copy is not as the source is: {_said(differences)}")
+        self.differences = differences
+
+
+def _said(differences: Differences) -> str:
+    """How many rows differ, and where the first of them are."""
+    places = [
+        f"{one.id} of {one.partition} in {one.collection}: {one.what}"
+        for one in differences.examples
+    ]
+    more = ["and more"] if differences.count > len(places) else []
+    return f"{differences.count} rows differ: {'; '.join([*places, *more])}"
 
 
 def copy(
@@ -141,30 +157,49 @@ def verify(
         return _compared(old, new, kinds, progress or _untold)
 
 
-def reinstate(storage: Storage) -> bool:
+def reinstate(
+    storage: Storage,
+    copy: Storage | None,
+    kinds: Sequence[type[Record]],
+    *,
+    progress: Progress | None = None,
+) -> bool:
     """Let a retired source take writes again, after its `migrate`; whether it was retired.
 
-    Only where nothing was written to the copy: what was is not in here.
+    Nothing has changed, and CopyWrittenTo is raised, unless the copy is row for row what the source
+    is: what was written to it is not in here, and what is open would be done on both. None is for a
+    copy that is gone for good: then nothing is compared. Raises NotWholesale, and what
+    `Wholesale.alone` raises.
     """
     with wholesale(storage).alone() as alone:
+        if copy is not None:
+            with wholesale(copy).alone() as other:
+                differences = _compared(alone, other, kinds, progress or _untold)
+            if differences.count:
+                raise CopyWrittenTo(differences)
         return isinstance(alone, Retires) and alone.reinstate()
 
 
 def _copied(source: Alone, target: Alone, kind: type[Record], tell: Progress) -> int:
     """Copy one collection; how many rows it has.
 
-    The columns are made from the records, so that those of the target agree with its bodies.
+    The columns are made from the records, so that those of the target agree with its bodies. What
+    cannot be read is left out, and found by the comparison.
     """
     count = 0
     for rows in _batches(source, kind):
-        target.load(kind, [attrs.evolve(row, columns=_columns(kind, row)) for row in rows])
+        records = [(row, readable(kind, row.body)) for row in rows]
+        target.load(
+            kind,
+            [
+                attrs.evolve(row, columns=kind.collection.values(record))
+                for row, record in records
+                if record is not None
+            ],
+        )
         count += len(rows)
         tell("copy", kind.collection.name, count)
     return count
-
-
-def _columns(kind: type[Record], row: Row) -> tuple[str | int | None, ...]:
-    return kind.collection.values(row.read(kind))
 
 
 def _compared(
@@ -198,7 +233,8 @@ class _Comparison:
         while here is not None or there is not None:
             if there is None or (here is not None and here.place < there.place):
                 assert here is not None
-                self._only(0, here, "it is missing in the target")
+                legible = readable(self._kind, here.body) is not None
+                self._only(0, here, "it is missing in the target" if legible else UNREADABLE)
                 here = next(source, None)
             elif here is None or there.place < here.place:
                 self._only(1, there, "it is in the target alone")
@@ -230,12 +266,14 @@ class _Comparison:
             return "the records differ"
         if here.version != there.version:
             return "the versions differ"
+        record = readable(self._kind, there.body)
+        if record is None:
+            return UNREADABLE
         try:
-            record = there.read(self._kind)
             made = row_of(there.partition, record)
             again = record if made.body == there.body else made.read(self._kind)
-        except (documents.UnreadableDocument, ValueError):
-            return "the record cannot be read"
+        except Exception:  # whatever is wrong with it
+            return UNREADABLE
         if again != record:
             return "the record is another one when it is written again"
         if (record.id, record.version) != (there.id, there.version):
@@ -262,7 +300,8 @@ class _Comparison:
 
 def _told(row: Row) -> bytes:
     """A row as the digests take it."""
-    return f"{row.partition}\0{row.id}\0{row.version}\0{row.body}\n".encode()
+    text = f"{row.partition}\0{row.id}\0{row.version}\0{row.body}\n"
+    return text.encode(errors="surrogateescape")  # as damage is read, of bytes that are no text
 
 
 def _schema(body: str) -> int:

@@ -27,7 +27,10 @@ class Parked:
 
 
 def parked(storage: Storage, mode: str) -> tuple[Parked, ...]:
-    """The parked jobs of a mode, in every partition. Raises NotWholesale, StorageUnavailable."""
+    """The parked jobs of a mode, in every partition. Raises NotWholesale, StorageUnavailable.
+
+    One that cannot be read is missing, with an alarm.
+    """
     return tuple(
         Parked(found.partition, found.record)
         for found in every(storage, Job)

@@ -8,6 +8,7 @@ names them.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,6 +26,7 @@ from payments_core.identifiers import Draw
 from payments_core.jobs.record import Job
 from payments_core.ledger import Ledger
 from payments_core.storage import bulk
+from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
 from payments_core.storage.records import R, Record, Value
 from payments_core.storage.wholesale import every
@@ -32,6 +34,8 @@ from payments_core.tenants.record import Environment
 from payments_core.webhooks.lifecycle import OPEN
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
 from payments_core.webhooks.replaying import LONGEST_RECOVERY_DAYS
+
+_log = logging.getLogger(__name__)
 
 BATCH = 200
 EVENTS_AT_ONCE = 50
@@ -97,6 +101,7 @@ class Purging:
     ) -> Purged:
         """Forget what is older than the retention, in every environment; with `dry_run`, count it.
 
+        What cannot be read stays, with an alarm, and all that comes after it in its environment.
         Raises NotWholesale, StorageUnavailable, Unavailable.
         """
         now = self._clock.now()
@@ -108,8 +113,18 @@ class Purging:
         run.every(WalletChallenge, lambda challenge: challenge.expires_at < asked)
         run.sessions(lambda session: session.expires_at < ended)
         for environment in every(self._storage, Environment):
-            run.answers(environment.partition, now)
-            run.events(environment.partition, told)
+            for what, forget, before in (
+                ("answers", run.answers, now),
+                ("events", run.events, told),
+            ):
+                try:
+                    forget(environment.partition, before)
+                except UnreadableDocument:  # its text may quote what it holds
+                    _log.critical(
+                        "ALARM: a record of %s cannot be read; its %s are not purged",
+                        environment.partition,
+                        what,
+                    )
         return Purged(dict(run.gone))
 
 

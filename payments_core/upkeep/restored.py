@@ -19,7 +19,7 @@ from payments_core.jobs.record import FOREVER, Job
 from payments_core.ledger import Ledger
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.wholesale import every
-from payments_core.tenants.modes import is_of_mode
+from payments_core.tenants.record import Environment
 from payments_core.upkeep.parked import Parked, is_parked
 
 SENDER_LANES = "sender:"
@@ -48,14 +48,16 @@ class Behind:
 def behind(storage: Storage, chains: Mapping[int, Chain], mode: str) -> tuple[Behind, ...]:
     """The senders of a mode that the chains are ahead of.
 
-    Only senders that the restored state knows are asked for, and only what is final counts. Raises
+    Only senders that the restored state knows are asked for, and only what is final counts. One
+    that cannot be read, or whose environment cannot, is missing, with an alarm. Raises
     ChainUnavailable, NotWholesale, StorageUnavailable.
     """
+    modes = {one.record.id: one.record.mode for one in every(storage, Environment)}
     found = []
     for one in every(storage, Sender):
         sender = one.record
         chain = chains.get(sender.chain_id)
-        if chain is None or not is_of_mode(storage, one.partition, mode):
+        if chain is None or modes.get(one.partition) != mode:
             continue
         address = sender.id.partition(":")[2]
         used = chain.slots_used(address)

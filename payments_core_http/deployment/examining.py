@@ -212,7 +212,7 @@ def _queues(service: PaymentsService, mode: str, now: Instant) -> Iterator[Findi
             remedy = "does a `payments worker` run? Or is the job parked: payments admin jobs"
             yield Finding("worker", "warning", says, remedy)
         else:
-            yield Finding("worker", "ok", f"the queue {queue.name} is done as it falls due")
+            yield Finding("worker", "ok", f"nothing in the queue {queue.name} is late")
 
 
 def _milliseconds(ask: Callable[[], object]) -> float:

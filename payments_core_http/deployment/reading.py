@@ -26,6 +26,8 @@ PREFIX = "PAYMENTS_"
 FILE_VARIABLE = "PAYMENTS_CONFIG"
 _CHOSEN = {"<name>": "((?!.*_FILE$).+)", "<number>": "([0-9]+)"}
 """The parts of a path that the operator chooses, and what they are in a variable's name."""
+LEAST_KEY = 12
+"""A word in the path of a node's URL that is as long may be a provider's key."""
 _OTHERS = ("PAYMENTS_TEST_", "PAYMENTS_COPY_TO", FILE_VARIABLE)
 
 _log = logging.getLogger(__name__)
@@ -35,7 +37,7 @@ class ConfigurationRefused(Exception):
     """The configuration cannot be used; `faults` says why by the path of each setting."""
 
     def __init__(self, source: str, faults: tuple[FieldError, ...]) -> None:
-        lines = [f"  {fault.path or 'the whole'} {fault.message}" for fault in faults]
+        lines = [f"  {fault.path or 'the file'} {fault.message}" for fault in faults]
         super().__init__("\n".join([f"The configuration ({source}) cannot be used:", *lines]))
         self.faults = faults
 
@@ -214,7 +216,8 @@ def _may_be_secret(text: str) -> bool:
     scheme, mark, rest = text.partition("://")
     if not mark or "@" in rest or "?" in rest:
         return True
-    return scheme.endswith(("http", "https")) and "/" in rest.rstrip("/")
+    words = rest.split("/")[1:] if scheme.endswith(("http", "https")) else ()
+    return any(len(word) >= LEAST_KEY for word in words)
 
 
 def _texts(held: Any, path: tuple[str, ...]) -> Iterator[str]:

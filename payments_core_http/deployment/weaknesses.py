@@ -125,7 +125,11 @@ REFUSALS = (
         lambda one: scheme_of(one.storage.url) == "memory",
         "must not be memory: everything would be gone with the process",
     ),
-    Rule("limits", lambda one: not RULES.keys() >= one.limits.keys(), "has a rule that is none"),
+    Rule(
+        "limits",
+        lambda one: not RULES.keys() >= one.limits.keys(),
+        "has a rule that is none (docs/reference/limits.md has them)",
+    ),
     Rule(
         "simulated_chains",
         _production(lambda one: one.simulated_chains),

@@ -131,8 +131,8 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         ({"keys": {"ring": "k1:abc"}}, True),
         ({"storage": {"url": "postgresql://me:hidden@db/p"}}, True),
         ({"storage": {"url": "postgresql://db/p?password=hidden"}}, True),
-        ({"chains.1": {"urls": ["evm+https://node.example/v3/hidden"]}}, True),
-        ({"chains.1": {"urls": ["evm+https://node.example/"]}}, False),
+        ({"chains.1": {"urls": ["evm+https://node.example/v3/hidden-hidden"]}}, True),
+        ({"chains.1": {"urls": ["evm+https://node.example/rpc"]}}, False),
         ({"chains": {}}, False),
     ],
 )

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from payments_core.kinds import KINDS
+from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite import SqliteStorage
 from payments_core.storage.sqlite_backups import (
     COMPANIONS,
     UNFINISHED,
+    Backup,
     BackupFailed,
     backup,
     restore,
 )
-from payments_core.storage.wholesale import every
+from payments_core.storage.wholesale import Retires, every
 from payments_core.tenants.record import KeyUse
+
+Act = Callable[..., Backup]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,6 +67,13 @@ def ids(path: Path) -> list[str]:
     storage = opened(path)
     found = [one.record.id for one in every(storage, KeyUse)]
     storage.close()
+    return found
+
+
+def rows(path: Path) -> int:
+    """How many there are, with nothing left beside the file by looking."""
+    with closing(sqlite3.connect(path)) as connection:
+        found: int = connection.execute("SELECT count(*) FROM key_uses").fetchone()[0]
     return found
 
 
@@ -117,34 +129,118 @@ def test_a_backup_beside_a_busy_service_is_one_moment_of_it(
 
 def test_what_is_in_the_way_is_replaced_only_when_told(path: Path, tmp_path: Path) -> None:
     to = tmp_path / "backup.db"
-    to.write_text("mine")
+    backup(path, to, KINDS)
+    storage = opened(path)
+    write(storage, "later")
+    storage.close()
     with pytest.raises(BackupFailed, match="is there already"):
         backup(path, to, KINDS)
-    assert to.read_text() == "mine"
+    assert rows(to) == 1
     backup(path, to, KINDS, overwrite=True)
-    assert ids(to) == ["first"]
+    assert ids(to) == ["first", "later"]
+
+
+@pytest.mark.parametrize("what", ["text", "database"])
+def test_what_is_no_backup_is_not_replaced_even_when_told(
+    path: Path, tmp_path: Path, what: str
+) -> None:
+    to = tmp_path / "mine"
+    if what == "text":
+        to.write_text("my notes")
+    else:
+        with closing(sqlite3.connect(to)) as connection:
+            connection.execute("CREATE TABLE mine (a)")
+    before = to.read_bytes()
+    with pytest.raises(BackupFailed, match="no backup of ours"):
+        backup(path, to, KINDS, overwrite=True)
+    assert to.read_bytes() == before
+    assert names(tmp_path) == ["live", "mine"]
+
+
+def test_an_empty_file_is_replaced_when_told(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "backup.db").touch()
+    backup(path, tmp_path / "backup.db", KINDS, overwrite=True)
+    assert ids(tmp_path / "backup.db") == ["first"]
+
+
+def test_a_backup_does_not_replace_a_database_that_a_process_uses(
+    path: Path, live: SqliteStorage, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.db"
+    storage = opened(other)
+    write(storage, "other")
+    storage.close()
+    with pytest.raises(BackupFailed, match="a process uses"):
+        backup(other, path, KINDS, overwrite=True)
+    write(live, "third")
+    assert ids(path) == ["first", "second", "third"]
 
 
 @pytest.mark.parametrize("act", [backup, restore])
-def test_a_file_is_not_copied_over_itself(path: Path, act: object) -> None:
+def test_of_two_to_one_file_the_second_is_refused_and_the_first_is_whole(
+    path: Path, tmp_path: Path, act: Act, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to = tmp_path / "copy.db"
+    refused: list[str] = []
+    rename = os.replace
+
+    def late(old: Path, new: Path) -> None:
+        """What another does between the check of the first and its rename."""
+        with pytest.raises(BackupFailed, match="under way") as failure:
+            act(path, to, KINDS, overwrite=True)
+        refused.append(str(failure.value))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "replace", late)
+    act(path, to, KINDS, overwrite=True)
+    monkeypatch.undo()
+    assert len(refused) == 1
+    assert ids(to) == ["first"]
+    assert [name for name in names(tmp_path) if UNFINISHED in name] == []
+    act(path, to, KINDS, overwrite=True)  # and the next has its turn
+
+
+def test_what_was_put_in_the_place_of_the_checked_file_does_not_get_its_name(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to = tmp_path / "copy.db"
+    restore(path, to, KINDS)
+    sync = os.fsync
+
+    def exchanged(file: int) -> None:
+        sync(file)
+        (unfinished,) = tmp_path.glob(f"copy.db{UNFINISHED}-*[0-9a-f]")
+        unfinished.unlink()
+        unfinished.write_text("half of another")
+
+    opened_before = ids(to)
+    monkeypatch.setattr(os, "fsync", exchanged)
+    with pytest.raises(BackupFailed, match="not the file any more that was checked"):
+        restore(path, to, KINDS, overwrite=True)
+    monkeypatch.undo()
+    assert ids(to) == opened_before == ["first"]
+
+
+@pytest.mark.parametrize("act", [backup, restore])
+def test_a_file_is_not_copied_over_itself(path: Path, act: Act) -> None:
     with pytest.raises(BackupFailed, match="itself"):
-        act(path, path, KINDS, overwrite=True)  # type: ignore[operator]
+        act(path, path, KINDS, overwrite=True)
     assert ids(path) == ["first"]
 
 
 @pytest.mark.parametrize("act", [backup, restore])
-def test_what_is_not_there_or_not_ours_is_refused(tmp_path: Path, act: object) -> None:
+def test_what_is_not_there_or_not_ours_is_refused(tmp_path: Path, act: Act) -> None:
     to = tmp_path / "to.db"
     with pytest.raises(BackupFailed, match="is not there"):
-        act(tmp_path / "none.db", to, KINDS)  # type: ignore[operator]
+        act(tmp_path / "none.db", to, KINDS)
     foreign = tmp_path / "foreign.db"
     with closing(sqlite3.connect(foreign)) as connection:
         connection.execute("CREATE TABLE mine (a)")
     with pytest.raises(BackupFailed, match="not a storage of ours"):
-        act(foreign, to, KINDS)  # type: ignore[operator]
+        act(foreign, to, KINDS)
     (tmp_path / "text.db").write_text("no database at all, but text that is long enough" * 20)
     with pytest.raises(BackupFailed, match="not a database"):
-        act(tmp_path / "text.db", to, KINDS)  # type: ignore[operator]
+        act(tmp_path / "text.db", to, KINDS)
     assert names(tmp_path) == ["foreign.db", "text.db"]
 
 
@@ -175,10 +271,12 @@ def test_a_damaged_file_makes_no_backup_and_is_not_put_back(path: Path, tmp_path
 
 def test_a_backup_that_was_killed_leaves_no_file_of_that_name(path: Path, tmp_path: Path) -> None:
     to = tmp_path / "backup.db"
-    (tmp_path / f"backup.db{UNFINISHED}").write_text("half of it")
+    for ending in ("", f"-{7:016x}", f"-{8:016x}-journal", "-lock"):
+        (tmp_path / f"backup.db{UNFINISHED}{ending}").write_text("half of it")
+    (tmp_path / f"backup.db{UNFINISHED}-notes").write_text("mine")
     backup(path, to, KINDS)
+    assert names(tmp_path) == ["backup.db", f"backup.db{UNFINISHED}-notes", "live"]
     assert ids(to) == ["first"]
-    assert f"backup.db{UNFINISHED}" not in names(tmp_path)
 
 
 def test_a_backup_of_an_older_release_is_put_back_and_told(path: Path, tmp_path: Path) -> None:
@@ -306,3 +404,45 @@ def test_a_ruined_database_is_replaced(path: Path, tmp_path: Path, ruin: str) ->
     (path.parent / "data.db-wal").write_bytes(b"\x18" * 4_096)
     restore(tmp_path / "backup.db", path, KINDS, overwrite=True)
     assert ids(path) == ["first"]
+
+
+@pytest.mark.parametrize("act", [backup, restore])
+def test_a_retired_file_is_not_replaced_by_one_that_takes_writes(
+    path: Path, tmp_path: Path, act: Act
+) -> None:
+    backup(path, tmp_path / "before.db", KINDS)
+    retire(path)
+    with pytest.raises(BackupFailed, match="is retired"):
+        act(tmp_path / "before.db", path, KINDS, overwrite=True)
+    with pytest.raises(StorageError, match="moved"):
+        opened(path)
+    backup(path, tmp_path / "after.db", KINDS)
+    act(tmp_path / "after.db", path, KINDS, overwrite=True)  # it takes no writes either
+    with pytest.raises(StorageError, match="moved"):
+        opened(path)
+
+
+def test_a_retired_file_is_replaced_when_that_is_told(path: Path, tmp_path: Path) -> None:
+    backup(path, tmp_path / "before.db", KINDS)
+    retire(path)
+    restore(tmp_path / "before.db", path, KINDS, overwrite=True, retired_too=True)
+    write(opened(path), "again")
+    assert ids(path) == ["again", "first"]
+
+
+def test_a_retired_file_that_is_damaged_is_known_as_far_as_it_can_be_read(
+    path: Path, tmp_path: Path
+) -> None:
+    backup(path, tmp_path / "before.db", KINDS)
+    retire(path)
+    damage(path)
+    with pytest.raises(BackupFailed, match="is retired"):
+        restore(tmp_path / "before.db", path, KINDS, overwrite=True)
+
+
+def retire(path: Path) -> None:
+    storage = opened(path)
+    with storage.alone() as alone:
+        assert isinstance(alone, Retires)
+        alone.retire("moved")
+    storage.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 
 import attrs
@@ -9,6 +10,7 @@ import pytest
 
 from payments_core.jobs.record import Job
 from payments_core.storage import documents
+from payments_core.storage.memory import MemoryStorage
 from payments_core.storage.port import (
     CommitUnknown,
     Located,
@@ -110,6 +112,46 @@ def test_a_refusal_that_is_swallowed_comes_out_at_the_end(storage: Port) -> None
     with pytest.raises(UniqueConflict):
         load()
     assert len(stored(storage, Operator)) == 1
+
+
+def test_what_else_ended_a_load_comes_out_at_the_end_too(storage: Port) -> None:
+    good = row_of("env_a", documents.stamp(KeyUse(id="good", last_used_at=1), 1))
+    bad = attrs.evolve(good, id="bad", version=2**80)
+    if isinstance(storage, MemoryStorage):  # which takes any number
+        bad = attrs.evolve(good, id="bad", body="{")
+
+    def load() -> None:
+        with wholesale(storage).alone() as alone, suppress(Exception):
+            alone.load(KeyUse, [good, bad])
+
+    with pytest.raises(Exception) as failed:
+        load()
+    assert "last_used_at" not in str(failed.value)
+    assert stored(storage, KeyUse) == []
+
+
+def test_a_walk_passes_over_what_cannot_be_read_and_tells_each_once(
+    storage: Port, caplog: pytest.LogCaptureFixture
+) -> None:
+    if isinstance(storage, MemoryStorage):
+        pytest.skip("what is in memory is not damaged")
+    for id in ("b", "f"):
+        insert(storage, "env_a", KeyUse(id=id, last_used_at=1))
+    damaged = {
+        "a": '{"sesame', "c": '{"id": "c", "last_used_at": "sesame"}', "d": "{}", "e": "",
+        "g": documents.encode(documents.stamp(KeyUse(id="a", last_used_at=1), 1)).decode(),
+        "h": "sesame",
+    }  # fmt: skip
+    with wholesale(storage).alone() as alone:
+        alone.load(KeyUse, [Row("env_a", id, 1, (), body) for id, body in damaged.items()])
+    for batch in (1, 2, 3, 100):
+        caplog.clear()
+        with caplog.at_level(logging.CRITICAL):
+            found = [one.record.id for one in every(storage, KeyUse, batch=batch)]
+        assert found == ["b", "f"]
+        assert [record.getMessage() for record in caplog.records] == [
+            f"ALARM: {id} of env_a in key_uses cannot be read and is passed over" for id in damaged
+        ]
 
 
 def test_an_exception_undoes_what_was_loaded_and_comes_out(storage: Port) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import ClassVar
 
+import attrs
 import pytest
 
 from payments_core.kinds import KINDS
-from payments_core.storage.port import Storage, StorageError, StorageUnavailable
+from payments_core.storage import documents
+from payments_core.storage.port import Storage, StorageError, StorageUnavailable, UniqueConflict
 from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.records import Collection, Record
 from payments_core.storage.sqlite import SqliteStorage
-from payments_core.storage.wholesale import Alone, Retires, every
+from payments_core.storage.wholesale import Alone, Retires, Row, every, row_of
 from payments_core.tenants.record import KeyUse
 
 NOTE = "the records are in the new database of Bob's"
@@ -79,6 +85,63 @@ def test_other_writers_of_a_postgresql_are_told_to_come_back_and_readers_are_not
     assert ids(mine) == ["after", "before"]
     mine.close()
     others.close()
+
+
+@pytest.mark.postgres
+def test_a_statement_that_failed_in_postgresql_is_no_success_and_tells_no_values(
+    emptied_schema: str,
+) -> None:
+    storage = PostgresStorage(emptied_schema, KINDS)
+    write(storage, "sesame")
+
+    def load(*rows: Row, swallowed: bool = False) -> None:
+        with storage.alone() as alone, suppress(*[Exception] * swallowed):
+            alone.load(KeyUse, rows)
+
+    fresh, there = (
+        row_of("env_a", documents.stamp(KeyUse(id=id, last_used_at=1), 1))
+        for id in ("fresh", "sesame")
+    )
+    for swallowed in (False, True):
+        with pytest.raises(UniqueConflict) as refused:
+            load(fresh, there, swallowed=swallowed)
+        assert "sesame" not in f"{refused.value} {refused.value.__cause__}"
+        with pytest.raises(StorageError) as failed:
+            load(fresh, attrs.evolve(there, id="x", version=2**80), swallowed=swallowed)
+        assert "CONTEXT" not in f"{failed.value} {failed.value.__cause__}"
+
+    def look_amiss() -> None:
+        with storage.alone() as alone:
+            alone.load(KeyUse, [fresh])
+            with suppress(Exception):
+                alone.rows(Unmigrated)
+
+    with pytest.raises(StorageError, match="nothing is stored"):
+        look_amiss()
+    assert ids(storage) == ["sesame"]
+    storage.close()
+
+
+@attrs.frozen(kw_only=True)
+class Unmigrated(Record):
+    """It has no table."""
+
+    collection: ClassVar[Collection] = Collection("unmigrated")
+
+
+def test_a_body_that_is_no_text_is_passed_over(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = opened(path)
+    for id in ("a", "b"):
+        write(storage, id)
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("UPDATE key_uses SET body = CAST(x'7bff' AS TEXT) WHERE id = 'a'")
+    with caplog.at_level(logging.CRITICAL):
+        assert ids(storage) == ["b"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "ALARM: a of env_a in key_uses cannot be read and is passed over"
+    ]
 
 
 @pytest.fixture

@@ -18,13 +18,14 @@ from payments_core.kinds import KINDS
 from payments_core.payments.record import Payment
 from payments_core.storage import documents
 from payments_core.storage.memory import MemoryStorage
-from payments_core.storage.port import Storage, StorageError, StorageUnavailable
+from payments_core.storage.port import Storage, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.sqlite import SqliteStorage
 from payments_core.storage.wholesale import NotWholesale, every, row_of, wholesale
 from payments_core.tenants.record import KeyUse
 from payments_core.upkeep.copying import (
     CopyDiffers,
+    CopyWrittenTo,
     Difference,
     TargetInUse,
     copy,
@@ -156,10 +157,37 @@ def test_a_retired_source_refuses_writes_until_it_is_reinstated(
         source.transact("env_a", lambda tx: tx.insert(KeyUse(id="lost", last_used_at=1)))
     with pytest.raises(StorageError, match=NOTE):
         source.migrate()
-    assert reinstate(source) is True
-    assert reinstate(source) is False
+    assert reinstate(source, target, KINDS) is True
+    assert reinstate(source, target, KINDS) is False
     source.migrate()
     source.transact("env_a", lambda tx: tx.insert(KeyUse(id="kept", last_used_at=1)))
+
+
+@pytest.mark.parametrize("change", ["insert", "replace", "delete"])
+def test_a_source_whose_copy_was_written_to_stays_retired(
+    source: SqliteStorage, target: Storage, change: str
+) -> None:
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
+    copy(source, target, KINDS, retire=NOTE)
+
+    def work(tx: Transaction) -> None:
+        known = tx.get(KeyUse, "k", for_update=True)
+        assert known is not None
+        if change == "insert":
+            tx.insert(KeyUse(id="new", last_used_at=1))
+        elif change == "replace":
+            tx.replace(known)
+        else:
+            tx.delete(known)
+
+    target.transact("env_a", work)
+    with pytest.raises(CopyWrittenTo, match="of env_a in key_uses") as refused:
+        reinstate(source, target, KINDS)
+    assert refused.value.differences.count == 1
+    with pytest.raises(StorageError, match=NOTE):
+        source.migrate()
+    assert reinstate(source, None, KINDS) is True  # the copy is given up
+    source.migrate()
 
 
 def test_nobody_writes_to_the_source_meanwhile(
@@ -202,13 +230,29 @@ def test_a_damaged_source_is_told_and_its_copy_is_undone(
     source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
 
 
-def test_a_record_that_cannot_be_read_ends_the_copy(
-    source: SqliteStorage, path: Path, target: Storage
+BODIES = ("'{}'", "'{\"sesame'", "CAST(x'7bff' AS TEXT)", "''")
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_copy_ends_with_the_places_of_all_that_cannot_be_read(
+    source: SqliteStorage, path: Path, storage: Storage, body: str
 ) -> None:
-    tamper(path, "UPDATE payments SET body = '{}' WHERE rowid = 1")
-    with pytest.raises(documents.UnreadableDocument):
-        copy(source, target, KINDS)
-    assert all_rows(target, KINDS) == []
+    rows = [row for name, row in all_rows(source, KINDS) if name == "payments"][:2]
+    for row in rows:
+        tamper(path, f"UPDATE payments SET body = {body} WHERE id = '{row.id}'")
+    with pytest.raises(CopyDiffers) as refused:
+        copy(source, storage, KINDS, retire=NOTE)
+    assert refused.value.differences.count == 2
+    for row in rows:
+        place = f"{row.id} of {row.partition} in payments: the record cannot be read"
+        assert place in str(refused.value)
+    assert "sesame" not in str(refused.value)
+    assert all_rows(storage, KINDS) == []
+    found = verify(source, storage, [Payment])
+    assert {one.id for one in found.examples if one.what == "the record cannot be read"} == {
+        row.id for row in rows
+    }
+    source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
 
 
 CHANGES = {

@@ -40,16 +40,25 @@ def make_(configuration: Configuration, file: Path, overwrite: bool) -> Document
 @command.command(name="restore")
 @_file
 @_overwrite
+@click.option(
+    "--retired-too",
+    is_flag=True,
+    help="Replace even a database that was moved: its copy must do nothing any more.",
+)
 @configured
 @told
-def restore_(configuration: Configuration, file: Path, overwrite: bool) -> Document:
+def restore_(
+    configuration: Configuration, file: Path, overwrite: bool, retired_too: bool
+) -> Document:
     """Put FILE in the database's place. No process may use that meanwhile.
 
     What happened since the copy was made is forgotten here, but not on the chains: read
     docs/how-to/back-up-and-restore.md before you start the service again.
     """
     database = _database(configuration)
-    return _shown(lambda: restore(file, database, KINDS, overwrite=overwrite))
+    return _shown(
+        lambda: restore(file, database, KINDS, overwrite=overwrite, retired_too=retired_too)
+    )
 
 
 def _database(configuration: Configuration) -> Path:

@@ -8,11 +8,13 @@ from typing import Any
 import attrs
 import click
 
+from payments_core.adapters import scheme_of
 from payments_core.kinds import KINDS
 from payments_core.storage.opening import open_storage
 from payments_core.upkeep.copying import (
     Copied,
     CopyDiffers,
+    CopyWrittenTo,
     Differences,
     TargetInUse,
     copy,
@@ -76,19 +78,40 @@ def verify_(configuration: Configuration, to: str) -> Document:
 
 
 @command.command(name="reinstate")
+@click.option(
+    "--to",
+    envvar="PAYMENTS_COPY_TO",
+    help="The copy's URL, as it was given to `run`.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Do not look at the copy: it is gone for good, and what was written to it is given up.",
+)
 @configured
 @told
-def reinstate_(configuration: Configuration) -> Document:
+def reinstate_(configuration: Configuration, to: str | None, force: bool) -> Document:
     """Let the storage of the settings, which was moved, take writes again.
 
-    Only where nothing has been written to the copy: money would move twice.
+    Only where nothing has been written to the copy, or money would move twice: every row is
+    compared first. Stop all processes before, and start none on the copy afterwards.
     """
-    source = assembling.storage(configuration)
-    with contextlib.closing(source):
-        return {"reinstated": reinstate(source)}
+    if to is None and not force:
+        raise click.UsageError("Say with --to where the copy is, for it must not have changed.")
+    with contextlib.ExitStack() as stack:
+        source = stack.enter_context(contextlib.closing(assembling.storage(configuration)))
+        made = None
+        if to is not None and not force:
+            made = stack.enter_context(contextlib.closing(_opened(to)))
+        try:
+            return {"reinstated": reinstate(source, made, KINDS, progress=_progress)}
+        except CopyWrittenTo as failure:
+            raise click.ClickException(str(failure)) from failure
 
 
 def _opened(url: str) -> Any:
+    if scheme_of(url) == "memory":
+        raise click.BadParameter("what is in memory ends with this command", param_hint="--to")
     try:
         return open_storage(url)
     except (ValueError, ImportError) as error:

@@ -397,3 +397,17 @@ def test_the_commit_of_a_migration_can_be_lost(storage: PostgresStorage) -> None
         insert_and_lose()
     with storage._reading() as connection:
         assert connection.execute("SELECT count(*) FROM suite_marks").fetchone() == (0,)
+
+
+def test_a_role_that_may_make_no_tables_is_told_so(url: str) -> None:
+    schema = url.rpartition("search_path%3D")[2]
+    ask(url, "CREATE ROLE visitor LOGIN")
+    try:
+        ask(url, f'GRANT USAGE ON SCHEMA "{schema}" TO visitor')
+        visitor = PostgresStorage(url.replace("//tests@", "//visitor@"), KINDS)
+        with pytest.raises(StorageError, match="permission denied"):
+            visitor.migrate()
+        visitor.close()
+    finally:
+        ask(url, "DROP OWNED BY visitor")
+        ask(url, "DROP ROLE visitor")
