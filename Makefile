@@ -60,11 +60,13 @@ tidy: $(READY) ## Check import directions, names, sizes and words
 
 # `coverage erase` first: figures of an earlier run must not flatter this one. Every test runs once,
 # on two cores at a time, the longest first; what the gate does not need is not measured.
-SUITES := suite-storages suite-measured suite-doors suite-http suite-deployed suite-chains \
-	suite-memory suite-sqlite suite-fuzz
+SUITES := suite-storages suite-http suite-measured suite-doors suite-chains suite-deployed \
+	suite-rest suite-memory suite-sqlite suite-fuzz
 DEPLOYED := tests/deploy tests/deployment tests/observing tests/outages tests/upgrades
-APART := tests/service tests/chains tests/http tests/cli tests/conformance_bites tests/limiters \
-	tests/fuzz $(DEPLOYED)
+LIFECYCLES := tests/webhooks/test_lifecycle.py tests/webhooks/test_machine.py \
+	tests/webhooks/test_operations.py tests/webhooks/test_signing.py
+APART := tests/core tests/storage tests/service tests/chains tests/http tests/cli \
+	tests/conformance_bites tests/limiters tests/fuzz $(DEPLOYED)
 .PHONY: coverage $(SUITES)
 coverage: $(READY) ## Run the tests, and hold the branch coverage that was promised
 	@$(PY) -m coverage erase
@@ -74,7 +76,9 @@ coverage: $(READY) ## Run the tests, and hold the branch coverage that was promi
 	@$(PY) tests/coverage_gate.py build/coverage.json
 
 suite-measured:
-	@$(PY) -m coverage run -m pytest $(APART:%=--ignore %)
+	@$(PY) -m coverage run -m pytest tests/core tests/storage $(LIFECYCLES)
+suite-rest:
+	@$(PY) -m pytest $(APART:%=--ignore %) $(LIFECYCLES:%=--ignore %)
 suite-memory:
 	@$(PY) -m coverage run -m pytest tests/service -k memory
 suite-sqlite:

@@ -26,13 +26,19 @@ WHOLE = (
     "payments_core/storage/unreadable.py",
 )
 
+APART = {
+    "payments_core/storage/sqlite_backups.py": "a tool; what is left are races of its processes",
+}
+"""Files that a pattern finds and that are not held to it, and why."""
+
 
 def main(report: str) -> int:
     measured = json.loads(Path(report).read_text(encoding="utf-8"))["files"]
     faults = []
     print("\nBranches that must be covered whole:")
     for pattern in WHOLE:
-        paths = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))
+        found = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern))
+        paths = [path for path in found if path not in APART]
         if not paths:
             faults.append(f"{pattern} finds no file")
         for path in paths:

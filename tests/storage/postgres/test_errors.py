@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import traceback
 
+import attrs
 import psycopg
 import pytest
 from psycopg import errors
 
-from payments_core.conformance.storage.records import KINDS, Note
-from payments_core.conformance.storage.setting import HERE
+from payments_core.conformance.storage.records import KINDS, Mark, Note
+from payments_core.conformance.storage.setting import HERE, fetch
 from payments_core.storage.port import (
     CommitUnknown,
     LockTimeout,
@@ -30,6 +31,7 @@ from payments_core.storage.postgres_errors import (
     plain,
     storage_error,
 )
+from payments_core.storage.wholesale import row_of
 
 SECRET = "open sesame".partition(" ")[2]  # not in this form: a traceback quotes its source
 
@@ -248,3 +250,10 @@ def test_how_long_a_server_may_say_nothing() -> None:
     assert Settings(answer_grace_s=0).answer_ms is None
     far = Settings(statement_timeout_ms=999_999_999, answer_grace_s=999_999_999)
     assert far.answer_ms == 1_000_000_000
+
+
+def test_a_row_that_the_server_cannot_take_ends_the_load(storage: PostgresStorage) -> None:
+    row = attrs.evolve(row_of(HERE, Mark(id="m")), version=2**70)
+    with pytest.raises(StorageError, match="22003"), storage.alone() as everything:
+        everything.load(Mark, [row])
+    assert fetch(storage, Mark, "m") is None
