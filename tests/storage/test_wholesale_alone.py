@@ -14,12 +14,19 @@ import pytest
 
 from payments_core.kinds import KINDS
 from payments_core.storage import documents
-from payments_core.storage.port import Storage, StorageError, StorageUnavailable, UniqueConflict
+from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.port import (
+    DIRECTORY,
+    Storage,
+    StorageError,
+    StorageUnavailable,
+    UniqueConflict,
+)
 from payments_core.storage.postgres import PostgresStorage
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.sqlite import SqliteStorage
 from payments_core.storage.wholesale import Alone, Retires, Row, every, row_of
-from payments_core.tenants.record import KeyUse
+from payments_core.tenants.record import KeyUse, Operator
 
 NOTE = "the records are in the new database of Bob's"
 
@@ -210,3 +217,26 @@ def test_a_file_is_retired_with_the_end_and_not_before(path: Path) -> None:
         interrupted()
     write(storage)
     assert ids(storage) == ["key_a"]
+
+
+def test_what_memory_takes_back_leaves_its_unique_keys_free() -> None:
+    storage = MemoryStorage()
+    ada = Operator(
+        id="sandbox:ada",
+        username="ada",
+        mode="sandbox",
+        environment_id="env_a",
+        password_hash="",
+        password_set_at=1,
+        created_at=1,
+    )
+
+    def load(twice: bool) -> None:
+        row = row_of(DIRECTORY, documents.stamp(ada, 1))
+        with storage.alone() as alone:
+            alone.load(Operator, [row, row] if twice else [row])
+
+    with pytest.raises(UniqueConflict):
+        load(twice=True)
+    load(twice=False)
+    assert [one.record.id for one in every(storage, Operator)] == ["sandbox:ada"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -32,6 +33,21 @@ def load_in_vain(storage: PostgresStorage) -> None:
     with storage.alone() as everything:
         everything.load(Mark, [row_of(HERE, Mark(id="phantom"))])
         raise ValueError
+
+
+def load_halfway(storage: PostgresStorage) -> None:
+    def rows() -> Iterator[Any]:
+        yield row_of(HERE, Mark(id="phantom"))
+        raise KeyboardInterrupt
+
+    with storage.alone() as everything, suppress(KeyboardInterrupt):
+        everything.load(Mark, rows())  # type: ignore[arg-type]
+
+
+def test_one_amid_a_load_that_is_swallowed_stores_nothing(single: PostgresStorage) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        load_halfway(single)
+    assert fetch(single, Mark, "phantom") is None
 
 
 def test_one_as_a_transaction_is_left_costs_no_connection(
