@@ -7,6 +7,8 @@ the key's name, from which nothing of the key can be told.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from payments_core.credentials.keyring import KeyRing, WeakKeyRing
 from payments_core.decision import Decision, Scope
 from payments_core.identifiers import Draw
@@ -31,14 +33,7 @@ def recognise(storage: Storage, ledger: Ledger, key_ring: KeyRing) -> None:
     """
     known = marked(storage)
     marks = marks_of(key_ring)
-    for name, mark in marks.items():
-        if known.get(name, mark) != mark:
-            raise UnknownKeyRing(
-                f"its key {name} is not the {name} that this storage was sealed by"
-            )
-    if known and not known.keys() & marks.keys():
-        names = ", ".join(sorted(known))
-        raise UnknownKeyRing(f"it has none of the keys that this storage was sealed by: {names}")
+    _require_ours(known, marks)
     new = tuple(
         MasterKeyMark(id=name, mark=mark) for name, mark in marks.items() if name not in known
     )
@@ -49,6 +44,22 @@ def recognise(storage: Storage, ledger: Ledger, key_ring: KeyRing) -> None:
             return Decision(None, inserts=tuple(absent))
 
         ledger.commit(Scope(DIRECTORY, "directory"), decide)
+
+
+def require_recognised(storage: Storage, key_ring: KeyRing) -> None:
+    """The same, and nothing is written. Raises UnknownKeyRing, StorageUnavailable."""
+    _require_ours(marked(storage), marks_of(key_ring))
+
+
+def _require_ours(known: Mapping[str, str], marks: Mapping[str, str]) -> None:
+    for name, mark in marks.items():
+        if known.get(name, mark) != mark:
+            raise UnknownKeyRing(
+                f"its key {name} is not the {name} that this storage was sealed by"
+            )
+    if known and not known.keys() & marks.keys():
+        names = ", ".join(sorted(known))
+        raise UnknownKeyRing(f"it has none of the keys that this storage was sealed by: {names}")
 
 
 def marked(storage: Storage) -> dict[str, str]:

@@ -20,7 +20,7 @@ from payments_core.clock import MINUTE, SECOND, Clock, Instant, SystemClock, Tel
 from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable
 from payments_core.service import QUEUES, PaymentsService
 from payments_core.storage.port import DIRECTORY, Snapshot, Storage, StorageError
-from payments_core.tenants.master_keys import marked, marks_of
+from payments_core.tenants.master_keys import UnknownKeyRing, require_recognised
 from payments_core.tenants.record import App
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
@@ -111,14 +111,11 @@ def _opened(configuration: Configuration) -> tuple[PaymentsService, Limiter] | F
 
 def _keys(service: PaymentsService) -> Finding:
     """Whether the key ring is the storage's own."""
-    known, ours = marked(service.storage), marks_of(service.key_ring)
-    for name, mark in ours.items():
-        if known.get(name, mark) != mark:
-            says = f"the key {name} is not the {name} that this storage was sealed by"
-            return Finding("keys", "fault", says, "put the right key ring back: keys.ring_file")
-    if known and not known.keys() & ours.keys():
-        says = f"the storage was sealed by {', '.join(sorted(known))}, and none of them is there"
-        return Finding("keys", "fault", says, "a new key goes in front of the others: keep them")
+    try:
+        require_recognised(service.storage, service.key_ring)
+    except UnknownKeyRing as error:
+        remedy = "put the right ring back; a new key goes in front of the others"
+        return Finding("keys", "fault", f"the key ring is another's: {error}", remedy)
     return Finding("keys", "ok", f"the key ring's current key is {service.key_ring.current_id}")
 
 

@@ -16,6 +16,7 @@ from payments_core_http.cli import payments
 from payments_core_http.cli.children import Child
 from payments_core_http.cli.client import Client, basic
 from tests.deployment.settings import toml
+from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 
 
 @attrs.frozen
@@ -79,6 +80,17 @@ class Deployed:
             yield child
         finally:
             child.end()
+
+
+@contextmanager
+def deployed_on(storage: str, folder: Path) -> Iterator[Deployed]:
+    """A deployment on `sqlite`, or on a schema of its own in PostgreSQL."""
+    if storage == "sqlite":
+        yield Deployed.made(folder, f"sqlite:///{folder}/payments.db")
+        return
+    url = fresh_schema(postgres_or_skip())
+    yield Deployed.made(folder, url)
+    drop_schema(url)
 
 
 def client_of(serve: Child) -> Client:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from payments_core_http.cli.children import Child, ReceiverChild
-from tests.deployment.deployed import Deployed, client_of, shop
-from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+from tests.deployment.deployed import Deployed, client_of, deployed_on, shop
 
 STORAGES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))
 ALICE = {"externalUserId": "alice", "subjectType": "individual"}
@@ -22,12 +21,8 @@ DELIVERED_S = 20.0
 
 @pytest.fixture(params=STORAGES)
 def deployed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployed]:
-    if request.param == "sqlite":
-        yield Deployed.made(tmp_path, f"sqlite:///{tmp_path}/payments.db")
-        return
-    url = fresh_schema(postgres_or_skip())
-    yield Deployed.made(tmp_path, url)
-    drop_schema(url)
+    with deployed_on(request.param, tmp_path) as deployed:
+        yield deployed
 
 
 @pytest.fixture

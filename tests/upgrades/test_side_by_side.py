@@ -25,8 +25,7 @@ from payments_core.storage.port import FinishesMigrations, Position, Storage
 from payments_core.storage.records import Record
 from payments_core_http.cli.children import Child
 from payments_core_http.cli.client import Client, basic
-from tests.deployment.deployed import Deployed
-from tests.servers import drop_schema, fresh_schema, postgres_or_skip
+from tests.deployment.deployed import Deployed, deployed_on
 from tests.upgrades import newer
 from tests.upgrades.load import Load
 
@@ -40,12 +39,8 @@ ROUNDS = 10
 
 @pytest.fixture(params=STORAGES)
 def deployed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployed]:
-    if request.param == "sqlite":
-        yield Deployed.made(tmp_path, f"sqlite:///{tmp_path}/payments.db")
-        return
-    url = fresh_schema(postgres_or_skip())
-    yield Deployed.made(tmp_path, url)
-    drop_schema(url)
+    with deployed_on(request.param, tmp_path) as deployed:
+        yield deployed
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -35,25 +34,9 @@ from payments_core.storage.port import (
 from payments_core.storage.postgres import PostgresStorage
 from payments_core.storage.postgres_rows import locate_statement
 from payments_core.storage.records import Record
-from tests.servers import drop_schema, fresh_schema
 from tests.storage.lossy import fail_next_postgres_commit
 
 pytestmark = pytest.mark.postgres
-
-
-@pytest.fixture
-def url(postgres_server: str) -> Iterator[str]:
-    url = fresh_schema(postgres_server)
-    yield url
-    drop_schema(url)
-
-
-@pytest.fixture
-def storage(url: str) -> Iterator[PostgresStorage]:
-    storage = PostgresStorage(url, KINDS)
-    storage.migrate()
-    yield storage
-    storage.close()
 
 
 def insert(storage: PostgresStorage, *records: Record) -> None:
