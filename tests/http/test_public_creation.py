@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,77 +9,15 @@ import pytest
 from payments_core.clock import HOUR, FixedClock
 from payments_core.events import Event
 from payments_core.idempotency.record import StoredAnswer
-from payments_core.payments.record import Payment
 from payments_core.storage.memory import MemoryStorage
 from payments_core.tenants.record import PRODUCTS
 from payments_core_http.app import create_app
 from payments_core_http.throttling import Throttle
 from tests.http.checkout import Checkout
 from tests.http.counting import CountingLimiter
-from tests.http.door import Door, Seen
+from tests.http.door import Door
+from tests.http.public_shop import BODY, CORS, ORIGIN, OTHER, SETTINGS, Shop
 from tests.service.world import OTHER_WALLET, STRANGER, WALLET
-
-ORIGIN = "https://shop.example"
-OTHER = "https://shop.example:8443"
-SETTINGS: dict[str, Any] = {
-    "enabled": True,
-    "allowedOrigins": [ORIGIN, OTHER],
-    "allowedDestinations": [{"type": "wallet", "chainId": 8453, "address": WALLET}],
-    "minAmount": "1.00",
-    "maxAmount": "100.00",
-}
-BODY: dict[str, Any] = {"amount": "25.00", "destination": {"type": "wallet", "address": WALLET}}
-PREFLIGHT = {
-    "Access-Control-Request-Method": "POST",
-    "Access-Control-Request-Headers": "content-type,idempotency-key",
-}
-CORS = ("access-control-allow-origin", "vary", "access-control-expose-headers")
-
-
-class Shop(Door):
-    """A door whose app has its public checkout open."""
-
-    def __init__(self, clock: FixedClock | None = None, **settings: Any) -> None:
-        super().__init__(clock)
-        self.set(**settings)
-
-    def set(self, **settings: Any) -> None:
-        body = {**SETTINGS, **settings}
-        assert self.call("PUT", "/v2/partners/payment-settings", body).status == 200
-
-    def path(self, app_id: str | None = None) -> str:
-        return f"/v2/public/apps/{app_id or self.app_row.id}/payments"
-
-    def create(
-        self,
-        body: Any = None,
-        *,
-        origin: str | None = ORIGIN,
-        key: str | None = "k",
-        app_id: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        **more: Any,
-    ) -> Seen:
-        given = {**({"Origin": origin} if origin is not None else {}), **(headers or {})}
-        more.setdefault("auth", None)
-        body = BODY if body is None and "raw" not in more else body
-        return self.call("POST", self.path(app_id), body, key=key, headers=given, **more)
-
-    def asked(self, origin: str | None = ORIGIN, **more: Any) -> Seen:
-        """A browser's preflight."""
-        headers = {**PREFLIGHT, **({"Origin": origin} if origin is not None else {})}
-        return self.call(
-            "OPTIONS", self.path(more.pop("app_id", None)), auth=None, headers=headers, **more
-        )
-
-    def stored(self) -> tuple[int, int]:
-        """How many Payments there are, and answers under a key."""
-
-        def look(snapshot: Any) -> tuple[int, int]:
-            payments = snapshot.find(Payment, "by_created", limit=100).records
-            return len(payments), len(snapshot.find(StoredAnswer, "by_expiry").records)
-
-        return self.service.storage.read(self.partition, look)
 
 
 @pytest.fixture
@@ -194,100 +131,6 @@ class TestTheApp:
         for version in ("2020-01-01", "x"):
             seen = shop.create(headers={"Service-Version": version})
             assert (seen.status, seen.code) == (400, "unsupported_version")
-
-
-ORIGINS: dict[str, Mapping[str, str] | None] = {
-    "none": None,
-    "empty": {"Origin": ""},
-    "null": {"Origin": "null"},
-    "a star": {"Origin": "*"},
-    "without TLS": {"Origin": "http://shop.example"},
-    "a slash": {"Origin": f"{ORIGIN}/"},
-    "the own port": {"Origin": f"{ORIGIN}:443"},
-    "another port": {"Origin": f"{ORIGIN}:8444"},
-    "upper case": {"Origin": "https://SHOP.example"},
-    "another scheme": {"Origin": "HTTPS://shop.example"},
-    "below it": {"Origin": "https://www.shop.example"},
-    "behind it": {"Origin": f"{ORIGIN}.evil.example"},
-    "another letter": {"Origin": "https://sh\xd0\xbep.example"},
-    "punycode": {"Origin": "https://xn--shp-8cd.example"},
-    "two headers": {"Origin": f"{ORIGIN}, {ORIGIN}"},
-    "two": {"Origin": f"{ORIGIN} {OTHER}"},
-    "a path": {"Origin": f"{ORIGIN}/pay"},
-    "by its referrer": {"Referer": f"{ORIGIN}/"},
-}
-
-
-class TestTheOrigin:
-    @pytest.mark.parametrize("name", ORIGINS)
-    def test_that_is_not_allowed_to_the_letter_is_refused(self, shop: Shop, name: str) -> None:
-        headers = ORIGINS[name]
-        seen = shop.create(origin=None, headers=headers, valid=name != "another letter")
-        assert (seen.status, seen.code) == (403, "origin_not_allowed")
-        assert not set(CORS) & set(seen.headers)
-        preflight = shop.call(
-            "OPTIONS", shop.path(), auth=None, headers={**PREFLIGHT, **(headers or {})},
-            valid=name != "another letter",
-        )  # fmt: skip
-        assert preflight.status == 204
-        assert not [header for header in preflight.headers if "access-control" in header]
-        assert shop.stored() == (0, 0)
-
-    def test_is_asked_for_before_the_body_and_after_the_products(self, shop: Shop) -> None:
-        evil = "https://evil.example"
-        assert shop.create(origin=evil, key=None, raw=b"{").code == "origin_not_allowed"
-        shop.service.tenants.set_products(shop.partition, ["accounts"])
-        assert shop.create(origin=evil).code == "entitlement_required"
-
-    @pytest.mark.parametrize("origin", [ORIGIN, OTHER])
-    def test_that_is_allowed_reads_every_answer(self, shop: Shop, origin: str) -> None:
-        answers = [
-            shop.create(origin=origin),
-            shop.create(origin=origin),
-            shop.create({"amount": 7}, origin=origin),
-            shop.create(origin=origin, key=None),
-            shop.create(origin=origin, headers={"Service-Version": "x"}, key="k2"),
-        ]
-        assert [seen.status for seen in answers] == [201, 201, 400, 400, 400]
-        for seen in answers:
-            assert seen.headers["access-control-allow-origin"] == origin
-            assert seen.headers["vary"] == "Origin"
-            assert "RateLimit-Remaining" in seen.headers["access-control-expose-headers"]
-            assert "access-control-allow-credentials" not in seen.headers
-
-    @pytest.mark.parametrize("origin", [ORIGIN, OTHER])
-    def test_that_is_allowed_has_its_preflight(self, shop: Shop, origin: str) -> None:
-        seen = shop.asked(origin)
-        assert (seen.status, seen.body) == (204, b"")
-        assert seen.headers["access-control-allow-origin"] == origin
-        assert seen.headers["vary"] == "Origin"
-        assert seen.headers["access-control-allow-methods"] == "OPTIONS, POST"
-        assert "Idempotency-Key" in seen.headers["access-control-allow-headers"]
-        assert "access-control-allow-credentials" not in seen.headers
-
-    def test_has_no_preflight_elsewhere(self, shop: Shop) -> None:
-        other = shop.service.tenants.create_app("Other", "other")
-        for app_id in (other.id, "app_" + "A" * 24, "x"):
-            seen = shop.asked(app_id=app_id)
-            assert seen.status == 204
-            assert not [header for header in seen.headers if "access-control" in header]
-        shop.set(enabled=False)
-        assert "access-control-allow-origin" not in shop.asked().headers
-
-    def test_is_gone_as_soon_as_the_settings_say_so(self, shop: Shop) -> None:
-        first = shop.create()
-        assert first.status == 201
-        shop.set(allowedOrigins=[OTHER])
-        seen = shop.create()  # also where it would only be answered once more
-        assert (seen.status, seen.code) == (403, "origin_not_allowed")
-        assert shop.create(origin=OTHER).status == 201
-
-    def test_may_be_the_own_machine_in_the_sandbox(self) -> None:
-        local = "http://localhost:3000"
-        shop = Shop(allowedOrigins=[local])
-        body = {**BODY, "successUrl": f"{local}/thanks"}
-        assert shop.create(body, origin=local).status == 201
-        assert shop.create(body, origin="http://localhost:3001").status == 403
 
 
 EXTRA: dict[str, Any] = {

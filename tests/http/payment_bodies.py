@@ -1,0 +1,61 @@
+"""Bodies that create Payments of every intent, and what there is after they were sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from payments_core.idempotency.record import StoredAnswer
+from payments_core.payments.record import Payment
+from tests.http.checkout import BASE, Checkout
+from tests.http.door import Seen
+
+OUTSIDE = "0x00000000000000000000000000000000000E0e0E"
+WALLET = {"type": "wallet", "address": OUTSIDE}
+BANK = {"type": "bank_account", "bankAccountId": "bank_account_1", "rail": "ach"}
+NO_ACCOUNT = "acct_" + "A" * 24
+NO_PAYMENT = "payment_" + "A" * 24
+
+
+def create(checkout: Checkout, body: Any, *, key: str | None = "k", **more: Any) -> Seen:
+    return checkout.door.call("POST", "/v2/payments", body, key=key, **more)
+
+
+def send(checkout: Checkout, amount: str = "5", **changes: Any) -> dict[str, Any]:
+    source = {"type": "vault", "accountId": checkout.payer}
+    body = {"intent": "send", "amount": amount, "source": source, "destination": WALLET}
+    return {**body, **changes}
+
+
+def mandate(checkout: Checkout, amount: str = "20") -> str:
+    vaults = checkout.door.call("GET", f"/v2/accounts/{checkout.payer}").json["vaults"]
+    [vault_id] = [vault["vaultId"] for vault in vaults if vault["chainId"] == BASE]
+    body = {"vaultId": vault_id, "amountPerPeriod": amount, "period": "month"}
+    seen = checkout.door.call("POST", f"/v2/accounts/{checkout.payer}/mandates", body)
+    assert seen.status == 201, seen.body
+    return str(seen.json["id"])
+
+
+def collect(checkout: Checkout, mandate_id: str, **changes: Any) -> dict[str, Any]:
+    to = {"type": "account", "accountId": checkout.merchant}
+    body = {"intent": "collect", "amount": "5", "mandateId": mandate_id, "destination": to}
+    return {**body, **changes}
+
+
+def receive(checkout: Checkout, **changes: Any) -> dict[str, Any]:
+    to = {"type": "account", "accountId": checkout.merchant}
+    return {"intent": "receive", "amount": "5", "destination": to, **changes}
+
+
+def stored(checkout: Checkout) -> tuple[int, int]:
+    """How many Payments there are, and how many stored answers."""
+    partition, read = checkout.door.partition, checkout.door.service.storage.read
+    payments = read(partition, lambda s: s.find(Payment, "by_created", limit=100)).records
+    answers = read(partition, lambda s: s.find(StoredAnswer, "by_expiry", limit=100)).records
+    return len(payments), len(answers)
+
+
+def error_of(seen: Seen) -> Any:
+    """The error without what differs from call to call."""
+    error = seen.json["error"]
+    del error["details"]["requestId"]
+    return seen.status, error

@@ -1,0 +1,31 @@
+"""A file of an SQLite storage, closed and in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from payments_core.storage.sqlite import SqliteStorage
+from tests.storage.sqlite.files import opened, write
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file with one record, closed."""
+    path = tmp_path / "live" / "data.db"
+    path.parent.mkdir()
+    storage = opened(path)
+    write(storage, "first")
+    storage.close()
+    return path
+
+
+@pytest.fixture
+def live(path: Path) -> Iterator[SqliteStorage]:
+    """A service's storage, open all the time."""
+    storage = opened(path)
+    write(storage, "second")
+    yield storage
+    storage.close()
