@@ -54,7 +54,9 @@ _PASSING = {
 
 def storage_error(error: sqlite3.Error) -> StorageError:
     """What a driver's error means to a caller. Raise it `from` the driver's."""
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING:
+    code = getattr(error, "sqlite_errorcode", 0)
+    # The only triggers are those of a file whose records were moved: elsewhere they are served.
+    if code & 0xFF in _PASSING or code == sqlite3.SQLITE_CONSTRAINT_TRIGGER:
         return StorageUnavailable(f"SQLite: {error}")
     if "no such table" in str(error) or "no such column" in str(error):
         return StorageError(f"SQLite: {error}; has `migrate` been run?")
@@ -356,7 +358,7 @@ def unique_conflict(collection: Kept, error: sqlite3.IntegrityError) -> Conflict
         sqlite3.SQLITE_CONSTRAINT_UNIQUE,
         sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
     ):
-        raise StorageError(f"SQLite: {error}") from error
+        raise storage_error(error) from error
     _, _, failed = str(error).partition(": ")
     columns = tuple(name.rpartition(".")[2] for name in failed.split(", "))
     for unique in collection.uniques:

@@ -27,6 +27,11 @@ def all_apps(storage: Storage) -> Iterator[App]:
         after = page.next
 
 
+def has_apps(storage: Storage) -> bool:
+    """Whether anybody has been given an app."""
+    return bool(storage.read(DIRECTORY, _first_app).records)
+
+
 def key_uses(storage: Storage, environment: Environment) -> Mapping[str, Instant]:
     """When each key was last used, to the minute; keys that never were are absent."""
 
@@ -35,3 +40,7 @@ def key_uses(storage: Storage, environment: Environment) -> Mapping[str, Instant
         return {use.id: use.last_used_at for use in found if use is not None}
 
     return storage.read(environment.id, look)
+
+
+def _first_app(snapshot: Snapshot) -> StoredPage[App]:
+    return snapshot.find(App, "by_created", limit=1)

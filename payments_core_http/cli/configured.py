@@ -13,10 +13,14 @@ import click
 
 from payments_core.storage.port import StorageError
 from payments_core_http.deployment.reading import ConfigurationRefused, read
+from payments_core_http.observing import logs
 
 
 def configured(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option --config, and hand it the configuration as its first argument."""
+    """Give a command the option --config, and hand it the configuration as its first argument.
+
+    What is logged from then on holds no secret; a command that runs on logs as its settings say.
+    """
 
     @click.option(
         "--config",
@@ -25,6 +29,7 @@ def configured(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(command)
     def with_configuration(*arguments: Any, config: Path | None, **options: Any) -> Any:
+        logs.configure("WARNING", "text")
         with refusals_told():
             configuration = read(config, os.environ)
         return command(configuration, *arguments, **options)

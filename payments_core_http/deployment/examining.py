@@ -19,9 +19,9 @@ from payments_core.chains.port import Chain, ChainError, ChainMismatch
 from payments_core.clock import MINUTE, SECOND, Clock, Instant, SystemClock, TellsTime
 from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable
 from payments_core.service import QUEUES, PaymentsService
-from payments_core.storage.port import DIRECTORY, Snapshot, Storage, StorageError
+from payments_core.storage.port import DIRECTORY, Storage, StorageError
+from payments_core.tenants.listing import has_apps
 from payments_core.tenants.master_keys import UnknownKeyRing, require_recognised
-from payments_core.tenants.record import App
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import ConfigurationRefused
@@ -122,7 +122,7 @@ def _keys(service: PaymentsService) -> Finding:
 def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
     try:
         took = _milliseconds(lambda: storage.read(DIRECTORY, lambda snapshot: None))
-        storage.read(DIRECTORY, _any_app)
+        is_used = has_apps(storage)
     except StorageError as error:
         yield Finding(
             "storage",
@@ -132,12 +132,11 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         )
         return
     yield _pace("storage", took, "put it nearer: every request makes several round trips")
+    if not is_used:
+        remedy = "does storage.url name the right one? Then `payments admin apps create`"
+        yield Finding("storage", "warning", "has no app", remedy)
     if isinstance(storage, TellsTime):
         yield from skew("the storage's", storage, clock)
-
-
-def _any_app(snapshot: Snapshot) -> object:
-    return snapshot.find(App, "by_created", limit=1)
 
 
 def _limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ import attrs
 
 from payments_core import __version__
 from payments_core.service import PaymentsService
+from payments_core.tenants.listing import has_apps
 from payments_core_http.app import create_app
 from payments_core_http.client_address import networks
 from payments_core_http.deployment import assembling
@@ -107,6 +108,8 @@ def _deployed(
         service = assembling.service(configuration, storage, key_ring, telemetry=observer)
         assembling.require_right_keys(service)
         assembling.require_right_chains(service)
+        if not has_apps(storage):
+            _log.warning("the storage has no app; if it should have, storage.url names another")
         service.refresh()  # a sandbox's clock goes on from where it was
         metrics.watch(service, mode)
         try:

@@ -35,6 +35,14 @@ def test_a_sound_deployment_has_no_fault(deployed: Deployed) -> None:
     assert found["storage"][0]["level"] == "ok"
 
 
+def test_a_storage_without_an_app_is_told_for_it_may_be_the_wrong_one(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    _, warning = findings(deployed, faulty=False)["storage"]
+    assert (warning["level"], warning["says"]) == ("warning", "has no app")
+    deployed.run("admin", "apps", "create", "Shop", "--partner-id", "shop")
+    assert [one["level"] for one in findings(deployed, faulty=False)["storage"]] == ["ok"]
+
+
 def test_a_file_that_is_not_there_is_a_fault_and_is_not_made(deployed: Deployed) -> None:
     (fault,) = findings(deployed, faulty=True)["storage"]
     assert "payments admin migrate" in fault["remedy"]

@@ -171,11 +171,11 @@ def retiring(alone: Alone) -> Retires:
 def test_whoever_runs_on_a_file_when_it_is_retired_can_write_no_more(
     retired: SqliteStorage,
 ) -> None:
-    with pytest.raises(StorageError, match="Bob's"):
+    with pytest.raises(StorageUnavailable, match="Bob's"):
         write(retired, "lost")
-    with pytest.raises(StorageError, match="Bob's"):
+    with pytest.raises(StorageUnavailable, match="Bob's"):
         retired.transact("env_a", lambda tx: tx.replace(stored(retired)))
-    with pytest.raises(StorageError, match="Bob's"):
+    with pytest.raises(StorageUnavailable, match="Bob's"):
         retired.transact("env_a", lambda tx: tx.delete(stored(retired)))
     assert ids(retired) == ["before"]
 

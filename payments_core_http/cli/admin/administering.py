@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -17,6 +16,7 @@ from payments_core.clock import iso_or_none
 from payments_core.errors import PaymentsError, ValidationFailed
 from payments_core.jobs.record import Job
 from payments_core.service import PaymentsService
+from payments_core.storage.port import StorageError
 from payments_core.tenants.record import Environment
 from payments_core_http.cli.configured import configured, refusals_told
 from payments_core_http.deployment import assembling
@@ -56,7 +56,6 @@ def administered(command: Callable[..., Document]) -> Callable[..., None]:
 @contextmanager
 def opened(configuration: Configuration) -> Iterator[PaymentsService]:
     """The service of a configuration. It may be a weak one: whoever mends it needs it."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     key_ring = assembling.key_ring(configuration)
     storage = assembling.storage(configuration)
     with contextlib.closing(storage):
@@ -76,6 +75,8 @@ def errors_told() -> Iterator[None]:
         lines = [f"{fault.path} {fault.message}" for fault in failure.fields]
         raise click.ClickException("\n".join(lines)) from failure
     except PaymentsError as error:
+        if isinstance(error.__cause__, StorageError):  # an operator is told why, as no caller is
+            raise error.__cause__ from None
         raise click.ClickException(error.message) from error
     except ValueError as error:
         raise click.ClickException(str(error)) from error
