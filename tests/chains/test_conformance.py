@@ -18,11 +18,11 @@ from payments_core.entropy import system_entropy
 from payments_core.identifiers import Identifiers
 from payments_core.ledger import Ledger
 from payments_core.sandbox.anvil_chain import FINAL_AFTER, AnvilChain
-from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
+from payments_core.sandbox.anvil_process import AnvilProcess
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.failures import Failures
 from payments_core.storage.memory import MemoryStorage
-from tests.chains.evm.nodes import without_anvil
+from tests.chains.evm.nodes import anvil_or_skip
 
 BASE, ETHEREUM = 8453, 1
 RING = KeyRing.parse(KeyRing.generate())
@@ -82,11 +82,8 @@ class TestSimulated(InSandbox):
 
 @pytest.fixture(scope="module")
 def node() -> AnvilProcess:
-    try:
-        with AnvilProcess() as process:
-            yield process
-    except NoAnvil as reason:
-        without_anvil(reason)
+    with anvil_or_skip() as process:
+        yield process
 
 
 class TestAnvil(InSandbox):

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
+from payments_core.sandbox.anvil_process import AnvilProcess
 from tests.chains.evm.deployed import Deployed
 from tests.chains.evm.fake_node import FakeChain, FakeNode
-from tests.chains.evm.nodes import Node, without_anvil
+from tests.chains.evm.nodes import Node, anvil_or_skip
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="session")
 def anvil() -> Iterator[AnvilProcess]:
     """One anvil for all tests, with what they leave behind on it."""
-    process = AnvilProcess()
-    try:
-        process.start()
-    except NoAnvil as reason:
-        without_anvil(reason)
-    yield process
-    process.stop()
+    with anvil_or_skip() as process:
+        yield process
 
 
 @pytest.fixture
@@ -32,6 +30,16 @@ def node(anvil: AnvilProcess) -> Iterator[Node]:
     yield node
     assert node.ask("evm_revert", before)
     node.close()
+
+
+@pytest.fixture
+def own_node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    """An anvil of the test's own, which outlives the processes that the test kills."""
+    monkeypatch.chdir(ROOT)  # where the children find themselves as modules
+    with anvil_or_skip() as process:
+        node = Node(process.url)
+        yield node
+        node.close()
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -13,7 +15,7 @@ import pytest
 from eth_account import Account
 
 from payments_core.addresses import checksummed
-from payments_core.sandbox.anvil_process import NoAnvil
+from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
 
 MNEMONIC_KEYS = (
     "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
@@ -33,11 +35,20 @@ ADMIN, OPERATOR, OTHER_OPERATOR, OWNER, PAYER, MERCHANT, STRANGER = (
 GAS = 8_000_000
 
 
-def without_anvil(reason: NoAnvil) -> NoReturn:
-    """Skip for want of npm; where there is npm, there should have been anvil."""
-    if shutil.which("npm"):
-        raise reason
-    pytest.skip(str(reason))
+@contextmanager
+def anvil_or_skip(**options: Any) -> Iterator[AnvilProcess]:
+    """An anvil of one's own. Skips for want of npm; where there is npm, there should be anvil."""
+    process = AnvilProcess(**options)
+    try:
+        process.start()
+    except NoAnvil as reason:
+        if shutil.which("npm"):
+            raise
+        pytest.skip(str(reason))
+    try:
+        yield process
+    finally:
+        process.stop()
 
 
 class Refused(Exception):

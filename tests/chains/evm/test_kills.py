@@ -13,7 +13,7 @@ import os
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from payments_core.chains.outgoing import Sender
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.record import Payment
-from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
 from payments_core.service import PaymentsService
 from payments_core.storage.port import Storage
 from payments_core_http.cli.children import Child
@@ -34,7 +33,6 @@ from tests.chains.evm.kill_victim import AIMS, chain_at, service_over, storage_i
 from tests.chains.evm.nodes import Node
 from tests.service.world import BASE, RING, USDC, World, atomic
 
-ROOT = Path(__file__).resolve().parents[3]
 PAYMENTS = 25
 KILLS = int(os.environ.get("PAYMENTS_KILLS") or 10)
 LIFE_S = 60.0
@@ -91,25 +89,6 @@ class Tally:
     at: Counter[str] = attrs.field(factory=Counter)
     under_way: int = 0
     """Kills while Payments were under way."""
-
-
-@pytest.fixture
-def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.chdir(ROOT)  # where the children find themselves as modules
-    process = AnvilProcess()
-    try:
-        process.start()
-    except NoAnvil as reason:
-        pytest.skip(str(reason))
-    yield process.url
-    process.stop()
-
-
-@pytest.fixture
-def own_node(url: str) -> Iterator[Node]:
-    node = Node(url)
-    yield node
-    node.close()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.artifacts import contract
-from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
 from payments_core_http.cli.children import Child
 from tests.chains.evm.deployed import batched
 from tests.chains.evm.nodes import OWNER, PAYER, STRANGER, Node
@@ -28,7 +26,6 @@ from tests.chains.evm.watched import (
 )
 from tests.service.world import USDC
 
-ROOT = Path(__file__).resolve().parents[3]
 ADDRESSES = 20
 BLOCKS = 400
 KILLS = 8
@@ -37,20 +34,6 @@ FOUND = BLOCKS // 5
 
 LIFE_S = 60.0
 """A life takes about a second."""
-
-
-@pytest.fixture
-def own_node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    monkeypatch.chdir(ROOT)  # where the children find themselves as modules
-    process = AnvilProcess()
-    try:
-        process.start()
-    except NoAnvil as reason:
-        pytest.skip(str(reason))
-    node = Node(process.url)
-    yield node
-    node.close()
-    process.stop()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import attrs
@@ -23,8 +24,7 @@ from payments_core.chains.evm.transactions import (
     signing_hash,
 )
 from payments_core.evm_signatures import ORDER
-from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
-from tests.chains.evm.nodes import ACCOUNTS, MERCHANT, Node, Refused
+from tests.chains.evm.nodes import ACCOUNTS, MERCHANT, Node, Refused, anvil_or_skip
 
 KEY = PrivateKey.from_int(7)
 SENDER = Account.from_key(KEY.secret).address
@@ -247,13 +247,7 @@ def test_a_node_refuses_another_chains_transaction(node: Node) -> None:
 
 
 def test_a_node_replaces_a_stuck_transaction_by_a_bumped_one() -> None:
-    process = AnvilProcess(mining=False)
-    try:
-        process.start()
-    except NoAnvil as reason:
-        pytest.skip(str(reason))
-    node = Node(process.url)
-    try:
+    with anvil_or_skip(mining=False) as process, closing(Node(process.url)) as node:
         before = Fees(9 * GWEI + 1, GWEI // 10 + 1)  # numbers that no eighth divides
         stuck = payment(node, max_fee=before.max_fee, max_priority_fee=before.max_priority_fee)
         old = sent(node, stuck)
@@ -265,9 +259,6 @@ def test_a_node_replaces_a_stuck_transaction_by_a_bumped_one() -> None:
         node.ask("evm_mine")
         assert node.receipt(replacing).succeeded
         assert node.ask("eth_getTransactionReceipt", old) is None
-    finally:
-        node.close()
-        process.stop()
 
 
 def test_the_hash_is_of_the_bytes() -> None:
