@@ -17,6 +17,7 @@ from tests.conformance_bites import (
     broken_files,
     broken_lookups,
     broken_reads,
+    broken_wholes,
 )
 from tests.conformance_bites.biting import failures
 
@@ -101,6 +102,17 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_lookups.NextDueIgnoresAfter: "next_due_after_an_instant_is_later_than_it",
     broken_lookups.NextDueIsNotLater: "next_due_after_an_instant_is_later_than_it",
     broken_lookups.NextDueOfTheFirstAlone: "next_due_after_an_instant_is_later_than_it",
+    broken_wholes.WalksOnePartition: "a_walk_comes_by_every_partition_in_order_a_batch_at_a_time",
+    broken_wholes.WalksById: "a_walk_comes_by_every_partition_in_order_a_batch_at_a_time",
+    broken_wholes.WalkStopsAtAnId: "a_walk_comes_by_every_partition_in_order_a_batch_at_a_time",
+    broken_wholes.RowsForgetColumns: "rows_are_told_as_they_lie",
+    broken_wholes.LoadBeginsVersionsAnew: "what_is_loaded_is_as_it_was_and_can_be_found",
+    broken_wholes.LoadTakesNoUniqueKey: "what_is_loaded_is_as_it_was_and_can_be_found",
+    broken_wholes.LoadReplacesWhatIsThere: "a_load_that_breaks_a_key_leaves_nothing_of_the_whole",
+    broken_wholes.SwallowedLoadIsKept: "a_swallowed_refusal_of_a_load_comes_out_at_the_end",
+    broken_wholes.LoadIsNotUndone: "an_error_undoes_what_was_loaded_and_it_can_be_had_again",
+    broken_wholes.NotAlone: "nobody_else_writes_while_it_is_had_alone",
+    broken_wholes.ClosedIsStillSeen: "a_closed_storage_cannot_be_seen_as_a_whole",
 }
 
 ON_FILE: dict[type[SqliteStorage], str] = {
@@ -115,6 +127,7 @@ ON_FILE: dict[type[SqliteStorage], str] = {
 
 class InMemory(StorageConformance):
     can_lose_commits = True
+    wholesale = True
     adapter: type[broken.Wrapped]
 
     def open(self, kinds: Sequence[type[Record]]) -> Storage:
@@ -128,6 +141,7 @@ class InMemory(StorageConformance):
 class OnFile(StorageConformance):
     persistent = True
     multi_process = True
+    wholesale = True
     adapter: type[SqliteStorage]
     path: Path
 

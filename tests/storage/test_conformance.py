@@ -20,6 +20,8 @@ from tests.storage.lossy import cut_next_postgres_commit, fail_next_sqlite_commi
 
 
 class TestMemory(StorageConformance):
+    wholesale = True
+
     def open(self, kinds: Sequence[type[Record]]) -> Storage:
         return MemoryStorage()
 
@@ -28,6 +30,7 @@ class TestSqlite(StorageConformance):
     persistent = True
     multi_process = True
     can_lose_commits = True
+    wholesale = True
 
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
@@ -47,6 +50,8 @@ class TestSqlite(StorageConformance):
 class TestMemoryWeak(StorageConformance):
     """As weak as the port allows, except that claims here are exact and of one clock."""
 
+    wholesale = True
+
     @pytest.fixture(autouse=True, params=range(3))
     def _seed(self, request: pytest.FixtureRequest) -> None:
         self.weakness = Weakness(seed=request.param, clock_ahead=0, short_claim=0)
@@ -60,6 +65,7 @@ class TestPostgres(StorageConformance):
     persistent = True
     multi_process = True
     can_lose_commits = True
+    wholesale = True
 
     @pytest.fixture(autouse=True)
     def _schema(self, postgres_server: str) -> Iterator[None]:

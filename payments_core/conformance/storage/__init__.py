@@ -34,6 +34,7 @@ from payments_core.conformance.storage.setting import Address, Setting
 from payments_core.conformance.storage.snapshots import SnapshotChecks
 from payments_core.conformance.storage.transactions import TransactionChecks
 from payments_core.conformance.storage.uniqueness import UniquenessChecks
+from payments_core.conformance.storage.wholes import WholesaleChecks
 
 __all__ = ["StorageConformance", "Address", "Setting"]
 
@@ -50,5 +51,6 @@ class StorageConformance(
     JobChecks,
     CrashChecks,
     MigrationChecks,
+    WholesaleChecks,
 ):
     """Every check of the storage port; override `open` and declare what the adapter can do."""
