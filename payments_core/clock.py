@@ -54,6 +54,16 @@ class TellsTime(Protocol):
         """The server's present instant, in one round trip."""
 
 
+def apart_ms(server: TellsTime, clock: Clock) -> int:
+    """How far this machine's clock and a server's are apart at least; the round trip hides some.
+
+    Raises what the server's adapter raises.
+    """
+    before = clock.real()
+    theirs = server.server_time()
+    return max(0, theirs - clock.real(), before - theirs)
+
+
 class FixedClock:
     """A clock for tests, which moves only when told to."""
 

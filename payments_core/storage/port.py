@@ -272,3 +272,14 @@ class FinishesMigrations(Protocol):
 
         How many rows were put right. It may be called again, and while the service runs.
         """
+
+
+@runtime_checkable
+class TellsFaults(Protocol):
+    """A storage whose database may be set up so that the port's promises do not hold."""
+
+    def faults(self) -> Sequence[str]:
+        """What of that would lose, or hide, what was answered, each in a sentence for operators.
+
+        Raises StorageUnavailable.
+        """

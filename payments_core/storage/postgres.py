@@ -24,7 +24,12 @@ from psycopg.pq import TransactionStatus
 
 from payments_core.clock import Instant
 from payments_core.jobs.record import Job
-from payments_core.storage import postgres_claims, postgres_schema, postgres_wholesale
+from payments_core.storage import (
+    postgres_claims,
+    postgres_schema,
+    postgres_soundness,
+    postgres_wholesale,
+)
 from payments_core.storage.port import (
     NO_LANES,
     Claimed,
@@ -45,6 +50,7 @@ from payments_core.storage.postgres_errors import (
     storage_error,
 )
 from payments_core.storage.postgres_exchange import SNAPSHOT, WRITING, Exchange
+from payments_core.storage.postgres_patience import WITHOUT_END
 from payments_core.storage.postgres_pool import Pool, settled
 from payments_core.storage.postgres_rows import Rows, locate
 from payments_core.storage.postgres_writing import WritingRows
@@ -113,6 +119,7 @@ class PostgresStorage:
         with self._reading() as connection:
             if postgres_schema.is_current(connection, self._kinds):
                 return
+            postgres_soundness.require_place(connection)
         try:
             with self._writing() as connection:
                 postgres_schema.make_lock(connection)
@@ -136,13 +143,18 @@ class PostgresStorage:
     def close(self) -> None:
         self._pool.close()
 
-    # Beyond the port: `TellsTime` in clock.py, and `wholesale.py`.
+    # Beyond the port: `TellsTime` in clock.py, `TellsFaults` in port.py, and `wholesale.py`.
 
     def server_time(self) -> Instant:
         """The server's present instant. Nothing that is stored depends on it."""
         sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
         ((now,),) = self._look(lambda exchange: exchange.ask(sql, ()))
         return int(now or 0)
+
+    def faults(self) -> Sequence[str]:
+        """What the server is set to that would lose, or hide, what was answered."""
+        with self._reading() as connection:
+            return postgres_soundness.faults(connection)
 
     def walk(
         self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
@@ -249,8 +261,7 @@ class PostgresStorage:
         """A transaction on a connection of the driver's, for work that may take long."""
         with self._statements() as connection:
             connection.execute(WRITING)
-            connection.execute("SET LOCAL statement_timeout = 0")
-            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            connection.execute(WITHOUT_END)
             yield connection
             try:
                 connection.execute("COMMIT")

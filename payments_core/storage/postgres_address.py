@@ -22,9 +22,11 @@ DEFAULTS: Mapping[str, str | int] = MappingProxyType({
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
+    "target_session_attrs": "read-write",
 })  # fmt: skip
 """What libpq is told unless the URL says otherwise: a host that has vanished is noticed within
-half a minute, and not after the two hours that systems wait of themselves."""
+half a minute, and not after the two hours that systems wait of themselves; and a standby, whose
+answers are old, is no server."""
 
 _SWITCH = {"on": True, "off": False}
 
@@ -111,7 +113,8 @@ def read_url(url: str, unless_told: Settings) -> Address:
     for name, form in _FORMS.items():
         if not form.fullmatch(str(told.get(name) or "")):
             raise StorageError(f"PostgreSQL: {name} in the URL cannot be read")
-    parameters = {**DEFAULTS, **told}
+    # Not to be chosen: what one process wrote in another encoding no other would find.
+    parameters = {**DEFAULTS, **told, "client_encoding": "utf8"}
     if settings.settings:
         # The URL's own come last, and so have the last word.
         parameters["options"] = f"{_options(settings)} {told.get('options', '')}".rstrip()

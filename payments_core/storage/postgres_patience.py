@@ -13,6 +13,12 @@ T = TypeVar("T")
 DDL_LOCK_MS = 500
 """Whoever comes behind a change of a table that waits for its lock waits for both."""
 
+WITHOUT_END = b"""
+    SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN
+    ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
+"""
+"""For one transaction that may take long; the third name came with PostgreSQL 17."""
+
 TRIES = 120
 PAUSE_S = 0.5
 _AGAIN = ("55P03", "40001", "40P01")

@@ -12,6 +12,7 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections import deque
 from contextlib import suppress
 
@@ -27,6 +28,10 @@ MAX_LIFETIME_S = 3_600
 MAX_IDLE_S = 600
 
 
+class Slot:
+    """The right to one connection."""
+
+
 class Pool:
     """Connections to one address, at most so many; for many threads."""
 
@@ -34,7 +39,8 @@ class Pool:
         self._address = address
         self._most = address.settings.pool
         self._idle: deque[Wire] = deque()
-        self._taken = 0
+        self._taken: weakref.WeakSet[Slot] = weakref.WeakSet()
+        """Weakly: a connection that an interrupt lost on its way is not counted for ever."""
         self._changed = threading.Condition()
         self._random = random.Random()
         self._process = os.getpid()
@@ -42,21 +48,24 @@ class Pool:
 
     def take(self) -> Wire:
         """A connection that seems to work. Raises StorageUnavailable."""
-        wire = self._kept()
+        slot, wire = self._kept()
         try:
             while wire is not None and not (self._is_young(wire) and wire.is_alive()):
                 wire.connection.close()
                 wire = self._next_kept()
-            return wire or self.connect()
+            wire = wire or self.connect()
         except BaseException:
-            self._gone()
+            self._gone(slot)
             raise
+        wire.slot = slot
+        return wire
 
     def give_back(self, wire: Wire) -> None:
         """Keep it for the next one, unless it has ended."""
         wire.used_at = time.monotonic()
+        slot, wire.slot = wire.slot, None
         with self._changed:
-            self._taken -= 1
+            self._taken.discard(slot)
             keeps = not self._closed and wire.is_free
             if keeps:
                 self._idle.append(wire)
@@ -95,31 +104,32 @@ class Pool:
             self._changed.notify_all()
         self.drop_idle()
 
-    def _kept(self) -> Wire | None:
+    def _kept(self) -> tuple[Slot, Wire | None]:
         """The right to one connection more, and one to use if there is one."""
         timeout_s = self._address.settings.pool_timeout_s
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._taken < self._most, timeout_s)
+            self._changed.wait_for(lambda: self._closed or len(self._taken) < self._most, timeout_s)
             if self._closed:
                 raise StorageUnavailable("the storage is closed")
             if self._process != os.getpid():
                 raise StorageUnavailable(
                     "PostgreSQL's connections do not survive a fork; open the storage again"
                 )
-            if self._taken >= self._most:
+            if len(self._taken) >= self._most:
                 raise StorageUnavailable(
                     f"PostgreSQL: none of {self._most} connections came free in {timeout_s} s"
                 )
-            self._taken += 1
-            return self._idle.pop() if self._idle else None
+            slot = Slot()
+            self._taken.add(slot)
+            return slot, self._idle.pop() if self._idle else None
 
     def _next_kept(self) -> Wire | None:
         with self._changed:
             return self._idle.pop() if self._idle else None
 
-    def _gone(self) -> None:
+    def _gone(self, slot: Slot) -> None:
         with self._changed:
-            self._taken -= 1
+            self._taken.discard(slot)
             self._changed.notify()
 
     def _outdated(self, now: float) -> list[Wire]:

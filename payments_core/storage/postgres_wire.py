@@ -8,6 +8,7 @@ not waited for at all.
 
 from __future__ import annotations
 
+import hashlib
 import select
 import time
 from collections.abc import Sequence
@@ -48,6 +49,8 @@ class Wire:
     ) -> None:
         """The server may say nothing for `answer_ms` milliseconds, or for ever."""
         self.connection = connection
+        self.slot: Any = None
+        """What the pool counts it by while it is taken."""
         self.is_unanswered = False
         """Whether it was closed because the server said nothing."""
         self._answer_ms = answer_ms
@@ -56,7 +59,6 @@ class Wire:
         self._prepares = prepares
         self._names: dict[str, bytes] = {}
         self._uses: dict[str, int] = {}
-        self._count = 0
         self._sent: list[str | None] = []
         """For each answer awaited the text that it prepares, None for a statement's own."""
         self._unread = 0
@@ -155,8 +157,9 @@ class Wire:
             if len(self._uses) > 2 * MOST_PREPARED:
                 self._uses.clear()
             return b""
-        self._count += 1
-        name = f"payments_{self._count}".encode()
+        # Named by what it says: behind a pooler that mixes up its servers' connections a name of
+        # another's would be run in its place, and with such names that is the same statement.
+        name = b"payments_" + hashlib.blake2b(sql.encode(), digest_size=16).hexdigest().encode()
         self._pgconn.send_prepare(name, sql.encode())
         self._names[sql] = name
         self._sent.append(sql)

@@ -40,7 +40,9 @@ def recognise(storage: Storage, ledger: Ledger, key_ring: KeyRing) -> None:
     if new:
 
         def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            absent = (one for one in new if tx.get(MasterKeyMark, one.id) is None)
+            found = [tx.get(MasterKeyMark, one.id, for_update=True) for one in new]
+            _require_ours({one.id: one.mark for one in found if one is not None}, marks)
+            absent = (one for one, there in zip(new, found, strict=True) if there is None)
             return Decision(None, inserts=tuple(absent))
 
         ledger.commit(Scope(DIRECTORY, "directory"), decide)
@@ -49,6 +51,25 @@ def recognise(storage: Storage, ledger: Ledger, key_ring: KeyRing) -> None:
 def require_recognised(storage: Storage, key_ring: KeyRing) -> None:
     """The same, and nothing is written. Raises UnknownKeyRing, StorageUnavailable."""
     _require_ours(marked(storage), marks_of(key_ring))
+
+
+def missing(storage: Storage, key_ring: KeyRing) -> list[str]:
+    """The names of keys that this storage was sealed by, were not forgotten, and are not in the
+    ring. Raises StorageUnavailable."""
+    return sorted(marked(storage).keys() - set(key_ring.names))
+
+
+def forget(ledger: Ledger, name: str) -> bool:
+    """Expect a key no more that was taken out of the ring; whether it was expected.
+
+    Only where nothing rests on it any more, or what does is given up. Raises Unavailable.
+    """
+
+    def decide(tx: Transaction, draw: Draw) -> Decision[bool]:
+        mark = tx.get(MasterKeyMark, name, for_update=True)
+        return Decision(mark is not None, deletes=() if mark is None else (mark,))
+
+    return ledger.commit(Scope(DIRECTORY, "directory"), decide)
 
 
 def _require_ours(known: Mapping[str, str], marks: Mapping[str, str]) -> None:

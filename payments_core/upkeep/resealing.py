@@ -123,6 +123,10 @@ class Seals:
         """The older master keys that sealed records still need."""
         return frozenset(self.counts) - {self.current}
 
+    def rests_on(self, name: str) -> bool:
+        """Whether anything needs that master key, or may, since nobody noted what it needs."""
+        return name in self.counts or any(key.master_key in (name, None) for key in self.keys)
+
 
 @attrs.frozen
 class Resealed:

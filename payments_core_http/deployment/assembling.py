@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from payments_core.chains.opening import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
-from payments_core.clock import DAY
+from payments_core.clock import DAY, SECOND, SystemClock, TellsTime, apart_ms
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError
 from payments_core.kyc.opening import open_kyc
@@ -25,8 +25,8 @@ from payments_core.limiters.policies import Limits
 from payments_core.limiters.port import Limiter
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.opening import open_storage
-from payments_core.storage.port import Storage, StorageError
-from payments_core.tenants.master_keys import UnknownKeyRing
+from payments_core.storage.port import Storage, StorageError, TellsFaults
+from payments_core.tenants.master_keys import UnknownKeyRing, missing
 from payments_core.webhooks.destinations import RefusedPrefix
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
@@ -36,6 +36,9 @@ from payments_core_http.deployment.reading import ConfigurationRefused
 from payments_core_http.throttling import Throttle
 
 T = TypeVar("T")
+
+WORST_SKEW_MS = 30 * SECOND
+"""A worker that is so far ahead takes leases that live: half the shortest of them."""
 
 _log = logging.getLogger(__name__)
 
@@ -125,6 +128,34 @@ def require_right_keys(service: PaymentsService) -> None:
         service.recognise_key_ring()
     except UnknownKeyRing as error:
         raise _refused("keys", f"cannot be used: {error}") from error
+    for name in missing(service.storage, service.key_ring):
+        _log.warning("the key %s, which has sealed what is stored, is not in the key ring", name)
+
+
+def require_right_clock(storage: Storage) -> None:
+    """Refuse to work by a clock that is far from the storage's. Raises ConfigurationRefused.
+
+    Leases, and for how long an idempotency key is good, are judged by this machine's.
+    """
+    if isinstance(storage, TellsTime):
+        off = apart_ms(storage, SystemClock())
+        if off > WORST_SKEW_MS:
+            raise _refused(
+                "storage.url",
+                f"leads to a server whose clock and this machine's are {off // SECOND} s apart: "
+                "keep the clocks by NTP",
+            )
+
+
+def require_sound_storage(configuration: Configuration, storage: Storage) -> None:
+    """Refuse, in production, a database that may lose what was answered; elsewhere say so.
+
+    Raises ConfigurationRefused.
+    """
+    for fault in storage.faults() if isinstance(storage, TellsFaults) else ():
+        if configuration.mode == "production":
+            raise _refused("storage.url", f"leads to an unsafe database: {fault}")
+        _log.warning("the database is not safe: %s", fault)
 
 
 @contextmanager

@@ -16,12 +16,20 @@ import attrs
 
 from payments_core.chains.opening import Checkable
 from payments_core.chains.port import Chain, ChainError, ChainMismatch
-from payments_core.clock import MINUTE, SECOND, Clock, Instant, SystemClock, TellsTime
+from payments_core.clock import (
+    MINUTE,
+    SECOND,
+    Clock,
+    Instant,
+    SystemClock,
+    TellsTime,
+    apart_ms,
+)
 from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable
 from payments_core.service import QUEUES, PaymentsService
-from payments_core.storage.port import DIRECTORY, Storage, StorageError
+from payments_core.storage.port import Storage, StorageError, TellsFaults
 from payments_core.tenants.listing import has_apps
-from payments_core.tenants.master_keys import UnknownKeyRing, require_recognised
+from payments_core.tenants.master_keys import UnknownKeyRing, missing, require_recognised
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import ConfigurationRefused
@@ -32,8 +40,6 @@ Level = Literal["ok", "warning", "fault"]
 SLOW_MS = 20
 """A storage or limiter that takes longer for one round trip is not beside this machine."""
 SKEW_MS = 1 * SECOND
-WORST_SKEW_MS = 30 * SECOND
-"""A worker that is so far ahead takes leases that live: half the shortest of them."""
 LATE_MS = 1 * MINUTE
 ROUNDS = 5
 
@@ -70,7 +76,7 @@ def examine(
         yield from _limiter(limiter, clock)
         stored = all(finding.level != "fault" for finding in reachable)
         if stored:
-            yield _keys(service)
+            yield from _keys(service)
         if stored or not configuration.simulated_chains:
             for number, chain in service.chains.items():
                 yield from _chain(number, chain)
@@ -109,20 +115,26 @@ def _opened(configuration: Configuration) -> tuple[PaymentsService, Limiter] | F
         return Finding("settings", "fault", f"{fault.path} {fault.message}", remedy)
 
 
-def _keys(service: PaymentsService) -> Finding:
-    """Whether the key ring is the storage's own."""
+def _keys(service: PaymentsService) -> Iterator[Finding]:
+    """Whether the key ring is the storage's own, and whole."""
     try:
         require_recognised(service.storage, service.key_ring)
     except UnknownKeyRing as error:
         remedy = "put the right ring back; a new key goes in front of the others"
-        return Finding("keys", "fault", f"the key ring is another's: {error}", remedy)
-    return Finding("keys", "ok", f"the key ring's current key is {service.key_ring.current_id}")
+        yield Finding("keys", "fault", f"the key ring is another's: {error}", remedy)
+        return
+    for name in missing(service.storage, service.key_ring):
+        says = f"the key {name}, which has sealed what is stored, is not in the ring"
+        remedy = f"put it back, or `payments admin key-ring forget {name}` if nothing rests on it"
+        yield Finding("keys", "fault", says, remedy)
+    yield Finding("keys", "ok", f"the key ring's current key is {service.key_ring.current_id}")
 
 
 def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
     try:
-        took = _milliseconds(lambda: storage.read(DIRECTORY, lambda snapshot: None))
         is_used = has_apps(storage)
+        took = _milliseconds(lambda: has_apps(storage))
+        faults = storage.faults() if isinstance(storage, TellsFaults) else ()
     except StorageError as error:
         yield Finding(
             "storage",
@@ -135,6 +147,8 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
     if not is_used:
         remedy = "does storage.url name the right one? Then `payments admin apps create`"
         yield Finding("storage", "warning", "has no app", remedy)
+    for fault in faults:
+        yield Finding("storage", "fault", fault, "docs/how-to/deploy.md has the settings")
     if isinstance(storage, TellsTime):
         yield from skew("the storage's", storage, clock)
 
@@ -159,22 +173,19 @@ def _pace(check: str, took_ms: float, remedy: str) -> Finding:
 
 
 def skew(whose: str, server: TellsTime, clock: Clock) -> Iterator[Finding]:
-    """How far this machine's clock is from another's; the round trip hides half of itself."""
-    before = clock.real()
+    """How far this machine's clock is from another's."""
     try:
-        theirs = server.server_time()
+        off = apart_ms(server, clock)
     except (LimiterUnavailable, StorageError) as error:
         yield Finding(
             "clock", "warning", f"{whose} cannot be told: {error}", "allow it to be asked"
         )
         return
-    after = clock.real()
-    off = max(0, theirs - after, before - theirs)
     says = f"this machine's clock and {whose} are {off / SECOND:.1f} s apart"
     if off <= SKEW_MS:
         yield Finding("clock", "ok", says)
         return
-    level: Level = "fault" if off > WORST_SKEW_MS else "warning"
+    level: Level = "fault" if off > assembling.WORST_SKEW_MS else "warning"
     yield Finding("clock", level, says, "keep the clocks by NTP: chronyc tracking says how far off")
 
 

@@ -104,6 +104,8 @@ def _deployed(
     observer = with_spans(metrics, __version__, mode, networks(configuration.http.trusted_proxies))
     storage = assembling.storage(configuration)
     with contextlib.closing(storage), contextlib.closing(observer):
+        assembling.require_right_clock(storage)
+        assembling.require_sound_storage(configuration, storage)
         storage.migrate()
         service = assembling.service(configuration, storage, key_ring, telemetry=observer)
         assembling.require_right_keys(service)

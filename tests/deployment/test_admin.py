@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
 import pytest
 
+from payments_core.clock import DAY, SystemClock
 from payments_core.credentials.keyring import KeyRing
+from payments_core.idempotency.record import SEAL_PURPOSE, StoredAnswer
+from payments_core.storage.opening import open_storage
+from payments_core.storage.sqlite import SqliteStorage
 from payments_core_http.cli.admin import COMMANDS
 from tests.deployment.deployed import Deployed, shop
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
@@ -94,6 +99,39 @@ def test_what_was_sealed_is_sealed_anew_under_a_new_master_key(deployed: Deploye
     assert deployed.admin("key-ring", "reseal")["broken"] == []
 
 
+def test_a_key_that_was_taken_out_is_expected_until_nothing_rests_on_it(
+    deployed: Deployed,
+) -> None:
+    shop(deployed)
+    ring = deployed.folder / "key-ring"
+    old, new = ring.read_text(), KeyRing.generate(name="k2")
+    ring.write_text(f"{new} {old}")
+    assert "is in the ring" in deployed.run("admin", "key-ring", "forget", "k1", fails=True)
+    ring.write_text(new)  # too early: the server key's secret has not come by
+    said = deployed.run("admin", "key-ring", "forget", "k1", fails=True)
+    assert "still rests on k1" in said
+    assert "k1, which has sealed" in deployed.run("doctor", "--json", fails=True)
+    assert deployed.admin("key-ring", "forget", "k1", "--force") == {"forgotten": True}
+    assert deployed.admin("key-ring", "forget", "k1", "--force") == {"forgotten": False}
+    deployed.run("doctor")
+
+
+def test_what_no_key_of_the_ring_opens_is_told_by_the_exit_code(deployed: Deployed) -> None:
+    shop(deployed)
+    other = KeyRing.parse(KeyRing.generate(name="k9"))
+    sealed = base64.b64encode(other.seal(SEAL_PURPOSE, "answer_1", b"{}")).decode()
+    storage = open_storage(deployed.storage_url)
+    answer = StoredAnswer(
+        id="answer_1", fingerprint="f", status=200, sealed_body=sealed, api_version="2026-09-09",
+        created_at=1, expires_at=1,
+    )  # fmt: skip
+    storage.transact("env_x", lambda tx: tx.insert(answer))
+    storage.close()
+    for command in ("show", "reseal"):
+        told = json.loads(deployed.run("admin", "key-ring", command, "--json", fails=True))
+        assert [one["id"] for one in told["broken"]] == ["answer_1"]
+
+
 def test_a_new_master_key_is_one_that_a_ring_takes() -> None:
     from click.testing import CliRunner
 
@@ -149,6 +187,15 @@ def test_what_is_old_is_counted_before_it_is_forgotten(deployed: Deployed) -> No
     assert sum(deployed.admin("purge", "--dry-run").values()) == 0
     assert deployed.admin("jobs", "parked") == []
     assert "job" in deployed.run("admin", "jobs", "retry", "env_x", "job_x", fails=True)
+
+
+def test_nothing_is_forgotten_by_a_clock_that_is_wrong(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past = SystemClock().now() - 35 * DAY
+    monkeypatch.setattr(SqliteStorage, "server_time", lambda storage: past, raising=False)
+    said = deployed.run("admin", "purge", fails=True)
+    assert "s apart: keep the clocks by NTP" in said
 
 
 def test_a_migration_is_finished(deployed: Deployed) -> None:

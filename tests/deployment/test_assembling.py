@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from payments_core.chains.evm.signers import LocalSigner
+from payments_core.clock import SystemClock
+from payments_core.storage.memory import MemoryStorage
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.reading import ConfigurationRefused
 from tests.deployment.settings import ADMIN, PRODUCTION, SANDBOX, configured
@@ -101,3 +103,35 @@ def test_the_settings_reach_the_service(tmp_path: Path) -> None:
     assert service.settings.webhooks.max_attempts == 3
     assert str(service.settings.webhooks.refused_prefixes[0].network) == "203.0.113.0/24"
     service.close()
+
+
+class Unsafe(MemoryStorage):
+    """A storage on a server that was set up badly, with a clock of its own."""
+
+    def __init__(self, ahead_ms: int = 0) -> None:
+        super().__init__()
+        self._ahead_ms = ahead_ms
+
+    def faults(self) -> list[str]:
+        return ["synchronous_commit is off"]
+
+    def server_time(self) -> int:
+        return SystemClock().now() + self._ahead_ms
+
+
+def test_a_database_that_loses_answers_is_refused_in_production_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(ConfigurationRefused, match=r"storage\.url .* synchronous_commit is off"):
+        assembling.require_sound_storage(configured(PRODUCTION), Unsafe())
+    assembling.require_sound_storage(configured(SANDBOX), Unsafe())
+    assert "synchronous_commit is off" in caplog.text
+    assembling.require_sound_storage(configured(PRODUCTION), MemoryStorage())
+
+
+@pytest.mark.parametrize("ahead_ms", [-31_000, 31_500])
+def test_a_clock_far_from_the_storages_is_refused(ahead_ms: int) -> None:
+    assembling.require_right_clock(Unsafe())
+    assembling.require_right_clock(MemoryStorage())
+    with pytest.raises(ConfigurationRefused, match="keep the clocks by NTP"):
+        assembling.require_right_clock(Unsafe(ahead_ms))

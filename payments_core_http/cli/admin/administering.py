@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+import attrs
 import click
 
 from payments_core.clock import iso_or_none
@@ -27,26 +28,38 @@ Document = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 environment_argument = click.argument("environment")
 
 
-def told(command: Callable[..., Document]) -> Callable[..., None]:
+@attrs.frozen
+class Faulty:
+    """A result that somebody must look at: the command prints it, and ends with 1."""
+
+    document: Document
+
+
+def told(command: Callable[..., Document | Faulty]) -> Callable[..., None]:
     """Give a command --json, and print what it returns: an object, or a list of them."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @wraps(command)
     def with_telling(*arguments: Any, as_json: bool, **options: Any) -> None:
         with refusals_told(), errors_told():
-            document = command(*arguments, **options)
+            result = command(*arguments, **options)
+        document = result.document if isinstance(result, Faulty) else result
         click.echo(json.dumps(document, ensure_ascii=False) if as_json else laid_out(document))
+        if isinstance(result, Faulty):
+            raise click.exceptions.Exit(1)
 
     return with_telling
 
 
-def administered(command: Callable[..., Document]) -> Callable[..., None]:
+def administered(command: Callable[..., Document | Faulty]) -> Callable[..., None]:
     """Give a command the service, and the mode, as its first arguments, and tell its result."""
 
     @configured
     @told
     @wraps(command)
-    def with_service(configuration: Configuration, *arguments: Any, **options: Any) -> Document:
+    def with_service(
+        configuration: Configuration, *arguments: Any, **options: Any
+    ) -> Document | Faulty:
         with opened(configuration) as service:
             return command(service, configuration.mode, *arguments, **options)
 

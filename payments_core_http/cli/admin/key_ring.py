@@ -9,8 +9,15 @@ import click
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService
+from payments_core.tenants import master_keys
 from payments_core.upkeep.resealing import Resealing, RestingKey, Seals
-from payments_core_http.cli.admin.administering import Document, administered, time_of, told
+from payments_core_http.cli.admin.administering import (
+    Document,
+    Faulty,
+    administered,
+    time_of,
+    told,
+)
 
 
 @click.group()
@@ -31,20 +38,48 @@ def new(name: str) -> Document:
 
 @command.command()
 @administered
-def show(service: PaymentsService, mode: str) -> Document:
-    """Tell what rests on which master key, so that you know when an old one may go."""
-    return _seals(_resealing(service).report(progress=_progress))
+def show(service: PaymentsService, mode: str) -> Document | Faulty:
+    """Tell what rests on which master key, so that you know when an old one may go.
+
+    It ends with 1 where something is sealed that no key of the ring opens.
+    """
+    seals = _resealing(service).report(progress=_progress)
+    return _judged(seals, _seals(seals))
 
 
 @command.command()
 @administered
-def reseal(service: PaymentsService, mode: str) -> Document:
+def reseal(service: PaymentsService, mode: str) -> Document | Faulty:
     """Seal anew, under the first key of the ring, what older ones have sealed.
 
-    It may be broken off and run again, and the service goes on meanwhile.
+    It may be broken off and run again, and the service goes on meanwhile. It ends with 1 where
+    something is sealed that no key of the ring opens.
     """
     done = _resealing(service).run(progress=_progress)
-    return {"resealed": dict(done.changed), **_seals(done.left)}
+    return _judged(done.left, {"resealed": dict(done.changed), **_seals(done.left)})
+
+
+@command.command()
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Give up what still rests on it.")
+@administered
+def forget(service: PaymentsService, mode: str, name: str, force: bool) -> Document:
+    """Expect no more a key that was taken out of the ring, once nothing rests on it.
+
+    Until then the doctor calls its absence a fault.
+    """
+    if name in service.key_ring.names:
+        raise click.ClickException(f"{name} is in the ring: take it out first.")
+    if not force and _resealing(service).report(progress=_progress).rests_on(name):
+        raise click.ClickException(
+            f"Something still rests on {name}: put it back, and see payments admin key-ring show. "
+            "--force gives it up."
+        )
+    return {"forgotten": master_keys.forget(service.ledger, name)}
+
+
+def _judged(seals: Seals, document: Document) -> Document | Faulty:
+    return Faulty(document) if seals.broken_count else document
 
 
 def _resealing(service: PaymentsService) -> Resealing:

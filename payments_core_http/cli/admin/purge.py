@@ -8,6 +8,7 @@ from payments_core.clock import DAY
 from payments_core.service import PaymentsService
 from payments_core.upkeep.purging import Purging, Retention
 from payments_core_http.cli.admin.administering import Document, administered
+from payments_core_http.deployment import assembling
 
 _EVENTS = click.IntRange(31, 3_650)
 """A replay may ask for those of the last thirty days."""
@@ -37,8 +38,10 @@ def command(
 ) -> Document:
     """Forget what is old and moves no money. What Payments, the journal and receipts say stays.
 
-    It may be broken off and run again, and the service goes on meanwhile.
+    It may be broken off and run again, and the service goes on meanwhile. What is old is judged by
+    this machine's clock, which must agree with the storage's.
     """
+    assembling.require_right_clock(service.storage)
     retention = Retention(
         events_ms=events_days * DAY,
         sessions_ms=sessions_days * DAY,

@@ -238,6 +238,20 @@ def test_what_comes_once_is_forgotten(
     storage._pool.give_back(wire)
 
 
+def test_a_prepared_statement_is_named_by_what_it_says(storage: PostgresStorage) -> None:
+    """So that a pooler that mixes connections up never has another statement run."""
+    names: list[dict[bytes, bytes]] = []
+    for statements in (["SELECT 1", "SELECT 2"], ["SELECT 2", "SELECT 3", "SELECT 1"]):
+        wire = storage._pool.connect()
+        wire.run([(sql, ()) for sql in statements] * 3)
+        [found] = wire.run([("SELECT name, statement FROM pg_prepared_statements", ())])
+        names.append({text or b"": name or b"" for name, text in found})
+        wire.connection.close()
+    first, second = names
+    assert second == {**first, b"SELECT 3": second[b"SELECT 3"]}
+    assert len(set(second.values())) == 3
+
+
 def test_a_connection_that_has_ended_says_so_wherever_it_is_noticed(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
