@@ -39,6 +39,7 @@ from payments_core.tenants.record import (
     PartnerName,
     SecretAddress,
 )
+from payments_core.upkeep.record import CopyMark
 from payments_core.vaults.record import Policy, PolicyVersion, Vault, VaultBalance, YieldSettings
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
 
@@ -49,6 +50,7 @@ KINDS: tuple[type[Record], ...] = (
     SecretAddress,
     MasterKeyMark,
     Operator,
+    CopyMark,
     ScanCursor,
     ScanWish,
     # Each environment

@@ -64,7 +64,7 @@ class SqliteStorage:
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         group_limit: int = GROUP_LIMIT,
     ) -> None:
-        self._path = Path(path)
+        self._path = Path(path).resolve()  # beside a link there are no companions
         self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
         self._busy_timeout_s = busy_timeout_s
         self._gate = Gate(self._path.with_name(self._path.name + "-gate"), busy_timeout_s)
@@ -167,7 +167,13 @@ class SqliteStorage:
         while self._idle_readers:
             self._idle_readers.pop().close()
 
-    # Beyond the port: `wholesale.py`.
+    # Beyond the port: `TellsFaults` in port.py, and `wholesale.py`.
+
+    def faults(self) -> Sequence[str]:
+        """Whether the file was retired."""
+        with self._reading() as connection:
+            retired = sqlite_wholesale.is_retired(connection)
+        return ["its records were moved, and it takes no writes"] if retired else []
 
     def walk(
         self, kind: type[R], *, after: Place | None = None, limit: int = BATCH

@@ -65,7 +65,7 @@ def backup(
     `overwrite`, and for a disk that is full; of those in the way, always for one that is in use,
     is neither empty nor ours, or is retired while what would replace it is not.
     """
-    source, target = Path(path), Path(to)
+    source, target = Path(path).resolve(), Path(to).resolve()
     with _told(), _alone_with(source, target, overwrite):
         if target.exists():
             _require_ours(target)
@@ -84,19 +84,35 @@ def restore(
 ) -> Backup:
     """Put a backup in the place of a storage's file, or where there is none; check it first.
 
-    Stop all processes that use the file before: one that has it open is noticed, and one that
-    only is about to is not. Raises BackupFailed for a backup that is damaged or is not one of
-    ours, for a file in use, for one that is there unless `overwrite`, and for a retired one, whose
-    records are at work elsewhere, unless `retired_too`.
+    It belongs to whoever the file belonged to, or its folder. Stop all processes that use the file
+    before: one that has it open is noticed, and one that only is about to is not. Raises
+    BackupFailed for a backup that is damaged or is not one of ours, for a file in use, for one that
+    is there unless `overwrite`, and, unless `retired_too`, where either is retired, so that its
+    records are at work elsewhere.
     """
-    source, target = Path(path), Path(to)
+    source, target = Path(path).resolve(), Path(to).resolve()
     with (
         _told(),
         _alone_with(source, target, overwrite),
         _checked_copy(source, target, kinds) as unfinished,
     ):
+        if unfinished.retired and not retired_too:
+            raise BackupFailed(
+                f"{source} is a backup of a retired file: nothing can work on it, and its records "
+                "were moved and are at work elsewhere"
+            )
+        _give_owner(unfinished, target)
         _put(unfinished, target, overwrite=overwrite, retired_too=retired_too)
         return unfinished.made
+
+
+def require_unused(path: str | os.PathLike[str]) -> None:
+    """Raise BackupFailed for a storage's file that a process has open, this one too."""
+    file = Path(path).resolve()
+    with _told():
+        if file.exists():
+            with _nobody_uses(file):
+                pass
 
 
 @contextmanager
@@ -117,11 +133,13 @@ def _alone_with(source: Path, target: Path, overwrite: bool) -> Iterator[None]:
     lock = target.with_name(target.name + LOCK)
     file = _locked(lock, target)
     try:
+        if target.exists() and not target.is_file():
+            raise BackupFailed(f"{target} is no file")
         if target.exists() and not overwrite:
             raise BackupFailed(f"{target} is there already")
         if target.exists() and target.samefile(source):
             raise BackupFailed("a file cannot be copied over itself")
-        _clear_away_unfinished(target)
+        _clear_away_unfinished(target, but=source)
         yield
     finally:
         with suppress(OSError):  # one that stays is free, and taken by the next
@@ -154,13 +172,13 @@ def _is(path: Path, known: os.stat_result) -> bool:
         return False
 
 
-def _clear_away_unfinished(target: Path) -> None:
+def _clear_away_unfinished(target: Path, *, but: Path) -> None:
     """Remove what runs that were killed have left; nobody else is at this target."""
     ours = re.compile(
         f"{re.escape(target.name + UNFINISHED)}(-[0-9a-f]{{16}})?({'|'.join(COMPANIONS)})?"
     )
     for path in target.absolute().parent.iterdir():
-        if ours.fullmatch(path.name):
+        if ours.fullmatch(path.name) and path != but:
             path.unlink(missing_ok=True)
 
 
@@ -309,6 +327,13 @@ def _is_in_use(error: sqlite3.Error) -> bool:
 def _clear_away_companions(path: Path) -> None:
     for ending in COMPANIONS:
         path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _give_owner(unfinished: _Unfinished, target: Path) -> None:
+    """Let root put back a file for somebody else: the service could not open root's own."""
+    if os.geteuid() == 0:
+        owner = (target if target.exists() else target.parent).stat()
+        os.chown(unfinished.path, owner.st_uid, owner.st_gid)
 
 
 def _name(unfinished: _Unfinished, target: Path) -> None:

@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
-from payments_core.storage.port import Storage
+from payments_core.entropy import system_entropy
+from payments_core.storage import documents
+from payments_core.storage.port import DIRECTORY, Storage
 from payments_core.storage.records import Document, Record
 from payments_core.storage.unreadable import readable
 from payments_core.storage.wholesale import BATCH, Alone, Place, Retires, Row, row_of, wholesale
+from payments_core.upkeep.record import CopyMark
 
 MOST_EXAMPLES = 20
 
@@ -80,6 +83,13 @@ class TargetInUse(Exception):
         self.differences = differences
 
 
+class CannotRetire(Exception):
+    """The source cannot be made to refuse writes, and would work on beside its copy."""
+
+    def __init__(self, source: Storage) -> None:
+        super().__init__(f"a {type(source).__name__} cannot be made to refuse writes")
+
+
 class CopyDiffers(Exception):
     """The copy would not have been as the source is, or the source is damaged; it was undone."""
 
@@ -117,13 +127,16 @@ def copy(
     """Copy every record of the kinds, compare both sides, and only then commit.
 
     Both storages have been migrated. With `retire`, a text that names where the records are now,
-    the source refuses writes afterwards, where it can; killed before that, call it again: a target
-    that holds just what the source does is compared once more and left as it is.
+    the source refuses writes afterwards; killed before that, call it again: a target that holds
+    just what the source does is compared once more and left as it is.
 
-    Raises TargetInUse, CopyDiffers, NotWholesale, and what `Wholesale.alone` raises: in all of them
-    nothing has changed, but for CommitUnknown, after which it is called again.
+    Raises CannotRetire, TargetInUse, CopyDiffers, NotWholesale, and what `Wholesale.alone` raises:
+    in all of them nothing has changed but for a CopyMark in the source, and but for CommitUnknown,
+    after which it is called again.
     """
     tell = progress or _untold
+    if retire is not None:
+        _mark(source, target, kinds)
     with wholesale(source).alone() as old:
         with wholesale(target).alone() as new:
             rows: dict[str, int] = {}
@@ -136,10 +149,21 @@ def copy(
                 differences = _compared(old, new, kinds, tell)
                 if differences.count:
                     raise TargetInUse(differences)
-        retired = retire is not None and isinstance(old, Retires)
         if retire is not None and isinstance(old, Retires):
             old.retire(retire)
-        return Copied(rows, differences, retired)
+        return Copied(rows, differences, retire is not None)
+
+
+def _mark(source: Storage, target: Storage, kinds: Sequence[type[Record]]) -> None:
+    """Make the source one that no copy but the one to come is equal to."""
+    with wholesale(source).alone() as old:
+        if not isinstance(old, Retires):
+            raise CannotRetire(source)
+        with wholesale(target).alone() as new:
+            is_empty = all(not new.rows(kind, limit=1) for kind in kinds)
+        if is_empty:
+            mark = CopyMark(id=f"copy_{system_entropy(16).hex()}")
+            old.load(CopyMark, [row_of(DIRECTORY, documents.stamp(mark, 1))])
 
 
 def verify(
@@ -167,9 +191,9 @@ def reinstate(
     """Let a retired source take writes again, after its `migrate`; whether it was retired.
 
     Nothing has changed, and CopyWrittenTo is raised, unless the copy is row for row what the source
-    is: what was written to it is not in here, and what is open would be done on both. None is for a
-    copy that is gone for good: then nothing is compared. Raises NotWholesale, and what
-    `Wholesale.alone` raises.
+    is: what was written to it is not in here, and what is open would be done on both. (A copy to
+    which it was not moved lacks its CopyMark.) None is for a copy that is gone for good: then
+    nothing is compared. Raises NotWholesale, and what `Wholesale.alone` raises.
     """
     with wholesale(storage).alone() as alone:
         if copy is not None:

@@ -28,6 +28,10 @@ Document = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 environment_argument = click.argument("environment")
 
 
+_MOST_ROWS = 60
+"""Of what is told within a document."""
+
+
 @attrs.frozen
 class Faulty:
     """A result that somebody must look at: the command prints it, and ends with 1."""
@@ -134,15 +138,28 @@ def shown_job(partition: str, job: Job) -> dict[str, Any]:
 
 def laid_out(document: Document) -> str:
     """A document for people: a line for each field, or a table."""
-    if isinstance(document, Mapping):
-        width = max((len(name) for name in document), default=0)
-        return "\n".join(f"{name:<{width}}  {_cell(value)}" for name, value in document.items())
     if not document:
         return "There is none."
-    rows = [list(document[0]), *([_cell(value) for value in row.values()] for row in document)]
+    if not isinstance(document, Mapping):
+        return "\n".join(_table(document))
+    width = max(len(name) for name in document)
+    lines = []
+    for name, value in document.items():
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            lines.append(f"{name:<{width}}  {len(value)}")
+            lines += [f"  {line}" for line in _table(value[:_MOST_ROWS])]
+            if len(value) > _MOST_ROWS:
+                lines.append("  … and more; --json tells all")
+        else:
+            lines.append(f"{name:<{width}}  {_cell(value)}")
+    return "\n".join(lines)
+
+
+def _table(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [list(items[0]), *([_cell(value) for value in item.values()] for item in items)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    return [line.rstrip() for line in lines]
 
 
 def _cell(value: Any) -> str:
@@ -152,6 +169,8 @@ def _cell(value: Any) -> str:
         return "".join(sign if sign.isprintable() else "\ufffd" for sign in value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value) or "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_cell(item)}" for name, item in value.items()) or "–"
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -11,7 +11,9 @@ import click
 from payments_core.adapters import scheme_of
 from payments_core.kinds import KINDS
 from payments_core.storage.opening import open_storage
+from payments_core.storage.sqlite_backups import BackupFailed, require_unused
 from payments_core.upkeep.copying import (
+    CannotRetire,
     Copied,
     CopyDiffers,
     CopyWrittenTo,
@@ -21,7 +23,7 @@ from payments_core.upkeep.copying import (
     reinstate,
     verify,
 )
-from payments_core_http.cli.admin.administering import Document, told
+from payments_core_http.cli.admin.administering import Document, Faulty, told
 from payments_core_http.cli.configured import configured
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
@@ -45,22 +47,36 @@ def command() -> None:
 
 @command.command(name="run")
 @_to
+@click.option(
+    "--not-retired",
+    is_flag=True,
+    help="The source takes writes afterwards, as one does that cannot be retired: see to it "
+    "yourself that nothing works on it any more.",
+)
 @configured
 @told
-def run_(configuration: Configuration, to: str) -> Document:
+def run_(configuration: Configuration, to: str, not_retired: bool) -> Document:
     """Copy the storage of the settings to an empty one, compare every row, and retire the source.
 
-    Nobody writes to the source meanwhile, nor afterwards: a process that still runs on it is told
-    that it has moved. It may be broken off and run again.
+    Nobody writes to the source meanwhile, nor afterwards: stop all processes before. It may be
+    broken off and run again.
     """
+    _require_another(configuration, to)
+    _require_stopped(configuration)
     source, target = assembling.storage(configuration), _opened(to)
     with contextlib.closing(source), contextlib.closing(target):
         source.migrate()
         target.migrate()
         try:
             done = copy(
-                source, target, KINDS, retire="moved to another storage", progress=_progress
+                source,
+                target,
+                KINDS,
+                retire=None if not_retired else "moved to another storage",
+                progress=_progress,
             )
+        except CannotRetire as failure:
+            raise click.ClickException(f"{failure}; see --not-retired") from failure
         except (TargetInUse, CopyDiffers) as failure:
             raise click.ClickException(str(failure)) from failure
     return _copied(done)
@@ -70,11 +86,18 @@ def run_(configuration: Configuration, to: str) -> Document:
 @_to
 @configured
 @told
-def verify_(configuration: Configuration, to: str) -> Document:
-    """Compare every row of the storage of the settings with another's, both ways."""
+def verify_(configuration: Configuration, to: str) -> Document | Faulty:
+    """Compare every row of the storage of the settings with another's, both ways.
+
+    Nobody can write to either meanwhile: run it before anything works on the copy. It ends with 1
+    where anything differs.
+    """
+    _require_another(configuration, to)
     source, target = assembling.storage(configuration), _opened(to)
     with contextlib.closing(source), contextlib.closing(target):
-        return _differences(verify(source, target, KINDS, progress=_progress))
+        found = verify(source, target, KINDS, progress=_progress)
+    document = _differences(found)
+    return Faulty(document) if found.count else document
 
 
 @command.command(name="reinstate")
@@ -98,6 +121,7 @@ def reinstate_(configuration: Configuration, to: str | None, force: bool) -> Doc
     """
     if to is None and not force:
         raise click.UsageError("Say with --to where the copy is, for it must not have changed.")
+    _require_stopped(configuration)
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(contextlib.closing(assembling.storage(configuration)))
         made = None
@@ -106,6 +130,21 @@ def reinstate_(configuration: Configuration, to: str | None, force: bool) -> Doc
         try:
             return {"reinstated": reinstate(source, made, KINDS, progress=_progress)}
         except CopyWrittenTo as failure:
+            raise click.ClickException(str(failure)) from failure
+
+
+def _require_another(configuration: Configuration, to: str) -> None:
+    if to == configuration.storage.url:
+        raise click.ClickException("--to is the storage of the settings itself.")
+
+
+def _require_stopped(configuration: Configuration) -> None:
+    """Refuse while a process has an SQLite file open: it may be in the middle of sending."""
+    scheme, _, file = configuration.storage.url.partition(":///")
+    if scheme == "sqlite":
+        try:
+            require_unused(file)
+        except BackupFailed as failure:
             raise click.ClickException(str(failure)) from failure
 
 
@@ -125,7 +164,7 @@ def _progress(doing: str, collection: str, rows: int) -> None:
 
 def _copied(done: Copied) -> dict[str, Any]:
     return {
-        "rows": dict(done.rows),
+        "rows": {collection: count for collection, count in done.rows.items() if count},
         "sourceRetired": done.source_retired,
         **_differences(done.differences),
     }

@@ -363,7 +363,7 @@ def test_a_standby_is_no_server_for_its_answers_are_old(primary: Cluster) -> Non
     with Cluster.standby_of(primary, synchronous=False) as standby:
         storage = PostgresStorage(f"{standby.url()}&failover_s=1", KINDS)
         for use in (lambda: fetch(storage, Mark, "m"), lambda: insert(storage, Mark(id="m"))):
-            with pytest.raises(StorageUnavailable, match="read-only|hot standby"):
+            with pytest.raises(StorageUnavailable, match=r"read-only|hot standby"):
                 use()
         storage.close()
         insisting = PostgresStorage(f"{standby.url()}&failover_s=1&target_session_attrs=any", KINDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite import SqliteStorage
 from payments_core.storage.sqlite_backups import (
     COMPANIONS,
+    UNFINISHED,
     BackupFailed,
     backup,
     restore,
@@ -149,10 +151,19 @@ def test_a_retired_file_is_not_replaced_by_one_that_takes_writes(
         act(tmp_path / "before.db", path, KINDS, overwrite=True)
     with pytest.raises(StorageError, match="moved"):
         opened(path)
-    backup(path, tmp_path / "after.db", KINDS)
-    act(tmp_path / "after.db", path, KINDS, overwrite=True)  # it takes no writes either
-    with pytest.raises(StorageError, match="moved"):
-        opened(path)
+
+
+def test_what_takes_no_writes_either_may_replace_a_retired_file(path: Path, tmp_path: Path) -> None:
+    retire(path)
+    after = tmp_path / "after.db"
+    backup(path, after, KINDS)
+    backup(after, path, KINDS, overwrite=True)
+    with pytest.raises(BackupFailed, match="is a backup of a retired file"):
+        restore(after, tmp_path / "fresh.db", KINDS)
+    restore(after, tmp_path / "fresh.db", KINDS, retired_too=True)
+    for file in (path, tmp_path / "fresh.db"):
+        with pytest.raises(StorageError, match="moved"):
+            opened(file)
 
 
 def test_a_retired_file_is_replaced_when_that_is_told(path: Path, tmp_path: Path) -> None:
@@ -171,3 +182,48 @@ def test_a_retired_file_that_is_damaged_is_known_as_far_as_it_can_be_read(
     damage(path)
     with pytest.raises(BackupFailed, match="is retired"):
         restore(tmp_path / "before.db", path, KINDS, overwrite=True)
+
+
+def test_what_a_link_names_is_replaced_and_the_link_stays(path: Path, tmp_path: Path) -> None:
+    backup(path, tmp_path / "backup.db", KINDS)
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    storage = opened(link)
+    write(storage, "later")
+    storage.close()
+    restore(tmp_path / "backup.db", link, KINDS, overwrite=True)
+    assert link.is_symlink()
+    assert ids(path) == ids(link) == ["first"]
+
+
+def test_a_file_that_a_link_to_nothing_makes_is_private(tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "there.db")
+    opened(link).close()
+    assert stat.S_IMODE((tmp_path / "there.db").stat().st_mode) == 0o600
+
+
+def test_an_unfinished_backup_that_is_whole_may_be_put_back(path: Path, tmp_path: Path) -> None:
+    unfinished = path.with_name(f"{path.name}{UNFINISHED}-{7:016x}")
+    backup(path, unfinished, KINDS)
+    restore(unfinished, path, KINDS, overwrite=True)
+    assert ids(path) == ids(unfinished) == ["first"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root puts a file back for somebody else")
+def test_root_puts_a_file_back_for_its_owner(path: Path, tmp_path: Path) -> None:
+    backup(path, tmp_path / "backup.db", KINDS)
+    os.chown(path, 65_534, 65_533)
+    os.chown(path.parent, 65_532, 65_531)
+    restore(tmp_path / "backup.db", path, KINDS, overwrite=True)
+    assert (path.stat().st_uid, path.stat().st_gid) == (65_534, 65_533)
+    path.unlink()
+    restore(tmp_path / "backup.db", path, KINDS)
+    assert (path.stat().st_uid, path.stat().st_gid) == (65_532, 65_531)
+
+
+def test_only_a_file_is_replaced(path: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for act in (backup, restore):
+        with pytest.raises(BackupFailed, match="is no file"):
+            act(path, tmp_path / "pipe", KINDS, overwrite=True)
