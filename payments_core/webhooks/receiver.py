@@ -16,11 +16,13 @@ from typing import Any, ClassVar, Literal, Protocol
 import msgspec
 
 from payments_core.clock import unix_s
+from payments_core.nesting import nests_deeper
 from payments_core.webhooks import signing
 
 TOLERANCE_S = 300
 LIMIT_CHARACTERS = 4_096
-
+_MOST_NESTED = 64
+"""No event is a quarter as deep; and what goes deep could end the process (`nesting.py`)."""
 
 _TIME = "0|[1-9][0-9]{0,11}"
 _USUAL_CHARACTERS = len("t=1790000000,v1=") + 64
@@ -162,12 +164,12 @@ def verify(
             raise _untimely(age)
     elif own is None:
         raise SignatureMissing(f"there is no {signing.HEADER} header")
+    if nests_deeper(raw_body, _MOST_NESTED):
+        raise BodyNotEvent("the body is not an event: it is nested too deeply")
     try:
         return _decoded(raw_body)
     except msgspec.ValidationError as error:
         raise BodyNotEvent(f"the body is not an event: {error}") from None
-    except RecursionError:
-        raise BodyNotEvent("the body is not an event: it is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BodyNotJson("the body is not JSON") from None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import StorageError
 from payments_core_http.deployment.reading import ConfigurationRefused, read
 from payments_core_http.observing import logs
@@ -46,3 +47,7 @@ def refusals_told() -> Iterator[None]:
         raise click.ClickException(str(refusal)) from refusal
     except StorageError as error:
         raise click.ClickException(f"The storage cannot be used: {error}.") from error
+    except UnreadableDocument as error:
+        raise click.ClickException(
+            f"A damaged row is in the way: {error}. A backup may have it whole."
+        ) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 import msgspec
@@ -216,10 +216,10 @@ def _schema(kind: ErrorKind) -> Schema:
 def details_of(kind: ErrorKind) -> dict[str, Schema]:
     """The schemas of an error's details by their names on the wire."""
     found: dict[str, Schema] = {}
-    attrs.resolve_types(kind)
+    types = get_type_hints(kind)
     for field in attrs.fields(kind):
         name = on_the_wire(field.name)
-        found[name] = _detail(field.name, name, field.type)
+        found[name] = _detail(field.name, name, types[field.name])
     return {**found, "requestId": {"type": "string", **rules_of("requestId")}}
 
 

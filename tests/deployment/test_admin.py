@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -196,6 +198,17 @@ def test_nothing_is_forgotten_by_a_clock_that_is_wrong(
     monkeypatch.setattr(SqliteStorage, "server_time", lambda storage: past, raising=False)
     said = deployed.run("admin", "purge", fails=True)
     assert "s apart: keep the clocks by NTP" in said
+
+
+@pytest.mark.parametrize("table", ["apps", "master_key_marks"])
+def test_a_damaged_row_is_told_without_a_traceback(deployed: Deployed, table: str) -> None:
+    shop(deployed)
+    with closing(sqlite3.connect(deployed.folder / "payments.db")) as connection:
+        connection.execute(f"UPDATE {table} SET body = '{{\"half'")
+        connection.commit()
+    said = deployed.run("admin", "apps", "list", fails=True)
+    assert f"A damaged row is in the way: {table}" in said
+    assert "half" not in said
 
 
 def test_a_migration_is_finished(deployed: Deployed) -> None:
