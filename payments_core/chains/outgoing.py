@@ -18,6 +18,7 @@ from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
 FOLLOW_AGAIN = "chains.follow_again"
+SENDER_LANES = "sender:"
 
 OutgoingStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
 Purpose = Literal["funding", "release", "refund", "sweep"]
@@ -164,9 +165,14 @@ def replacement_id(outgoing_id: str, number: int) -> str:
     return f"{outgoing_id}/{number}"
 
 
+def sender_lane(partition: str, chain_id: int) -> str:
+    """The lane of the jobs that send what an environment has to send on a chain."""
+    return f"{SENDER_LANES}{partition}:{chain_id}"
+
+
 def send_job(kind: str, partition: str, outgoing: Outgoing, now: Instant) -> Follow:
     """The job that sends an outgoing transfer for its owner, in its sender's lane."""
-    lane = f"sender:{partition}:{outgoing.chain_id}"
+    lane = sender_lane(partition, outgoing.chain_id)
     return Follow("chain", kind, lane, now, outgoing.owner_id)
 
 

@@ -21,6 +21,7 @@ from payments_core.chains.outgoing import (
     Sender,
     concluded,
     follow_job,
+    sender_lane,
 )
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
@@ -72,7 +73,7 @@ class Resending:
                 if not is_of_mode(self._storage, located.partition, self._mode):
                     continue
                 now = self._clock.now()
-                lane = f"sender:{located.partition}:{chain_id}"
+                lane = sender_lane(located.partition, chain_id)
                 check = Follow("chain", RESEND, lane, now, str(chain_id), {"first": str(first)})
                 outcome = Decision(None, jobs=(check,))
                 self._ledger.commit(

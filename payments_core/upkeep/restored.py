@@ -11,19 +11,18 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.chains.outgoing import Sender
+from payments_core.chains.outgoing import SENDER_LANES, Sender, sender_lane
 from payments_core.chains.port import Chain
+from payments_core.chains.resending import RESEND
 from payments_core.decision import Decision, Scope
 from payments_core.identifiers import Draw
 from payments_core.jobs.record import FOREVER, Job
 from payments_core.ledger import Ledger
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.wholesale import every
+from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment
 from payments_core.upkeep.parked import Parked, is_parked
-
-SENDER_LANES = "sender:"
-"""How the lanes of jobs begin that send transfers, one lane for each environment and chain."""
 
 
 @attrs.frozen
@@ -67,11 +66,12 @@ def behind(storage: Storage, chains: Mapping[int, Chain], mode: str) -> tuple[Be
 
 
 def stop_sending(storage: Storage, ledger: Ledger, mode: str) -> tuple[Parked, ...]:
-    """Park every job that would send a transfer, and with it the lane of its sender.
+    """Stop every sender, by a parked job in its lane: those that are there, or one of its own.
 
     Call it before any worker starts. What is asked for meanwhile queues up behind; `parked` lists
-    them and `retry` lets one go, which goes first. Raises NotWholesale, StorageUnavailable,
-    Unavailable.
+    the jobs and `retry` lets one go, which goes first. A job of its own has the sender's
+    transactions looked for, and those sent again that the chain does not know. Raises
+    NotWholesale, StorageUnavailable, Unavailable.
     """
     stopped = []
     for one in every(storage, Job):
@@ -80,7 +80,32 @@ def stop_sending(storage: Storage, ledger: Ledger, mode: str) -> tuple[Parked, .
             continue
         if is_parked(job) or _stopped(ledger, one.partition, job.id):
             stopped.append(Parked(one.partition, job))
+    lanes = {one.job.lane for one in stopped}
+    for found in every(storage, Sender):
+        lane = sender_lane(found.partition, found.record.chain_id)
+        if lane not in lanes and is_of_mode(storage, found.partition, mode):
+            lanes.add(lane)
+            stopped.append(_own(ledger, found.partition, found.record.chain_id, mode))
     return tuple(stopped)
+
+
+def _own(ledger: Ledger, partition: str, chain_id: int, mode: str) -> Parked:
+    """A parked job in a lane that has none."""
+
+    def decide(tx: Transaction, draw: Draw) -> Decision[Parked]:
+        job = Job(
+            id=draw.id("job"),
+            queue=f"{mode}.chain",
+            lane=sender_lane(partition, chain_id),
+            kind=RESEND,
+            due_at=0,
+            subject=str(chain_id),
+            arguments={"first": str(FOREVER)},
+            lease_until=FOREVER,
+        )
+        return Decision(Parked(partition, job), inserts=(job,))
+
+    return ledger.commit(Scope(partition, "upkeep"), decide)
 
 
 def _stopped(ledger: Ledger, partition: str, job_id: str) -> bool:

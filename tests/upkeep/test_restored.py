@@ -50,6 +50,22 @@ def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) ->
     assert (balance.reserved, shop.held()[0]) == (0, 82_000_000)
 
 
+def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
+    shop.authorized("5.00")
+    shop.finish()
+    before = sent(shop)
+    (stopped,) = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    again = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    assert [one.job.id for one in again] == [stopped.job.id]
+    shop.authorized("6.00")
+    shop.finish()
+    assert [hash for hash in sent(shop) if hash] == before
+    retry(shop.service.ledger, shop.clock, stopped.partition, stopped.job.id)
+    shop.finish()
+    assert None not in sent(shop)
+    assert parked(shop.storage, "sandbox") == ()
+
+
 def test_stopping_twice_names_the_same_and_leaves_another_mode_alone(shop: Shop) -> None:
     shop.authorized("5.00")
     assert stop_sending(shop.storage, shop.service.ledger, "production") == ()
