@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import attrs
 import msgspec
 
 from docs.markdown import code, table
+from payments_core.credentials.secrets import Mode
 from payments_core_http.deployment import weaknesses
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import Setting, plain, settings
@@ -33,11 +34,13 @@ def page() -> str:
         parts += [f"## {code(f'[{name}]') if name else 'At the top'}", *_about(name), _rows(listed)]
     parts += [
         "## What is refused",
-        "A process does not start with these.",
-        table(("Setting", "Fault"), _rules(weaknesses.REFUSALS)),
+        "`payments serve` and `payments worker` do not start with these, in the mode that is"
+        " named.\nBeyond the settings, what they lead to may be refused as it is opened:"
+        " [PostgreSQL](../how-to/deploy.md#postgresql), say.",
+        table(("Setting", "In the mode", "Fault"), _rules(weaknesses.REFUSALS)),
         "## What is warned of",
         "The log and `payments doctor` tell of these.",
-        table(("Setting", "Warning"), _rules(weaknesses.WARNINGS)),
+        table(("Setting", "In the mode", "Warning"), _rules(weaknesses.WARNINGS)),
     ]
     return "\n\n".join(parts)
 
@@ -94,5 +97,26 @@ def _metas(kind: Any) -> Iterable[msgspec.Meta]:
         yield from _metas(inner)
 
 
-def _rules(rules: Iterable[weaknesses.Rule]) -> Iterable[tuple[str, str]]:
-    return ((code(rule.path), rule.message) for rule in rules)
+def _rules(rules: Iterable[weaknesses.Rule]) -> Iterable[tuple[str, str, str]]:
+    return ((code(rule.path), _modes(rule), rule.message) for rule in rules)
+
+
+def _modes(rule: weaknesses.Rule) -> str:
+    """The modes in which it holds. In another one it looks at nothing but the mode."""
+    held = [mode for mode in get_args(Mode) if _looks_further(rule, mode)]
+    return "both" if len(held) == len(get_args(Mode)) else ", ".join(map(code, held))
+
+
+def _looks_further(rule: weaknesses.Rule, mode: str) -> bool:
+    try:
+        rule.is_broken(cast(Configuration, _ModeAlone(mode)))
+    except AttributeError:
+        return True
+    return False
+
+
+@attrs.frozen
+class _ModeAlone:
+    """A configuration of which nothing is known but the mode."""
+
+    mode: str

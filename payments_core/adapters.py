@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Protocol
 
 
 class UnknownAdapter(ValueError):
@@ -40,3 +40,29 @@ def load_adapter(group: str, scheme: str, what: str, hint: str = "") -> Any:
     if scheme not in found.names:
         raise UnknownAdapter(what, scheme, sorted(found.names), hint)
     return found[scheme].load()
+
+
+def require_port(opened: object, port: type[Any], scheme: str, what: str) -> None:
+    """Refuse what an adapter has opened where it has not all that its port promises: else a request
+    would find it out, or nobody, where a service does without the port.
+
+    Raises ValueError, which tells the scheme and what is missing.
+    """
+    missing = [name for name in _promises(port) if not hasattr(opened, name)]
+    if missing:
+        kind = "nothing" if opened is None else f"a {type(opened).__name__}"
+        raise ValueError(
+            f"the {what} for {scheme!r} opens {kind}, which has no {', '.join(missing)}"
+        )
+
+
+def _promises(port: type) -> list[str]:
+    """The methods and properties of a protocol and of those that it is made of."""
+    names = {
+        name
+        for kind in port.__mro__
+        if kind not in (Protocol, object) and getattr(kind, "_is_protocol", False)
+        for name in vars(kind)
+        if not name.startswith("_")
+    }
+    return sorted(names)

@@ -63,7 +63,7 @@ def create_app(
     Raises ValueError where the service cannot serve the mode.
     """
     service.require_mode(mode)
-    paths = by_path((*health.ROUTES, *reference.rows(routes), *routes))
+    paths = by_path((*health.patient(service), *reference.rows(routes), *routes))
     allowed = {path: _allowed(methods) for path, methods in paths.items()}
     throttle = throttle or Throttle(None)
     pipeline = Pipeline(service, mode, Flights(threads), throttle, allowed, observer)

@@ -9,6 +9,7 @@ import attrs
 from payments_core.errors import Unavailable
 from payments_core.idempotency.record import Answer
 from payments_core_http.calls import Call
+from payments_core_http.observing.patience import READY_S, Patience
 from payments_core_http.routing import Route
 
 if TYPE_CHECKING:
@@ -54,5 +55,24 @@ ROUTES = (
         errors=(Unavailable,),
     ),
 )
+
+
+def patient(service: PaymentsService) -> tuple[Route, ...]:
+    """The same for one application, of which `/readyz` waits for the storage so long and no longer:
+    who asks again and again must not take every thread while it hangs."""
+    asked = Patience(service.ready, name="payments-ready")
+
+    def ready_in_time(service: PaymentsService, call: Call[None, None]) -> Answer:
+        try:
+            asked.answer(READY_S)
+        except TimeoutError as error:
+            raise Unavailable() from error
+        return call.answer(Health("ready"))
+
+    return tuple(
+        attrs.evolve(route, handler=ready_in_time) if route.handler is ready else route
+        for route in ROUTES
+    )
+
 
 PATHS = frozenset(route.path for route in ROUTES)

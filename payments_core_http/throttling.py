@@ -69,6 +69,7 @@ class Throttle:
         self._limits = limits or Limits()
         self._trusted = trusted_proxies
         self._clock = clock or SystemClock()
+        self._is_broken = False
 
     def enter(self, passage: Passage, environ: Mapping[str, Any]) -> None:
         """Count the request for its address. Raises RateLimited, also where that is blocked."""
@@ -86,8 +87,8 @@ class Throttle:
         if self._limiter is not None:
             try:
                 self._limiter.check([self._abuse(passage.client, cost=1)], self._clock.real())
-            except LimiterUnavailable:
-                _log.warning("the limiter did not count a path that is not there")
+            except Exception as error:
+                self._tell(error)
 
     def enter_route(self, passage: Passage, route: Route, subjects: Mapping[str, str]) -> None:
         """Count the request for its route's own policy, if it has one. Raises RateLimited."""
@@ -142,16 +143,28 @@ class Throttle:
         now = self._clock.real()
         try:
             standings = self._limiter.check(asks, now)
-        except LimiterUnavailable as error:
-            _log.warning("the rate limiter did not answer: %s", error)
+        except Exception as error:  # whatever it is, nobody is admitted by it
+            self._tell(error)
             first = Standing(False, asks[0].limit, 0, now + UNAVAILABLE_MS)
             raise self._refusal(passage, policies[0], first, "rate_limiter_unavailable") from error
+        self._is_broken = False
         passage.standings += [
             standing
             for policy, standing in zip(policies, standings, strict=True)
             if policy is not None
         ]
         return standings
+
+    def _tell(self, error: Exception) -> None:
+        """Log that the limiter did not answer; a fault of its own with its trace, until it answers
+        again once: there may be many requests."""
+        is_fault = not isinstance(error, LimiterUnavailable)
+        if is_fault and not self._is_broken:
+            self._is_broken = True
+            _log.error("the rate limiter raised what it may not", exc_info=error)
+        else:
+            said = type(error).__name__ if is_fault else error
+            _log.warning("the rate limiter did not answer: %s", said)
 
     def _require(self, passage: Passage, policies: Sequence[Policy]) -> None:
         """Raise for the policy that refuses for longest, if one of the newest standings does."""

@@ -9,10 +9,10 @@ one, and by every answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from payments_core.adapters import load_adapter, scheme_of
+from payments_core.adapters import load_adapter, require_port, scheme_of
 from payments_core.chains.port import Chain
 
 GROUP = "payments_core.chains"
@@ -38,21 +38,30 @@ def open_chain(
     """The chain behind these nodes.
 
     Raises UnknownAdapter for a scheme that no adapter serves, ImportError where an adapter's
-    driver is not installed, and ValueError for what the adapter cannot read.
+    driver is not installed, and ValueError for what the adapter cannot read, or where what it opens
+    is no chain.
     """
     schemes = {url.partition("+")[0] if "+" in url.partition(":")[0] else "" for url in urls}
     if len(schemes) != 1:
         raise ValueError("the nodes of a chain have URLs of one adapter, such as evm+https://…")
     (scheme,) = schemes
     hint = " (a node is named as evm+https://…)"
-    opened: Callable[..., Chain] = load_adapter(GROUP, scheme, "chain adapter", hint)
     plain = [url.partition("+")[2] for url in urls]
-    return opened(chain_id, plain, signer=signer, settings=settings or {})
+    opened: Chain = load_adapter(GROUP, scheme, "chain adapter", hint)(
+        chain_id, plain, signer=signer, settings=settings or {}
+    )
+    require_port(opened, Chain, scheme, "chain adapter")
+    return opened
 
 
 def open_signer(url: str) -> Any:
     """The signer that a URL names: `file:///etc/payments/operator.key`, or a key service's.
 
-    Raises UnknownAdapter, ImportError, and what the adapter raises: ValueError, SignerRefused.
+    Raises UnknownAdapter, ImportError, ValueError where nothing is opened, and what the adapter
+    raises: ValueError, SignerRefused.
     """
-    return load_adapter(SIGNERS, scheme_of(url), "signer")(url)
+    scheme = scheme_of(url)
+    opened = load_adapter(SIGNERS, scheme, "signer")(url)
+    if opened is None:
+        raise ValueError(f"the signer for {scheme!r} opens nothing")
+    return opened

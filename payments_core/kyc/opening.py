@@ -6,9 +6,7 @@ KycProvider.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from payments_core.adapters import load_adapter, scheme_of
+from payments_core.adapters import load_adapter, require_port, scheme_of
 from payments_core.kyc.port import KycProvider
 
 GROUP = "payments_core.kyc"
@@ -17,7 +15,10 @@ GROUP = "payments_core.kyc"
 def open_kyc(url: str) -> KycProvider:
     """The provider that a URL names.
 
-    Raises UnknownAdapter for a scheme that no adapter serves, and what the adapter raises.
+    Raises UnknownAdapter for a scheme that no adapter serves, ValueError where what it opens is no
+    provider, and what the adapter raises.
     """
-    open_url: Callable[[str], KycProvider] = load_adapter(GROUP, scheme_of(url), "KYC provider")
-    return open_url(url)
+    scheme = scheme_of(url)
+    opened: KycProvider = load_adapter(GROUP, scheme, "KYC provider")(url)
+    require_port(opened, KycProvider, scheme, "KYC provider")
+    return opened

@@ -5,9 +5,7 @@ An adapter's `open_url` is called with the URL, and returns a Limiter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from payments_core.adapters import load_adapter, scheme_of
+from payments_core.adapters import load_adapter, require_port, scheme_of
 from payments_core.limiters.port import Limiter
 
 GROUP = "payments_core.limiters"
@@ -17,7 +15,10 @@ def open_limiter(url: str) -> Limiter:
     """The limiter that a URL names: `memory:`, or a Redis such as `redis://localhost/0`.
 
     Raises UnknownAdapter for a scheme that no adapter serves, ImportError where an adapter's
-    driver is not installed, and ValueError for a URL that the adapter cannot read.
+    driver is not installed, and ValueError for a URL that the adapter cannot read, or where what it
+    opens is no limiter.
     """
-    open_url: Callable[[str], Limiter] = load_adapter(GROUP, scheme_of(url), "limiter")
-    return open_url(url)
+    scheme = scheme_of(url)
+    opened: Limiter = load_adapter(GROUP, scheme, "limiter")(url)
+    require_port(opened, Limiter, scheme, "limiter")
+    return opened

@@ -33,6 +33,7 @@ from payments_core.webhooks.transports.port import Transport
 from payments_core_http.client_address import networks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import ConfigurationRefused
+from payments_core_http.observing.redaction import redacted
 from payments_core_http.throttling import Throttle
 
 T = TypeVar("T")
@@ -159,12 +160,14 @@ def require_sound_storage(configuration: Configuration, storage: Storage) -> Non
 
 
 @contextmanager
-def listening(path: str) -> Iterator[None]:
+def listening(path: str, host: str, port: int) -> Iterator[None]:
     """Say by the path of its setting that an address cannot be listened on."""
     try:
         yield
     except OSError as error:
-        raise _refused(path, f"cannot be listened on: {error.strerror or error}") from error
+        raise _refused(
+            path, f"cannot be listened on at {host}, {port}: {error.strerror or error}"
+        ) from error
 
 
 def require_right_chains(service: PaymentsService) -> None:
@@ -203,11 +206,14 @@ def _opened(path: str, open_it: Callable[[], T]) -> T:
     try:
         return open_it()
     except OSError as error:
-        raise _refused(path, f"names what cannot be read: {error.strerror}") from error
+        reason = error.strerror or type(error).__name__
+        raise _refused(path, f"names what cannot be read: {reason}") from error
     except ModuleNotFoundError as error:
         raise _refused(path, f"needs {error.name}, which is not installed") from error
     except (ValueError, SignerRefused, StorageError) as error:
-        raise _refused(path, f"cannot be used: {error}") from error
+        raise _refused(path, f"cannot be used: {redacted(str(error))}") from error
+    except Exception as error:  # an adapter's own fault, whose text may quote the URL
+        raise _refused(path, f"cannot be opened: {type(error).__name__}") from error
 
 
 def _refused(path: str, message: str) -> ConfigurationRefused:

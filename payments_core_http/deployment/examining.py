@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import attrs
 
@@ -27,15 +28,18 @@ from payments_core.clock import (
 )
 from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable
 from payments_core.service import QUEUES, PaymentsService
+from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Storage, StorageError, TellsFaults
 from payments_core.tenants.listing import has_apps
 from payments_core.tenants.master_keys import UnknownKeyRing, missing, require_recognised
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.hiding import Hiding
 from payments_core_http.deployment.reading import ConfigurationRefused
 from payments_core_http.deployment.weaknesses import require_strong, warnings
 
 Level = Literal["ok", "warning", "fault"]
+T = TypeVar("T")
 
 SLOW_MS = 20
 """A storage or limiter that takes longer for one round trip is not beside this machine."""
@@ -59,30 +63,73 @@ def examine(
     *,
     now: Callable[[PaymentsService], Instant] = lambda service: service.clock.now(),
 ) -> Iterator[Finding]:
-    """Every finding, as it is made. Settings that open nothing end it.
+    """Every finding, as it is made, without the settings' secrets, whatever an adapter raises.
 
-    `now` is when jobs are judged to be late.
+    What cannot be opened is not asked. `now` is when jobs are judged to be late.
     """
+    hiding = Hiding.of(configuration)
+    with contextlib.ExitStack() as opened:
+        for finding in _findings(configuration, now, opened):
+            yield attrs.evolve(finding, says=hiding(finding.says))
+
+
+def _findings(
+    configuration: Configuration,
+    now: Callable[[PaymentsService], Instant],
+    opened: contextlib.ExitStack,
+) -> Iterator[Finding]:
     clock = SystemClock()
     yield from _settings(configuration)
-    opened = _opened(configuration)
-    if isinstance(opened, Finding):
-        yield opened
+    file = configuration.storage.url.removeprefix("sqlite:///")
+    if file != configuration.storage.url and not Path(file).exists():
+        says = "there is no such file yet"  # to open it would make it
+        yield Finding("storage", "fault", says, "run `payments admin migrate`")
         return
-    service, limiter = opened
-    with contextlib.closing(service), contextlib.closing(limiter):
-        reachable = list(_storage(service.storage, clock))
+    key_ring = yield from _opened(lambda: assembling.key_ring(configuration))
+    limiter = yield from _opened(lambda: assembling.limiter(configuration))
+    storage = yield from _opened(lambda: assembling.storage(configuration))
+    service = None
+    if key_ring is not None and storage is not None:
+        made = partial(assembling.service, configuration, storage, key_ring)
+        service = yield from _opened(made)
+    for one in (limiter, storage if service is None else service):
+        if one is not None:
+            opened.callback(_closed, one)
+    stored = False
+    if storage is not None:
+        reachable = list(_unbroken("storage", _storage(storage, clock)))
         yield from reachable
-        yield from _limiter(limiter, clock)
         stored = all(finding.level != "fault" for finding in reachable)
-        if stored:
-            yield from _keys(service)
-        if stored or not configuration.simulated_chains:
-            for number, chain in service.chains.items():
-                yield from _chain(number, chain)
-        if stored:
-            service.refresh()
-            yield from _queues(service, configuration.mode, now(service))
+    if limiter is not None:
+        yield from _unbroken("limiter", _limiter(limiter, clock))
+    if service is None:
+        return
+    if stored:
+        yield from _unbroken("keys", _keys(service))
+    if stored or not configuration.simulated_chains:
+        for number, chain in service.chains.items():
+            yield from _unbroken(f"chain {number}", _chain(number, chain))
+    if stored:
+        yield from _unbroken("worker", _queues(service, configuration.mode, now))
+
+
+def _unbroken(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """The findings of a check; a fault besides where an adapter raises what it may not."""
+    try:
+        yield from findings
+    except Exception as error:
+        damaged = isinstance(error, UnreadableDocument)
+        remedy = (
+            "a row is damaged; a backup may have it whole"
+            if damaged
+            else "its adapter should not raise this: ask who made it"
+        )
+        yield Finding(check, "fault", f"raised {type(error).__name__}: {error}", remedy)
+
+
+def _closed(opened: Limiter | Storage | PaymentsService) -> None:
+    with contextlib.suppress(Exception):  # all that it was opened for has been told
+        opened.close()
 
 
 def _settings(configuration: Configuration) -> Iterator[Finding]:
@@ -99,20 +146,19 @@ def _settings(configuration: Configuration) -> Iterator[Finding]:
         yield Finding("settings", "warning", says, "docs/reference/settings.md")
 
 
-def _opened(configuration: Configuration) -> tuple[PaymentsService, Limiter] | Finding:
-    file = configuration.storage.url.removeprefix("sqlite:///")
-    if file != configuration.storage.url and not Path(file).exists():
-        says = "there is no such file yet"  # to open it would make it
-        return Finding("storage", "fault", says, "run `payments admin migrate`")
+def _opened(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
+    """What a setting opens, or a fault and None."""
     try:
-        key_ring = assembling.key_ring(configuration)
-        limiter = assembling.limiter(configuration)
-        storage = assembling.storage(configuration)
-        return assembling.service(configuration, storage, key_ring), limiter
+        return open_it()
     except ConfigurationRefused as refusal:
-        (fault,) = refusal.faults
-        remedy = "docs/reference/settings.md has each setting's form"
-        return Finding("settings", "fault", f"{fault.path} {fault.message}", remedy)
+        (fault,), cause = refusal.faults, refusal.__cause__
+        says = f"{fault.path} {fault.message}"
+        if says.endswith(f": {type(cause).__name__}"):  # which may quote the URL; it is hidden here
+            says += f": {cause}"
+    except Exception as error:
+        says = f"cannot be used: {type(error).__name__}: {error}"
+    yield Finding("settings", "fault", says, "docs/reference/settings.md has each setting's form")
+    return None
 
 
 def _keys(service: PaymentsService) -> Iterator[Finding]:
@@ -148,7 +194,8 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         remedy = "does storage.url name the right one? Then `payments admin apps create`"
         yield Finding("storage", "warning", "has no app", remedy)
     for fault in faults:
-        yield Finding("storage", "fault", fault, "docs/how-to/deploy.md has the settings")
+        remedy = "docs/how-to/deploy.md, or move-to-postgresql.md for one that was moved"
+        yield Finding("storage", "fault", fault, remedy)
     if isinstance(storage, TellsTime):
         yield from skew("the storage's", storage, clock)
 
@@ -158,7 +205,9 @@ def _limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
     try:
         took = _milliseconds(lambda: limiter.check([ask], clock.real()))
     except LimiterUnavailable as error:
-        remedy = "until it answers every request is refused with 429: is it running?"
+        remedy = (
+            "until it answers every request is refused with 429: does it run, with that password?"
+        )
         yield Finding("limiter", "fault", f"does not answer: {error}", remedy)
         return
     yield _pace("limiter", took, "put it nearer: every request asks it up to three times")
@@ -209,11 +258,15 @@ def _chain(number: int, chain: Chain) -> Iterator[Finding]:
     )
 
 
-def _queues(service: PaymentsService, mode: str, now: Instant) -> Iterator[Finding]:
+def _queues(
+    service: PaymentsService, mode: str, now: Callable[[PaymentsService], Instant]
+) -> Iterator[Finding]:
     """Whether somebody does the jobs: those that are due should not be so for long."""
+    service.refresh()
+    judged_at = now(service)
     for queue in QUEUES:
         due = service.storage.next_due(queue.full_name(mode))
-        late = 0 if due is None else now - due
+        late = 0 if due is None else judged_at - due
         if late > LATE_MS:
             says = f"a job of the queue {queue.name} has been due for {late // SECOND} s"
             remedy = "does a `payments worker` run? Or is the job parked: payments admin jobs"

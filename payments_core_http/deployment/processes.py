@@ -1,8 +1,9 @@
 """The life of a process of a deployment: start, tell that it is ready, end on a signal.
 
 A start refuses whatever it must not run with, then brings the storage's schema up to date. The
-first SIGTERM or SIGINT takes no more and finishes what was begun; a second one ends it there and
-then, which loses nothing: the next start takes up what was left, as after any crash.
+first SIGTERM, SIGINT or SIGHUP takes no more and finishes what was begun, and the process is not
+ready from then on. A SIGTERM or SIGINT after it ends it there and then, which loses nothing: the
+next start takes up what was left, as after any crash.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def serve(configuration: Configuration, ready: Ready) -> None:
             throttle=assembling.throttle(configuration),
             observer=observer,
         )
-        with assembling.listening("http.port"):
+        with assembling.listening("http.port", http.host, http.port):
             server = Server(
                 app,
                 service.identifiers,
@@ -68,8 +69,8 @@ def serve(configuration: Configuration, ready: Ready) -> None:
                 threads=http.threads,
                 reuse_port=http.reuse_port,
             )
-        _on_signals(server.stop)
-        with _managed(configuration, service, metrics) as management_url:
+        is_stopping = _on_signals(server.stop)
+        with _managed(configuration, service, metrics, is_stopping) as management_url:
             _tell_ready(ready, Running(server.url, management_url))
             server.run(http.drain_s)
 
@@ -80,13 +81,16 @@ def work(configuration: Configuration, ready: Ready) -> None:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         ended = threading.Event()
         worker = service.worker(configuration.mode)
-        _on_signals(ended.set)
+        is_stopping = _on_signals(ended.set)
+        metrics.expect_scans(service.chains)
         worker.start(configuration.worker.threads)
-        with _managed(configuration, service, metrics) as management_url:
+        with _managed(configuration, service, metrics, is_stopping) as management_url:
             _tell_ready(ready, Running(None, management_url))
             ended.wait()
-        if not worker.stop(configuration.worker.drain_s):
-            _log.warning("some jobs did not end in time; their leases run out, and others do them")
+            if not worker.stop(configuration.worker.drain_s):
+                _log.warning(
+                    "some jobs did not end in time; their leases run out, and others do them"
+                )
 
 
 @contextmanager
@@ -122,15 +126,20 @@ def _deployed(
 
 @contextmanager
 def _managed(
-    configuration: Configuration, service: PaymentsService, metrics: Metrics
+    configuration: Configuration,
+    service: PaymentsService,
+    metrics: Metrics,
+    is_stopping: Callable[[], bool],
 ) -> Iterator[str | None]:
     """The operators' listener, meanwhile, if there is to be one, and its URL."""
     settings = configuration.management
     if settings.port is None:
         yield None
         return
-    with assembling.listening("management.port"):
-        management = Management(settings.host, settings.port, metrics, service.ready)
+    with assembling.listening("management.port", settings.host, settings.port):
+        management = Management(
+            settings.host, settings.port, metrics, service.ready, is_stopping=is_stopping
+        )
     management.start()
     try:
         yield management.url
@@ -138,18 +147,23 @@ def _managed(
         management.stop()
 
 
-def _on_signals(stop: Callable[[], object]) -> None:
+def _on_signals(stop: Callable[[], object]) -> Callable[[], bool]:
+    """Stop at the first signal. What is returned says whether one has come."""
     stopping = False
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal stopping
-        if stopping:
+        if stopping and number != signal.SIGHUP:  # that one may come beside another
             os._exit(1)
-        stopping = True
-        stop()
+        if not stopping:
+            stopping = True
+            stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` has it
+        signal.signal(signal.SIGHUP, handle)
+    return lambda: stopping
 
 
 def _tell_ready(ready: Ready, running: Running) -> None:

@@ -92,11 +92,16 @@ def read(path: Path | None, environ: Mapping[str, str]) -> Configuration:
     """
     if path is None and FILE_VARIABLE in environ:
         path = Path(environ[FILE_VARIABLE])
-    source = "environment variables" if path is None else f"{path} and environment variables"
+    source = (
+        "environment variables alone: --config or PAYMENTS_CONFIG names a file"
+        if path is None
+        else f"{path} and environment variables"
+    )
     document = {} if path is None else _document(path)
     if path is not None:
         _require_kept(path, document)
-    for setting, names, text in _given(environ):
+    given, faults = _given(environ)
+    for setting, names, text in given:
         _place(document, names, _value(setting, text))
     for name, kind in get_type_hints(Configuration).items():
         if attrs.has(kind):  # so that a fault names the setting, and not its table
@@ -104,7 +109,9 @@ def read(path: Path | None, environ: Mapping[str, str]) -> Configuration:
     try:
         configuration: Configuration = Reader().read(document, Configuration)
     except ValidationFailed as failure:
-        raise ConfigurationRefused(source, failure.fields) from None
+        raise ConfigurationRefused(source, (*faults, *failure.fields)) from None
+    if faults:
+        raise ConfigurationRefused(source, faults)
     return configuration
 
 
@@ -131,16 +138,37 @@ def _document(path: Path) -> dict[str, Any]:
     raise ConfigurationRefused(str(path), (FieldError("", reason),))
 
 
-def _given(environ: Mapping[str, str]) -> Iterator[tuple[Setting, tuple[str, ...], str]]:
-    """The variables that are settings: which, under which names, and the text."""
+Given = tuple[Setting, tuple[str, ...], str]
+"""A setting, the names under which it stands in the document, and its text."""
+
+
+def _given(environ: Mapping[str, str]) -> tuple[list[Given], tuple[FieldError, ...]]:
+    """What the variables say, and a fault for each setting that two of them name: which one wins
+    must not hang on the order in which they stand."""
+    said: dict[tuple[str, ...], str] = {}
+    given: list[Given] = []
+    faults: list[FieldError] = []
+    for variable, one in _variables(environ):
+        earlier = said.setdefault(one[1], variable)
+        if earlier == variable:
+            given.append(one)
+        else:
+            first, second = sorted((earlier, variable))
+            fault = f"is given twice: in {first} and in {second}"
+            faults.append(FieldError(".".join(one[1]), fault))
+    return given, tuple(faults)
+
+
+def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, Given]]:
+    """The variables that are settings, and what each says."""
     known = list(settings())
     for variable, text in environ.items():
         if not variable.startswith(PREFIX) or variable.startswith(_OTHERS):
             continue
         if found := _found(known, variable):
-            yield *found, text
+            yield variable, (*found, text)
         elif variable.endswith("_FILE") and (found := _found(known, variable[: -len("_FILE")])):
-            yield *found, _content(variable, text)
+            yield variable, (*found, _content(variable, text))
         else:  # a cluster may set such names for a service called `payments`
             _log.warning("the environment variable %s is no setting", variable)
 
@@ -204,14 +232,14 @@ def _require_kept(path: Path, held: Mapping[str, Any]) -> None:
     secrets = [
         one.name
         for one in settings()
-        if one.is_secret and any(map(_may_be_secret, _texts(held, one.path)))
+        if one.is_secret and any(map(may_be_secret, texts(held, one.path)))
     ]
     if secrets:
         fault = f"holds {', '.join(secrets)}, and everybody may read it: chmod o-r it"
         raise ConfigurationRefused(str(path), (FieldError("", fault),))
 
 
-def _may_be_secret(text: str) -> bool:
+def may_be_secret(text: str) -> bool:
     """Whether a value may hold a password, or a provider's key in its path or query."""
     scheme, mark, rest = text.partition("://")
     if not mark or "@" in rest or "?" in rest:
@@ -220,13 +248,13 @@ def _may_be_secret(text: str) -> bool:
     return any(len(word) >= LEAST_KEY for word in words)
 
 
-def _texts(held: Any, path: tuple[str, ...]) -> Iterator[str]:
+def texts(held: Any, path: tuple[str, ...]) -> Iterator[str]:
     """What a document says of a setting, but for names such as `memory:`."""
     if not path:
-        texts = held if isinstance(held, list) else [held]
-        yield from (str(text) for text in texts if not str(text).endswith(":"))
+        several = held if isinstance(held, list | tuple) else [held]
+        yield from (str(text) for text in several if not str(text).endswith(":"))
     elif isinstance(held, dict):
         below = held.values() if path[0] in _CHOSEN else [held.get(path[0])]
         for inner in below:
             if inner is not None:
-                yield from _texts(inner, path[1:])
+                yield from texts(inner, path[1:])

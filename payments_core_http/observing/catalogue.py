@@ -159,8 +159,8 @@ METRICS = (
         "payments_chain_last_scan_timestamp_seconds",
         "gauge",
         ("chain_id",),
-        "When this process last scanned a chain with success, in Unix seconds. The workers take"
-        " turns: take the maximum over all of them.",
+        "When this process last scanned a chain with success, in Unix seconds; until it has, when"
+        " this worker started. The workers take turns: take the maximum over all of them.",
         "older than the chain's longest pause and a few minutes",
     ),
     Metric(

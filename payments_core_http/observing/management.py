@@ -18,10 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from payments_core_http.observing.metrics import Metrics
-from payments_core_http.observing.patience import Patience
-
-READY_S = 2.0
-"""A process that does not know within this whether it is ready is not."""
+from payments_core_http.observing.patience import READY_S, Patience
 
 CONNECTION_S = 5.0
 """From a connection's beginning to its end, whatever its client does."""
@@ -40,12 +37,22 @@ Told = tuple[int, str, bytes]
 class Management:
     """Answers `GET /metrics`, `/healthz` and `/readyz`."""
 
-    def __init__(self, host: str, port: int, metrics: Metrics, ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        metrics: Metrics,
+        ready: Callable[[], None],
+        *,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
 
-        `ready` returns if the process can serve; whatever it raises says that it cannot.
+        `ready` returns if the process can serve; whatever it raises says that it cannot. A process
+        that is stopping is not ready, whatever that says.
         """
         self._metrics = metrics
+        self._is_stopping = is_stopping
         self._ready = Patience(ready, name="payments-ready")
         answers: dict[str, Callable[[str], Told]] = {
             "/metrics": self._counted,
@@ -86,6 +93,8 @@ class Management:
         return 200, content_type, text
 
     def _readiness(self, accept: str) -> Told:
+        if self._is_stopping():
+            return 503, _TEXT, b"stopping\n"
         try:
             self._ready.answer(READY_S)
         except Exception as error:  # whatever it is, it is not ready

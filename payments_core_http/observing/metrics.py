@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -83,6 +83,12 @@ class Metrics:
         self._watched.append(backlog)
         for name in _LOGGERS:
             logging.getLogger(name).addHandler(self._alarms)  # adds it once
+
+    def expect_scans(self, chains: Iterable[int]) -> None:
+        """Count from now on how long it is that each of these was scanned, also if none ever is."""
+        for number in chains:
+            name = "payments_chain_last_scan_timestamp_seconds"
+            self._of(name, str(number)).set_to_current_time()
 
     def close(self) -> None:
         """Let go of what `watch` took hold of."""

@@ -9,6 +9,9 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+READY_S = 2.0
+"""A process that does not know within this whether it is ready is not."""
+
 
 class Patience(Generic[T]):
     """A question, asked once at a time however many want to know."""

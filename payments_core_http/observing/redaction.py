@@ -29,7 +29,12 @@ _WORDS = (
     r"|client[_-]?secret|access[_-]?token|refresh[_-]?token|session[_-]?token|token|api[_-]?key"
     r"|key[_-]?ring"
 )
-_KEY_IN_A_PATH = r"(?<=/)[\w.~%+=-]{16,}|(?<=\?)[\s\S]+"
+_KEY_IN_A_PATH = (
+    r"(?<=/)[\w.~%+=-]{16,}"
+    # Shorter ones are words unless letters and digits are mixed.
+    r"|(?<=/)(?=[\w.~%+=-]{0,14}[0-9])(?=[\w.~%+=-]{0,14}[A-Za-z])[\w.~%+=-]{12,15}"
+    r"|(?<=\?)[\s\S]+"
+)
 
 Span = tuple[int, int]
 
@@ -123,6 +128,13 @@ SHAPES = (
         any_case=True,
     ),
     _shape(
+        "secret of a Payment after its header",  # also as (name, value), or in a sentence
+        "payment-secret payment_secret",
+        r"x[_-]service[_-]payment[_-]secret[\\\"']{0,4}[\s,:=]{1,4}[\\\"']{0,4}",
+        r"[^\s\"'\\]{1,4000}",
+        any_case=True,
+    ),
+    _shape(
         "Authorization",
         "basic bearer",
         r"(?:Basic|Bearer)[\s:]{1,8}",
@@ -138,6 +150,13 @@ SHAPES = (
         r"|[^\s,;&)}]{1,2000}",
         any_case=True,
     ),
+    _shape(
+        "key or pass",  # but for a comparison, and for what a trace shows of `max(..., key=lambda`
+        "key pass",
+        r"(?<![A-Za-z])(?:key|pass)\s{0,3}=(?!=)\s{0,3}(?!lambda\b)",
+        r"'(?:\\.|[^'\\]){0,2000}'|\"(?:\\.|[^\"\\]){0,2000}\"|[^\s,;&)}]{1,2000}",
+        any_case=True,
+    ),
 )
 """What has marks of its own."""
 
@@ -147,6 +166,16 @@ _LINK_CODE = re.compile(
 _LINK_CODE_LENGTH = 48
 _SECRET_NAME = re.compile(rf"(?:\w{{1,40}}[_-])?(?:{_WORDS}|authorization|cookie)", re.IGNORECASE)
 _BY_MARK = tuple((mark, shape) for shape in SHAPES for mark in shape.marks)
+
+_SHORTEST = 4
+"""What is shorter is part of too many words to be hidden wherever it stands."""
+_known: frozenset[str] = frozenset()
+
+
+def hide(secrets: Iterable[str]) -> None:
+    """Hide these texts from now on, wherever they stand: what no shape tells, and we know of."""
+    global _known
+    _known |= {secret for secret in secrets if len(secret) >= _SHORTEST}
 
 
 def redacted(text: str) -> str:
@@ -159,6 +188,8 @@ def redacted(text: str) -> str:
             spans += shape.spans(seen)
     if len(seen) >= _LINK_CODE_LENGTH:
         spans += (found.span() for found in _LINK_CODE.finditer(seen))
+    for secret in _known:
+        spans += (found.span() for found in re.finditer(re.escape(secret), seen))
     told = seen[:LONGEST]
     if spans:
         told = "".join(_without(told, sorted(spans)))

@@ -17,9 +17,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from payments_core.telemetry import AttemptEnded, AttemptOutcome, Repeated
 from payments_core_http.client_address import Network
+from payments_core_http.observing import redaction
 from payments_core_http.observing.metrics import Metrics
 from payments_core_http.observing.patience import Patience
 from payments_core_http.observing.requests import NO_ROUTE, Request
@@ -37,6 +39,8 @@ LAST_SPANS_S = 5.0
 """How long the end of a process waits for the last spans to be sent."""
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+"""They hold the collector's key, and OpenTelemetry logs what it cannot read of them as it is."""
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 _log = logging.getLogger(__name__)
@@ -57,6 +61,7 @@ def tracer_or_none(
 
     One that was set up before, as `opentelemetry-instrument` does, is taken as it is.
     """
+    redaction.hide(_secrets(environ))
     if not _is_asked_for(environ):
         return None
     try:
@@ -85,6 +90,15 @@ def _is_asked_for(environ: Mapping[str, str]) -> bool:
         _log.warning("no traces: OTEL_EXPORTER_OTLP_PROTOCOL may only be http/protobuf here")
         return False
     return True
+
+
+def _secrets(environ: Mapping[str, str]) -> Iterator[str]:
+    """The headers that spans are sent with: whole, one by one, and the value of each."""
+    for variable in _HEADERS:
+        text = environ.get(variable, "")
+        for header in (text, *text.split(",")):
+            value = header.partition("=")[2]
+            yield from (header.strip(), value.strip(), unquote(value).strip())
 
 
 def _exporting(version: str, mode: str) -> Any:

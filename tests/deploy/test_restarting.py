@@ -12,7 +12,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,9 @@ def asking(proxy: Proxy, credential: str, name: str, ended: threading.Event) -> 
 
 
 def test_no_request_is_lost_while_all_are_restarted(folder: Path) -> None:
-    if shutil.which("ss") is None:
-        pytest.skip("there is no ss")
+    for program in ("ss", "curl"):
+        if shutil.which(program) is None:
+            pytest.skip(f"there is no {program}")
     deployed = Deployed.made(folder, f"sqlite:///{folder}/payments.db")
     deployed.run("admin", "migrate")
     credential = shop(deployed)[1]
@@ -133,6 +135,41 @@ def test_no_request_is_lost_while_all_are_restarted(folder: Path) -> None:
     assert not set(before.values()) & set(after.values())
     assert set(statuses) == {201} and statuses.total() > 2 * CLIENTS, statuses
     assert (folder / "payments-servers.conf").read_text() == servers(ports)
+
+
+@pytest.mark.parametrize("dead", ["nobody listens", "it is not ready", "it is down"])
+def test_nothing_is_taken_out_while_the_other_is_dead(folder: Path, dead: str) -> None:
+    one, other = two_ports()
+    listed = servers([one, other])
+    if dead == "it is down":
+        listed = listed.rstrip(";\n") + " down;\n"
+    path = folder / "payments-servers.conf"
+    path.write_text(listed)
+    status = {"it is not ready": 503}.get(dead, 200)
+    with nullcontext() if dead == "nobody listens" else answering(other, status):
+        done = restart(folder, f"{one % 100:02}", ports=str(one // 100))
+    assert (done.returncode, f"nobody would answer while {one} is away" in done.stderr) == (1, True)
+    assert path.read_text() == listed
+
+
+@contextmanager
+def answering(port: int, status: int) -> Iterator[None]:
+    """A server that says this of itself, whatever it is asked."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Says nothing."""
+
+    with HTTPServer(("127.0.0.1", port), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,15 @@ def test_the_command_line_of_an_operator_hands_on_what_it_is_given(
     assert (DEPLOY / "payments").stat().st_mode & stat.S_IXUSR
     assert f"PAYMENTS_KEYS_RING_FILE={tmp_path}/secrets/key-ring" in done.stdout
     assert done.stdout.endswith("admin apps create A shop\n")
+
+
+def test_the_first_settings_of_the_page_are_fit_to_start(tmp_path: Path) -> None:
+    page = (DEPLOY.parent / "docs/how-to/deploy.md").read_text()
+    first = re.search(r"```toml\n(.*?)```", page, re.S)
+    assert first is not None
+    file = tmp_path / "payments.toml"
+    file.write_text(first[1])
+    (tmp_path / "key-ring").write_text(KeyRing.generate())
+    configuration = read(file, {})
+    require_strong(configuration)
+    assert configuration.mode == "sandbox"

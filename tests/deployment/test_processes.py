@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 import socket
+import time
+import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from payments_core_http.cli.children import Child, ReceiverChild
 from tests.deployment.deployed import Deployed, client_of, deployed_on, shop
+from tests.deployment.installed import install
 
 STORAGES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))
 ALICE = {"externalUserId": "alice", "subjectType": "individual"}
 DELIVERED_S = 20.0
+SEEN_S = 20.0
 
 
 @pytest.fixture(params=STORAGES)
@@ -31,8 +38,20 @@ def on_sqlite(tmp_path: Path) -> Deployed:
 
 
 def managed(child: Child, path: str) -> tuple[int, str]:
-    with urllib.request.urlopen(f"{child.told()[0]['managementUrl']}{path}", timeout=5) as answer:
-        return answer.status, answer.read().decode()
+    at = f"{child.told()[0]['managementUrl']}{path}"
+    try:
+        with urllib.request.urlopen(at, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+def wait_until(seen: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SEEN_S
+    while not seen():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_what_one_process_commits_another_serves_and_a_worker_delivers(deployed: Deployed) -> None:
@@ -93,6 +112,64 @@ def test_a_worker_is_seen_by_operators_and_ends_cleanly(
             assert managed(worker, "/healthz")[0] == managed(worker, "/readyz")[0] == 200
             assert "payments_queue" in managed(worker, "/metrics")[1]
             assert worker.end(signal.SIGINT) == 0, worker.errors()
+
+
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_closed_terminal_ends_a_process_as_gracefully(on_sqlite: Deployed, command: str) -> None:
+    with on_sqlite.started(command) as child:
+        assert child.end(signal.SIGHUP) == 0, child.errors()
+
+
+def test_operators_see_that_a_process_is_stopping_while_it_finishes_a_request(
+    on_sqlite: Deployed,
+) -> None:
+    with on_sqlite.started("serve") as serve:
+        at = urlsplit(str(serve.told()[0]["url"]))
+        with socket.create_connection((str(at.hostname), int(at.port or 0)), timeout=10) as client:
+            client.sendall(b"POST /v2/accounts HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{")
+            wait_until(lambda: managed(serve, "/readyz")[0] == 200)
+            os.kill(serve.pid, signal.SIGTERM)
+            wait_until(lambda: managed(serve, "/readyz") == (503, "stopping\n"))
+            client.sendall(b"}")
+            assert client.recv(100).startswith(b"HTTP/1.1 401")
+        assert serve.end(signal.SIGHUP) == 0, serve.errors()  # which hurries nobody
+
+
+SILENT = """
+from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.simulated import SimulatedChain
+
+class Silent(SimulatedChain):
+    def __init__(self, chain_id):
+        self.chain_id = chain_id
+
+    def heads(self):
+        raise ChainUnavailable("no node answers")
+
+def opened(chain_id, urls, *, signer, settings):
+    return Silent(chain_id)
+
+def signer(url):
+    return url
+"""
+
+
+def test_a_worker_tells_of_a_chain_that_it_has_never_scanned(
+    on_sqlite: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapters = {"chains:silent": "opened", "signers:silent": "signer"}
+    install(on_sqlite.folder, monkeypatch, SILENT, adapters)
+    on_sqlite.configure(simulated_chains=False, signer={"url": "silent:"})
+    with on_sqlite.config.open("a") as config:
+        config.write('[chains.8453]\nurls = ["silent+https://node.example"]\n')
+    before = time.time()
+    with on_sqlite.started("worker") as worker:
+        errors = 'payments_chain_scan_errors_total{chain_id="8453"}'
+        wait_until(lambda: errors in managed(worker, "/metrics")[1])
+        told = managed(worker, "/metrics")[1]
+    scanned = r'^payments_chain_last_scan_timestamp_seconds\{chain_id="8453"\} (\S+)$'
+    [at] = re.findall(scanned, told, re.M)
+    assert before <= float(at) <= time.time()
 
 
 def test_a_weak_setting_is_refused_by_its_name(on_sqlite: Deployed) -> None:

@@ -78,6 +78,24 @@ def test_a_value_may_come_from_a_file_that_the_environment_names(tmp_path: Path)
     assert configuration.storage.url == "postgresql://me:secret@db/payments"
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_setting_that_is_given_twice_is_refused_beside_the_other_faults(
+    tmp_path: Path, order: int
+) -> None:
+    secret = tmp_path / "storage-url"
+    secret.write_text("postgresql://me:secret@db/payments")
+    twice = [("STORAGE_URL", "sqlite:///a.db"), ("STORAGE_URL_FILE", str(secret))][::order]
+    environ = {name: text for name, text in SANDBOX.items() if "STORAGE" not in name}
+    given = {f"PAYMENTS_{name}": text for name, text in twice}
+    with pytest.raises(ConfigurationRefused) as refused:
+        read(None, {**environ, **given})
+    said = "is given twice: in PAYMENTS_STORAGE_URL and in PAYMENTS_STORAGE_URL_FILE"
+    assert [(one.path, one.message) for one in refused.value.faults] == [("storage.url", said)]
+    with pytest.raises(ConfigurationRefused) as refused:
+        read(None, {**environ, **given, "PAYMENTS_MODE": "staging"})
+    assert [one.path for one in refused.value.faults] == ["storage.url", "mode"]
+
+
 def test_a_file_that_the_environment_names_in_vain_is_told() -> None:
     with pytest.raises(ConfigurationRefused, match="PAYMENTS_STORAGE_URL_FILE names a file that"):
         configured(SANDBOX, STORAGE_URL_FILE="/nowhere/at/all")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any
 
 import pytest
 
 from payments_core.identifiers import is_identifier
 from payments_core.versions import FIRST
+from payments_core_http import health
 from payments_core_http.errors import logger
 from payments_core_http.routing import Route, by_path
 from tests.http.door import KEY, ROWS, Door, read
@@ -29,6 +31,25 @@ def test_the_process_is_not_ready_without_storage(door: Door) -> None:
     seen = door.call("GET", "/readyz", auth=None)
     assert (seen.status, seen.code, seen.headers["retry-after"]) == (503, "unavailable", "1")
     assert door.call("GET", "/healthz", auth=None).status == 200
+
+
+def test_the_process_is_not_ready_while_storage_hangs(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangs, asked = threading.Event(), []
+
+    def hang(*_: object) -> None:
+        asked.append(1)
+        hangs.wait(30)
+
+    monkeypatch.setattr(door.service.storage, "read", hang)
+    monkeypatch.setattr(health, "READY_S", 0.05)
+    seen = [door.call("GET", "/readyz", auth=None) for _ in range(3)]
+    assert {one.status for one in seen} == {503}
+    assert len(asked) == 1  # the three left one thread behind, not three
+    hangs.set()
+    monkeypatch.undo()
+    assert door.call("GET", "/readyz", auth=None).status == 200
 
 
 def test_storage_out_of_reach_is_503_with_retry_after(door: Door) -> None:

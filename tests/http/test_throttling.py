@@ -302,38 +302,6 @@ class TestAbuse:
         assert gate.send().status == 200
 
 
-class TestFailure:
-    def test_whether_the_process_lives_is_told_all_the_same(self) -> None:
-        gate = Gate()
-        gate.limiter.down = True
-        for path in ("/healthz", "/readyz"):
-            seen = gate.send("GET", path, auth=None)
-            assert (seen.status, "ratelimit-limit" in seen.headers) == (200, False)
-
-    def test_a_limiter_that_fails_lets_nobody_through(self) -> None:
-        gate = Gate()
-        gate.limiter.down = True
-        seen = gate.send()
-        found = details(seen)
-        assert (found["reason"], found["remaining"], found["retryAfterSeconds"]) == (
-            "rate_limiter_unavailable", 0, 1,
-        )  # fmt: skip
-        assert "rule" not in found
-
-    def test_the_first_policy_of_the_app_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        gate = Gate()
-        check = gate.limiter.check
-
-        def fails_for_apps(asks: Any, now: int) -> Any:
-            gate.limiter.down = any(ask.key.startswith("general") for ask in asks)
-            return check(asks, now)
-
-        monkeypatch.setattr(gate.limiter, "check", fails_for_apps)
-        found = details(gate.send())
-        assert (found["rule"], found["limit"]) == ("general_minute", 500)
-        assert found["reason"] == "rate_limiter_unavailable"
-
-
 class TestClients:
     @pytest.mark.parametrize(
         ("peer", "forwarded", "client"),

@@ -111,12 +111,23 @@ KINDS: Mapping[str, st.SearchStrategy[Secret]] = {
     "no scheme": url_safe.map(lambda made: Secret(f"payments:{made}@db.example", made, True)),
     "node, user": url_safe.map(lambda made: Secret(f"https://user:{made}@node.example/", made)),
     "node, path": url_safe.map(lambda made: Secret(f"https://base.example/v3/{made}", made)),
+    "node, short path": st.text(string.ascii_letters + string.digits, min_size=12, max_size=15)
+    .filter(lambda made: not (made.isalpha() or made.isdigit()))
+    .map(lambda made: Secret(f"https://base.example/v3/{made}", made)),
     "node, hex": st.text("0123456789abcdef", min_size=32, max_size=64).map(
         lambda made: Secret(f"wss://base.example/{made}/", made)
     ),
     "node, query": url_safe.map(lambda made: Secret(f"https://base.example/?k={made}", made)),
     "request line": url_safe.map(lambda made: Secret(f'"POST /v2/{made} HTTP/1.1" 200', made)),
     "header": url_safe.map(lambda made: Secret(f"{{'X-Api-Key': '{made}'}}", made)),
+    "header of a Payment": url_safe.map(
+        lambda made: Secret(f"('X-Service-Payment-Secret', '{made}')", made)
+    ),
+    "header in an environment": url_safe.map(
+        lambda made: Secret(f"'HTTP_X_SERVICE_PAYMENT_SECRET': '{made}'", made)
+    ),
+    "key": url_safe.map(lambda made: Secret(f" key={made}", made)),
+    "pass, quoted": url_safe.map(lambda made: Secret(f"user=me pass = '{made} x'", made)),
     "JSON": url_safe.map(lambda made: Secret(f'{{"access_token": "{made}"}}', made)),
     "PEM": st.binary(min_size=48, max_size=120).map(_pem),
     "PEM, escaped": st.binary(min_size=48, max_size=120)

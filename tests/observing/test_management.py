@@ -81,6 +81,19 @@ def test_a_process_that_cannot_serve_is_not_ready(
     assert ask(management, "/healthz")[0] == 200
 
 
+def test_a_process_that_is_stopping_is_not_ready(readiness: Readiness) -> None:
+    asked: list[bool] = []
+    management = Management(
+        "127.0.0.1", 0, Metrics("1", "sandbox"), readiness, is_stopping=lambda: bool(asked)
+    )
+    management.start()
+    assert ask(management, "/readyz")[:2] == (200, "ready\n")
+    asked.append(True)
+    assert ask(management, "/readyz")[:2] == (503, "stopping\n")
+    assert ask(management, "/healthz")[0] == ask(management, "/metrics")[0] == 200
+    management.stop()
+
+
 def test_a_process_that_does_not_know_is_not_ready(
     management: Management, readiness: Readiness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,17 @@ def test_replays_and_refused_rates_are_counted(metrics: Metrics) -> None:
     assert value(metrics, "payments_http_rate_limited_total", reason="rate_limit_exceeded") == 0
 
 
+def test_a_limiter_that_breaks_is_counted_as_one_that_is_not_there(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limiter = MemoryLimiter()
+    door = observed(metrics, Throttle(limiter))
+    monkeypatch.setattr(limiter, "check", None)  # raises TypeError
+    assert door.call("GET", "/v2/things").status == 429
+    reason = "rate_limiter_unavailable"
+    assert value(metrics, "payments_http_rate_limited_total", reason=reason) == 1
+
+
 def test_labels_take_values_that_the_code_knows(metrics: Metrics) -> None:
     door = observed(metrics)
     report_to(door, metrics)
@@ -179,6 +190,27 @@ def test_a_chain_tells_its_height_and_when_it_was_scanned(metrics: Metrics) -> N
     at = value(metrics, "payments_chain_last_scan_timestamp_seconds", chain_id="8453")
     assert at is not None
     assert began <= at <= time.time()
+
+
+def test_the_alert_of_a_stale_scan_sees_a_chain_that_was_never_scanned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Judged as Prometheus would, some time after two workers started."""
+    rule = r"expr: time\(\) - max by \(chain_id\) \((\w+)\) > (\d+)\n"
+    [(name, limit)] = re.findall(rule, ALERTS)
+    workers = [Metrics("1", "sandbox"), Metrics("1", "sandbox")]
+    for one in workers:
+        one.expect_scans([8453, 1])
+    later = time.time() + int(limit) + 1
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time", lambda: later)
+        workers[0].scanned(1, 5, 5)
+
+    def is_stale(chain: str) -> bool:
+        told = [value(one, name, chain_id=chain) for one in workers]
+        return later - max(at for at in told if at is not None) > int(limit)
+
+    assert (is_stale("8453"), is_stale("1")) == (True, False)
 
 
 def test_a_silent_chain_is_counted(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,10 @@ def test_that_something_was_hidden_is_told(kind: str, data: st.DataObject) -> No
         "transaction 5VERYLongSolanaSignature" + "aB3" * 20,
         'File "payments_core/webhooks/attempting.py", line 120, in _sent',
         "at 12:30:01.123 the clock was set",
+        "see https://docs.example/reference/applications/deployments",
+        "GET /v2/sandbox/verifications",
+        "    _, policy, standing = max(refused, key=lambda it: it[0])",
+        "if key == other: its key is k2, and they pass",
     ],
 )
 def test_what_operators_need_stays(text: str) -> None:

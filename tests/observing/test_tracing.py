@@ -226,6 +226,35 @@ def test_spans_go_where_the_standard_variables_say(collector: Collector) -> None
         assert told in body
 
 
+LOGGED = (
+    """
+import logging
+from payments_core_http.observing import logs
+logs.configure("DEBUG", "json")
+"""
+    + EXPORTING
+)
+
+
+@pytest.mark.parametrize("variable", ["HEADERS", "TRACES_HEADERS"])
+def test_headers_that_opentelemetry_cannot_read_are_not_in_the_log(
+    collector: Collector, variable: str
+) -> None:
+    environ = os.environ | {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}",
+        f"OTEL_EXPORTER_OTLP_{variable}": "x tenant=horse staple, no-equals-sign ,x-key=%20tiger",
+    }
+    script = f"{LOGGED}\nlogging.getLogger('other').warning('it was tiger')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environ, check=True, timeout=60,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert '"logger":"opentelemetry.util.re"' in done.stderr
+    assert '"it was [redacted]"' in done.stderr
+    for told in ("horse", "staple", "no-equals-sign", "tiger"):
+        assert told not in done.stderr
+
+
 def test_a_collector_that_is_not_there_does_not_hold_up_the_end() -> None:
     environ = os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
     subprocess.run(

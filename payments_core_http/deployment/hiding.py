@@ -1,0 +1,57 @@
+"""A text without what the settings keep secret: for what adapters say, who know nothing of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
+
+import attrs
+
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.reading import may_be_secret, settings, texts
+from payments_core_http.observing.redaction import HIDDEN, redacted
+
+SHORTEST = 4
+"""A password that is shorter is part of too many words to be taken out wherever it stands."""
+
+
+@attrs.frozen
+class Hiding:
+    """Takes the values of one configuration out of texts, and whatever looks like a credential."""
+
+    _values: tuple[str, ...] = attrs.field(repr=False)
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Hiding:
+        """The secret settings, and the parts of their URLs that are."""
+        document = attrs.asdict(configuration)
+        values = {
+            value
+            for setting in settings()
+            if setting.is_secret
+            for text in texts(document, setting.path)
+            if may_be_secret(text)
+            for value in _parts(text)
+            if len(value) >= SHORTEST
+        }
+        return cls(tuple(sorted(values, key=len, reverse=True)))
+
+    def __call__(self, text: str) -> str:
+        """The text without them."""
+        for value in self._values:
+            text = text.replace(value, HIDDEN)
+        return redacted(text)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The value itself, a node's URL without its adapter's name, and the password of a URL."""
+    yield text
+    scheme, mark, rest = text.partition("://")
+    if mark:
+        yield f"{scheme.rpartition('+')[2]}://{rest}"
+    try:
+        password = urlsplit(text).password or ""
+    except ValueError:  # no URL
+        return
+    yield password
+    yield unquote(password)
