@@ -7,10 +7,11 @@ digest, by which it is looked up, and sealed to its Payment, so that the Payment
 from __future__ import annotations
 
 import base64
+import logging
 
 import attrs
 
-from payments_core.credentials.keyring import KeyRing
+from payments_core.credentials.keyring import KeyRing, SealBroken
 from payments_core.credentials.secrets import Mode
 from payments_core.entropy import Entropy
 from payments_core.identifiers import LENGTH
@@ -18,6 +19,8 @@ from payments_core.payments.record import Payment, PaymentLink
 
 CODE_SHAPE = r"[A-Za-z0-9_-]{48}"
 """Every code: the 24 characters of its environment's id, and 24 of 144 random bits."""
+
+_log = logging.getLogger(__name__)
 
 LINK_DIGEST = "payment link"
 LINK_SEAL = "payment link"
@@ -58,9 +61,16 @@ class Links:
         return self._key_ring.digests(LINK_DIGEST, code)
 
     def url(self, payment: Payment) -> str | None:
-        """The Payment's checkout link; only those that receive have one."""
+        """The Payment's checkout link; only those that receive have one.
+
+        One that no master key opens is missing, with an alarm: the rest of a list is worth having.
+        """
         if payment.link_code is None:
             return None
         sealed = base64.b64decode(payment.link_code)
-        code = self._key_ring.open(LINK_SEAL, payment.id, sealed).decode()
+        try:
+            code = self._key_ring.open(LINK_SEAL, payment.id, sealed).decode()
+        except SealBroken:
+            _log.critical("ALARM: no master key opens the checkout link of %s", payment.id)
+            return None
         return f"{self._public_url}/pay/{code}"

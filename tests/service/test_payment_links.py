@@ -12,6 +12,7 @@ import pytest
 from payments_core.credentials.authorization import authorize
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Tokens
+from payments_core.entropy import system_entropy
 from payments_core.errors import EntitlementRequired, NotFound, PaymentExpired, Unauthorized
 from payments_core.payments.checkout import PAYER
 from payments_core.payments.links import CODE_SHAPE, Links
@@ -39,6 +40,14 @@ def exchanged(world: World, code: str) -> tuple[str, str, int]:
 
 
 class TestALink:
+    def test_that_no_master_key_opens_is_missing_with_an_alarm(
+        self, memory_world: World, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        payment = Payer(memory_world).payment.payment
+        other = Links(KeyRing.parse(KeyRing.generate()), system_entropy, "http://127.0.0.1:8080")
+        assert other.url(payment) is None
+        assert f"ALARM: no master key opens the checkout link of {payment.id}" in caplog.text
+
     def test_is_exchanged_as_often_as_asked_until_the_payment_expires(self, world: World) -> None:
         payer = Payer(world, expires_in_s=300)
         answer = (payer.id, payer.secret, payer.payment.payment.expires_at)
