@@ -31,12 +31,24 @@ LIGHT_STORAGES = ("memory", WEAK, "sqlite")
 
 Opener = Callable[[], Storage]
 
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @pytest.fixture(autouse=True, scope="session")
 def _ctrl_c_is_not_ignored() -> None:
     """A shell's background job ignores Ctrl-C, and so would every process that it starts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_put_back() -> Iterator[None]:
+    """A command that runs in this process would leave its handlers to all tests behind it."""
+    before = {number: signal.getsignal(number) for number in HANDLED}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(params=STORAGES)

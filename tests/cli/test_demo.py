@@ -188,6 +188,7 @@ def test_the_receiver_answers_nothing_good_to_what_it_cannot_verify() -> None:
         assert client.call("POST", "/hooks/x", {}, authorization="none").status == 503
         receiver.expect("/hooks/x", "whsec_" + "A" * 43 + "=")
         assert client.call("POST", "/hooks/x", {}, authorization="none").status == 400
+        assert receiver.wait_for(lambda got: len(got) == 1, 10)
         [refusal] = receiver.deliveries()
         assert refusal == {"path": "/hooks/x", "verified": False, "refused": "signature_missing"}
     finally:

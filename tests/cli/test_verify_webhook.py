@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,11 @@ BODY = json.dumps(
         "payload": {"paymentId": "payment_1"},
     }
 ).encode()
-NOW = int(time.time())
+
+
+def signed(body: bytes = BODY, *, ahead_s: int = 0) -> str:
+    """The header of a delivery that is sent now, or was, or will be."""
+    return signature_header(SECRET, int(time.time()) + ahead_s, body)
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def check(
 def test_an_authentic_delivery_passes_from_a_file_or_standard_input(
     secret_file: Path, tmp_path: Path
 ) -> None:
-    header = signature_header(SECRET, NOW, BODY)
+    header = signed()
     kept = tmp_path / "body.json"
     kept.write_bytes(BODY)
     for arguments, secret in (
@@ -70,18 +76,19 @@ def test_an_authentic_delivery_passes_from_a_file_or_standard_input(
 
 
 @pytest.mark.parametrize(
-    ("header", "body", "code"),
+    ("sent", "body", "code"),  # the header when it is sent, which is long after it is collected
     [
-        (signature_header(SECRET, NOW, BODY), BODY + b"\n", "signature_wrong"),
-        (signature_header(SECRET, NOW - 10_000, BODY), BODY, "timestamp_too_old"),
-        (signature_header(SECRET, NOW + 10_000, BODY), BODY, "timestamp_too_new"),
-        ("t=1,v1=abc", BODY, "signature_malformed"),
-        ("x-other: 1", BODY, "signature_missing"),
-        (signature_header(SECRET, NOW, b"hello"), b"hello", "body_not_json"),
-        (signature_header(SECRET, NOW, b"[]"), b"[]", "body_not_event"),
+        (signed, BODY + b"\n", "signature_wrong"),
+        (partial(signed, ahead_s=-10_000), BODY, "timestamp_too_old"),
+        (partial(signed, ahead_s=10_000), BODY, "timestamp_too_new"),
+        (lambda: "t=1,v1=abc", BODY, "signature_malformed"),
+        (lambda: "x-other: 1", BODY, "signature_missing"),
+        (partial(signed, b"hello"), b"hello", "body_not_json"),
+        (partial(signed, b"[]"), b"[]", "body_not_event"),
     ],
 )
-def test_each_refusal_is_named(header: str, body: bytes, code: str) -> None:
+def test_each_refusal_is_named(sent: Callable[[], str], body: bytes, code: str) -> None:
+    header = sent()
     done = check("--header", header, body=body, secret=SECRET)
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.startswith(f"refused: {code}: ".encode())
@@ -91,12 +98,12 @@ def test_each_refusal_is_named(header: str, body: bytes, code: str) -> None:
 
 
 def test_an_old_delivery_passes_with_a_tolerance() -> None:
-    header = signature_header(SECRET, NOW - 10_000, BODY)
+    header = signed(ahead_s=-10_000)
     assert check("--header", header, "--tolerance", "20000", secret=SECRET).returncode == 0
 
 
 def test_a_wrong_call_says_what_is_missing(secret_file: Path, tmp_path: Path) -> None:
-    header = signature_header(SECRET, NOW, BODY)
+    header = signed()
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe")
     for arguments, secret, told in (
