@@ -178,6 +178,7 @@ def test_whoever_runs_on_a_file_when_it_is_retired_can_write_no_more(
     with pytest.raises(StorageUnavailable, match="Bob's"):
         retired.transact("env_a", lambda tx: tx.delete(stored(retired)))
     assert ids(retired) == ["before"]
+    assert retired.faults() == ["its records were moved, and it takes no writes"]
 
 
 def stored(storage: Storage) -> KeyUse:
@@ -199,6 +200,7 @@ def test_a_retired_file_that_is_reinstated_takes_writes_again(
     with retired.alone() as alone:
         assert retiring(alone).reinstate()
         assert not retiring(alone).reinstate()
+    assert retired.faults() == []
     fresh = opened(path)
     write(fresh, "later")
     write(retired, "again")
