@@ -283,3 +283,6 @@ class TellsFaults(Protocol):
 
         Raises StorageUnavailable.
         """
+
+    def doubts(self) -> Sequence[str]:
+        """What may do so, unless somebody knows better. Raises StorageUnavailable."""

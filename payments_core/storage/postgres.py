@@ -156,6 +156,11 @@ class PostgresStorage:
         with self._reading() as connection:
             return postgres_soundness.faults(connection)
 
+    def doubts(self) -> Sequence[str]:
+        """What the server is set to that may be wrong."""
+        with self._reading() as connection:
+            return postgres_soundness.doubts(connection)
+
     def walk(
         self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
     ) -> Sequence[Located[R]]:

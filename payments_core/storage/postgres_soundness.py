@@ -23,12 +23,14 @@ _ASK = b"""
     )
 """
 
-_DURABILITY: Mapping[str, tuple[str, str]] = {
-    "synchronous_commit": ("off", "what was answered may be lost in a crash"),
-    "fsync": ("off", "a machine that dies may take the whole database with it"),
-    "full_page_writes": ("off", "a machine that dies may leave pages that are half written"),
+_LOSING: Mapping[str, str] = {
+    "synchronous_commit": "what was answered may be lost in a crash",
 }
-"""The value of a setting that must not be, and what it would do."""
+_DOUBTFUL: Mapping[str, str] = {
+    "fsync": "unless what is below keeps it, a machine that dies may take the database with it",
+    "full_page_writes": "unless what is below writes whole pages, some may be half written",
+}
+"""What it does that a setting is off. Services that replace the disk set those below, and may."""
 
 
 def require_place(connection: Connection) -> None:
@@ -44,11 +46,20 @@ def require_place(connection: Connection) -> None:
 
 def faults(connection: Connection) -> list[str]:
     """What is wrong, each in a sentence."""
-    found = _misplaced(connection)
-    for name, (bad, what) in _DURABILITY.items():
+    return [*_misplaced(connection), *_off(connection, _LOSING)]
+
+
+def doubts(connection: Connection) -> list[str]:
+    """What is wrong unless somebody knows better."""
+    return _off(connection, _DOUBTFUL)
+
+
+def _off(connection: Connection, settings: Mapping[str, str]) -> list[str]:
+    found = []
+    for name, what in settings.items():
         row = connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone()
-        if row is not None and row[0] == bad:
-            found.append(f"{name} is {bad}: {what}")
+        if row is not None and row[0] == "off":
+            found.append(f"{name} is off: {what}")
     return found
 
 

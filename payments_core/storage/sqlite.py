@@ -175,6 +175,10 @@ class SqliteStorage:
             retired = sqlite_wholesale.is_retired(connection)
         return ["its records were moved, and it takes no writes"] if retired else []
 
+    def doubts(self) -> Sequence[str]:
+        """None: this adapter sets what there is to set."""
+        return ()
+
     def walk(
         self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
     ) -> Sequence[Located[R]]:

@@ -101,6 +101,9 @@ class SqliteAlone:
             self._failure = error
             raise
 
+    def is_retired(self) -> bool:
+        return is_retired(self._connection)
+
     def retire(self, note: str) -> None:
         self.reinstate()
         # So that `migrate` has something to write, and a process does not start on the file.

@@ -67,6 +67,9 @@ class Alone(Protocol):
 class Retires(Protocol):
     """A storage, had alone, that can be made to refuse every later write, of any release."""
 
+    def is_retired(self) -> bool:
+        """Whether it refuses them."""
+
     def retire(self, note: str) -> None:
         """Refuse all writes from the end of this on; their errors say the note."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from payments_core.clock import Instant
+from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import DIRECTORY, Position, Snapshot, Storage
 from payments_core.storage.port import Page as StoredPage
 from payments_core.tenants.record import App, Environment, KeyUse
@@ -28,8 +29,11 @@ def all_apps(storage: Storage) -> Iterator[App]:
 
 
 def has_apps(storage: Storage) -> bool:
-    """Whether anybody has been given an app."""
-    return bool(storage.read(DIRECTORY, _first_app).records)
+    """Whether anybody has been given an app, if only one that cannot be read any more."""
+    try:
+        return bool(storage.read(DIRECTORY, _first_app).records)
+    except UnreadableDocument:
+        return True
 
 
 def key_uses(storage: Storage, environment: Environment) -> Mapping[str, Instant]:

@@ -90,6 +90,16 @@ class CannotRetire(Exception):
         super().__init__(f"a {type(source).__name__} cannot be made to refuse writes")
 
 
+class IsRetired(Exception):
+    """The source was moved before: a second copy would be at work beside the first."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the source was moved already, and its copy is at work; if that is gone for good, "
+            "reinstate the source first"
+        )
+
+
 class CopyDiffers(Exception):
     """The copy would not have been as the source is, or the source is damaged; it was undone."""
 
@@ -128,24 +138,28 @@ def copy(
 
     Both storages have been migrated. With `retire`, a text that names where the records are now,
     the source refuses writes afterwards; killed before that, call it again: a target that holds
-    just what the source does is compared once more and left as it is.
+    just what the source does, but for CopyMarks, is compared once more and left as it is.
 
-    Raises CannotRetire, TargetInUse, CopyDiffers, NotWholesale, and what `Wholesale.alone` raises:
-    in all of them nothing has changed but for a CopyMark in the source, and but for CommitUnknown,
-    after which it is called again.
+    Raises CannotRetire, IsRetired, TargetInUse, CopyDiffers, NotWholesale, and what
+    `Wholesale.alone` raises: in all of them nothing has changed but for a CopyMark in the source,
+    and but for CommitUnknown, after which it is called again.
     """
     tell = progress or _untold
     if retire is not None:
-        _mark(source, target, kinds)
+        _mark(source)
     with wholesale(source).alone() as old:
         with wholesale(target).alone() as new:
             rows: dict[str, int] = {}
             if all(not new.rows(kind, limit=1) for kind in kinds):
+                if isinstance(old, Retires) and old.is_retired():
+                    raise IsRetired()
                 rows = {kind.collection.name: _copied(old, new, kind, tell) for kind in kinds}
                 differences = _compared(old, new, kinds, tell)
                 if differences.count:
                     raise CopyDiffers(differences)
             else:
+                known = {row.place for row in _every(new, CopyMark)}
+                new.load(CopyMark, [it for it in _every(old, CopyMark) if it.place not in known])
                 differences = _compared(old, new, kinds, tell)
                 if differences.count:
                     raise TargetInUse(differences)
@@ -154,14 +168,12 @@ def copy(
         return Copied(rows, differences, retire is not None)
 
 
-def _mark(source: Storage, target: Storage, kinds: Sequence[type[Record]]) -> None:
+def _mark(source: Storage) -> None:
     """Make the source one that no copy but the one to come is equal to."""
     with wholesale(source).alone() as old:
         if not isinstance(old, Retires):
             raise CannotRetire(source)
-        with wholesale(target).alone() as new:
-            is_empty = all(not new.rows(kind, limit=1) for kind in kinds)
-        if is_empty:
+        if not old.is_retired():
             mark = CopyMark(id=f"copy_{system_entropy(16).hex()}")
             old.load(CopyMark, [row_of(DIRECTORY, documents.stamp(mark, 1))])
 

@@ -157,6 +157,8 @@ def require_sound_storage(configuration: Configuration, storage: Storage) -> Non
         if configuration.mode == "production":
             raise _refused("storage.url", f"leads to an unsafe database: {fault}")
         _log.warning("the database is not safe: %s", fault)
+    for doubt in storage.doubts() if isinstance(storage, TellsFaults) else ():
+        _log.warning("the database may not be safe: %s", doubt)
 
 
 @contextmanager

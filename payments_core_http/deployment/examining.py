@@ -181,6 +181,7 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         is_used = has_apps(storage)
         took = _milliseconds(lambda: has_apps(storage))
         faults = storage.faults() if isinstance(storage, TellsFaults) else ()
+        doubts = storage.doubts() if isinstance(storage, TellsFaults) else ()
     except StorageError as error:
         yield Finding(
             "storage",
@@ -196,6 +197,8 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
     for fault in faults:
         remedy = "docs/how-to/deploy.md, or move-to-postgresql.md for one that was moved"
         yield Finding("storage", "fault", fault, remedy)
+    for doubt in doubts:
+        yield Finding("storage", "warning", doubt, "docs/how-to/deploy.md")
     if isinstance(storage, TellsTime):
         yield from skew("the storage's", storage, clock)
 

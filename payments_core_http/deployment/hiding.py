@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
@@ -9,7 +10,7 @@ import attrs
 
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import may_be_secret, settings, texts
-from payments_core_http.observing.redaction import HIDDEN, redacted
+from payments_core_http.observing.redaction import HIDDEN, as_words, redacted
 
 SHORTEST = 4
 """A password that is shorter is part of too many words to be taken out wherever it stands."""
@@ -39,7 +40,7 @@ class Hiding:
     def __call__(self, text: str) -> str:
         """The text without them."""
         for value in self._values:
-            text = text.replace(value, HIDDEN)
+            text = re.sub(as_words(value), HIDDEN, text)
         return redacted(text)
 
 

@@ -30,11 +30,12 @@ class Patience(Generic[T]):
         with self._lock:
             asked = self._asked
             if asked is None or asked.done():
-                asked = self._asked = Future()
+                asked = Future()
                 # A daemon: the process need not wait for it at its end.
                 threading.Thread(
                     target=self._run, args=(asked,), name=self._name, daemon=True
                 ).start()
+                self._asked = asked  # only now: where no thread could be begun, none will answer
         return asked.result(within_s)
 
     def _run(self, asked: Future[T]) -> None:

@@ -167,7 +167,7 @@ _LINK_CODE_LENGTH = 48
 _SECRET_NAME = re.compile(rf"(?:\w{{1,40}}[_-])?(?:{_WORDS}|authorization|cookie)", re.IGNORECASE)
 _BY_MARK = tuple((mark, shape) for shape in SHAPES for mark in shape.marks)
 
-_SHORTEST = 4
+_SHORTEST = 8
 """What is shorter is part of too many words to be hidden wherever it stands."""
 _known: frozenset[str] = frozenset()
 
@@ -176,6 +176,11 @@ def hide(secrets: Iterable[str]) -> None:
     """Hide these texts from now on, wherever they stand: what no shape tells, and we know of."""
     global _known
     _known |= {secret for secret in secrets if len(secret) >= _SHORTEST}
+
+
+def as_words(text: str) -> str:
+    """A pattern for the text where it is no part of a longer word."""
+    return rf"(?<!\w){re.escape(text)}(?!\w)"
 
 
 def redacted(text: str) -> str:
@@ -189,7 +194,7 @@ def redacted(text: str) -> str:
     if len(seen) >= _LINK_CODE_LENGTH:
         spans += (found.span() for found in _LINK_CODE.finditer(seen))
     for secret in _known:
-        spans += (found.span() for found in re.finditer(re.escape(secret), seen))
+        spans += (found.span() for found in re.finditer(as_words(secret), seen))
     told = seen[:LONGEST]
     if spans:
         told = "".join(_without(told, sorted(spans)))

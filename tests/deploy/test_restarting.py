@@ -137,12 +137,15 @@ def test_no_request_is_lost_while_all_are_restarted(folder: Path) -> None:
     assert (folder / "payments-servers.conf").read_text() == servers(ports)
 
 
-@pytest.mark.parametrize("dead", ["nobody listens", "it is not ready", "it is down"])
+@pytest.mark.parametrize(
+    "dead", ["nobody listens", "it is not ready", "it is down", "it is down, and more"]
+)
 def test_nothing_is_taken_out_while_the_other_is_dead(folder: Path, dead: str) -> None:
     one, other = two_ports()
     listed = servers([one, other])
-    if dead == "it is down":
-        listed = listed.rstrip(";\n") + " down;\n"
+    if dead.startswith("it is down"):
+        more = " max_fails=1" if dead.endswith("more") else ""
+        listed = listed.rstrip(";\n") + f" down{more};\n"
     path = folder / "payments-servers.conf"
     path.write_text(listed)
     status = {"it is not ready": 503}.get(dead, 200)

@@ -115,6 +115,9 @@ class Unsafe(MemoryStorage):
     def faults(self) -> list[str]:
         return ["synchronous_commit is off"]
 
+    def doubts(self) -> list[str]:
+        return ["fsync is off"]
+
     def server_time(self) -> int:
         return SystemClock().now() + self._ahead_ms
 
@@ -125,7 +128,8 @@ def test_a_database_that_loses_answers_is_refused_in_production_alone(
     with pytest.raises(ConfigurationRefused, match=r"storage\.url .* synchronous_commit is off"):
         assembling.require_sound_storage(configured(PRODUCTION), Unsafe())
     assembling.require_sound_storage(configured(SANDBOX), Unsafe())
-    assert "synchronous_commit is off" in caplog.text
+    assert "not safe: synchronous_commit is off" in caplog.text
+    assert "may not be safe: fsync is off" in caplog.text
     assembling.require_sound_storage(configured(PRODUCTION), MemoryStorage())
 
 

@@ -7,10 +7,12 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -170,6 +172,18 @@ def test_a_worker_tells_of_a_chain_that_it_has_never_scanned(
     scanned = r'^payments_chain_last_scan_timestamp_seconds\{chain_id="8453"\} (\S+)$'
     [at] = re.findall(scanned, told, re.M)
     assert before <= float(at) <= time.time()
+
+
+def test_one_tenants_damaged_row_does_not_keep_a_process_from_starting(
+    on_sqlite: Deployed,
+) -> None:
+    on_sqlite.run("admin", "migrate")
+    shop(on_sqlite)
+    with closing(sqlite3.connect(on_sqlite.folder / "payments.db")) as connection:
+        connection.execute("UPDATE apps SET body = '{}'")
+        connection.commit()
+    with on_sqlite.started("serve") as serve:
+        assert managed(serve, "/readyz")[0] == 200
 
 
 def test_a_weak_setting_is_refused_by_its_name(on_sqlite: Deployed) -> None:

@@ -15,6 +15,7 @@ from payments_core.errors import Unavailable
 from payments_core_http.observing import management as management_module
 from payments_core_http.observing.management import AT_ONCE, Management
 from payments_core_http.observing.metrics import Metrics
+from payments_core_http.observing.patience import Patience
 
 
 class Readiness:
@@ -195,3 +196,19 @@ def test_it_listens_on_ipv6_too(readiness: Readiness) -> None:
             assert connection.recv(100).startswith(b"HTTP/1.0 200")
     finally:
         management.stop()
+
+
+def test_a_thread_that_could_not_be_begun_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where the system has no thread to give for a while."""
+    patience = Patience(lambda: "ready", name="test")
+
+    def fails(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fails)
+    with pytest.raises(RuntimeError):
+        patience.answer(1)
+    monkeypatch.undo()
+    assert patience.answer(10) == "ready"

@@ -178,6 +178,7 @@ def test_whoever_runs_on_a_file_when_it_is_retired_can_write_no_more(
     with pytest.raises(StorageUnavailable, match="Bob's"):
         retired.transact("env_a", lambda tx: tx.delete(stored(retired)))
     assert ids(retired) == ["before"]
+    assert retired.doubts() == ()
     assert retired.faults() == ["its records were moved, and it takes no writes"]
 
 

@@ -58,6 +58,10 @@ class SteppingAlone:
     def load(self, kind: type[Record], rows: Sequence[Row]) -> None:
         self._alone.load(kind, rows)
 
+    def is_retired(self) -> bool:
+        assert isinstance(self._alone, Retires)
+        return self._alone.is_retired()
+
     def retire(self, note: str) -> None:
         step("retire")
         assert isinstance(self._alone, Retires)

@@ -39,6 +39,11 @@ def target(target_url: str) -> Iterator[Storage]:
     storage.close()
 
 
+def without_marks(rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
+    """Each beginning of a move leaves one."""
+    return [row for row in rows if row[0] != "copy_marks"]
+
+
 def collections(rows: list[tuple[str, Row]]) -> int:
     return len({collection for collection, _ in rows})
 
@@ -62,7 +67,8 @@ def test_a_copy_that_is_killed_leaves_nothing_or_everything_and_can_be_begun_aga
     assert everything == all_rows(source, KINDS)
     write_and_delete(source)
     assert steps_until(VICTIM, source_url, target_url) == ["retire", "done 0"]
-    assert all_rows(target, KINDS) == everything
+    assert all_rows(target, KINDS) == all_rows(source, KINDS)
+    assert without_marks(all_rows(target, KINDS)) == without_marks(everything)
     with pytest.raises(StorageError, match=NOTE):
         write_and_delete(source)
     source.close()

@@ -18,6 +18,7 @@ from payments_core.upkeep.copying import (
     CopyDiffers,
     CopyWrittenTo,
     Differences,
+    IsRetired,
     TargetInUse,
     copy,
     reinstate,
@@ -77,7 +78,7 @@ def run_(configuration: Configuration, to: str, not_retired: bool) -> Document:
             )
         except CannotRetire as failure:
             raise click.ClickException(f"{failure}; see --not-retired") from failure
-        except (TargetInUse, CopyDiffers) as failure:
+        except (IsRetired, TargetInUse, CopyDiffers) as failure:
             raise click.ClickException(str(failure)) from failure
     return _copied(done)
 

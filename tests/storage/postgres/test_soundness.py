@@ -90,6 +90,7 @@ def test_settings_that_lose_what_was_answered_are_told(url: str, storage: Postgr
     unsound = PostgresStorage(f"{url}%20-csynchronous_commit%3Doff", KINDS)
     assert any("synchronous_commit is off" in fault for fault in unsound.faults())
     unsound.close()
+    assert all("is off: unless" in doubt for doubt in storage.doubts())
     sound = PostgresStorage(f"{url}%20-csynchronous_commit%3Don", KINDS)
     assert not any("synchronous_commit" in fault for fault in sound.faults())
     sound.close()
