@@ -21,5 +21,5 @@ def test_quick_clients_are_answered_during(target: Target, attack: Attack) -> No
         waits = measured(target, STORM_S)
         held = target.figures()
     assert waits.p99_s < P99_S, str(waits)
-    assert held.threads == target.at_rest.threads
+    assert held.threads <= target.at_rest.threads + 1  # that asks whether the storage answers
     assert held.memory_mb < target.at_rest.memory_mb + 300, (target.at_rest, held)
