@@ -199,7 +199,9 @@ def test_a_retired_file_that_is_reinstated_takes_writes_again(
     retired: SqliteStorage, path: Path
 ) -> None:
     with retired.alone() as alone:
+        assert retiring(alone).is_retired()
         assert retiring(alone).reinstate()
+        assert not retiring(alone).is_retired()
         assert not retiring(alone).reinstate()
     assert retired.faults() == []
     fresh = opened(path)
