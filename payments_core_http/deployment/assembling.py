@@ -153,11 +153,13 @@ def require_sound_storage(configuration: Configuration, storage: Storage) -> Non
 
     Raises ConfigurationRefused.
     """
-    for fault in storage.faults() if isinstance(storage, TellsFaults) else ():
+    if not isinstance(storage, TellsFaults):
+        return
+    for fault in storage.faults():
         if configuration.mode == "production":
             raise _refused("storage.url", f"leads to an unsafe database: {fault}")
         _log.warning("the database is not safe: %s", fault)
-    for doubt in storage.doubts() if isinstance(storage, TellsFaults) else ():
+    for doubt in storage.doubts():
         _log.warning("the database may not be safe: %s", doubt)
 
 
