@@ -70,7 +70,7 @@ SUITES := suite-measured suite-storages suite-chains suite-http suite-doors suit
 	suite-deployed suite-sqlite suite-memory suite-fuzz
 BESIDE ?=
 MEASURED := coverage run -m
-DEPLOYED := tests/deploy tests/deployment tests/observing tests/outages tests/upgrades
+DEPLOYED := tests/deploy tests/deployment tests/observability tests/outages tests/upgrades
 LIFECYCLES := tests/webhooks/test_lifecycle.py tests/webhooks/test_machine.py \
 	tests/webhooks/test_operations.py tests/webhooks/test_signing.py
 APART := tests/core tests/storage tests/service tests/chains tests/http tests/cli \

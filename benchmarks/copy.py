@@ -21,17 +21,17 @@ from typing import Any
 
 import attrs
 
-from payments_core.identifiers import Identifiers
-from payments_core.kinds import KINDS
+from payments_core.engine.identifiers import Identifiers
+from payments_core.maintenance.copying import copy, verify
 from payments_core.payments.record import Payment
-from payments_core.storage import sqlite_backups
-from payments_core.storage.opening import open_storage
+from payments_core.record_types import KINDS
 from payments_core.storage.port import DIRECTORY, Storage
+from payments_core.storage.sqlite import backups as sqlite_backups
 from payments_core.storage.wholesale import Row, every, wholesale
+from payments_core.storage_loader import open_storage
 from payments_core.tenants.record import App, PartnerName
-from payments_core.upkeep.copying import copy, verify
+from tests.maintenance.shop import Shop
 from tests.servers import Cluster
-from tests.upkeep.shop import Shop
 
 _ID = re.compile(r"\b(?!env_)([a-z]+(?:_[a-z]+)*)_([A-Za-z0-9_-]{24})(?![A-Za-z0-9_-])")
 PARTNER = "bench"

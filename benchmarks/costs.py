@@ -28,10 +28,10 @@ import psycopg
 
 from benchmarks import pipeline, serve_postgres, webhook_receiver, webhooks
 from payments_core.credentials.keyring import KeyRing
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.service import PaymentsService, Settings
-from payments_core.storage.opening import open_storage
-from payments_core.storage.postgres_wire import Encoded, Row, Wire
+from payments_core.storage.postgres.wire import Encoded, Row, Wire
+from payments_core.storage_loader import open_storage
 from payments_core.webhooks.settings import WebhookSettings
 from tests.servers.cluster import Cluster
 

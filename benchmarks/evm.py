@@ -23,10 +23,10 @@ from benchmarks import evm_chain
 from payments_core.chains.judge import Expectation, Verdict, judge
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.deposits.arrivals import Arrivals
-from payments_core.receipts.discovery import Discovery
-from payments_core.sandbox.anvil_chain import AnvilChain
-from payments_core.sandbox.anvil_process import AnvilProcess
+from payments_core.payments.receipts.discovery import Discovery
 from payments_core.storage.port import LOCATE_KEYS
+from payments_core_http.cli.anvil.chain import AnvilChain
+from payments_core_http.cli.anvil.process import AnvilProcess
 from payments_core_http.cli.children import Child
 from tests.chains.evm.kill_victim import chain_at, service_over, storage_in
 from tests.chains.evm.nodes import Node

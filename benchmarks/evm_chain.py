@@ -17,7 +17,7 @@ from typing import Any
 
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.artifacts import contract
-from payments_core.sandbox.anvil_process import AnvilProcess
+from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.nodes import PAYER, Node
 
 SEGMENT = 5_000

@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core.kinds import KINDS
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
+from payments_core.record_types import KINDS
 from payments_core.service import PaymentsService
-from payments_core.storage.opening import open_storage
+from payments_core.storage_loader import open_storage
 from payments_core_http.app import create_app
-from payments_core_http.serving import Server
+from payments_core_http.server.server import Server
 
 ROUNDS = 3
 SERVER_THREADS = (1, 4, 8)

@@ -29,9 +29,9 @@ from benchmarks.serving_app import CANDIDATES, ROOT, Running, serving
 from benchmarks.serving_clients import KEY
 from payments_core.accounts.operations import NewAccount
 from payments_core.credentials.keyring import KeyRing
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.service import PaymentsService
-from payments_core.storage.opening import open_storage
+from payments_core.storage_loader import open_storage
 from tests.servers import NoPostgres, drop_schema, fresh_schema, postgres_url
 
 CONNECTIONS = (1, 16)

@@ -26,14 +26,14 @@ import attrs
 
 from payments_core.clock import SystemClock
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core.identifiers import Identifiers
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.service import PaymentsService
-from payments_core.storage.opening import open_storage
+from payments_core.storage_loader import open_storage
 from payments_core_http.app import create_app
-from payments_core_http.serving import HEADER_LIMIT_BYTES, RECEIVED_LIMIT_BYTES, Server
-from payments_core_http.serving import SWITCH_INTERVAL_S as INTERVAL_S
+from payments_core_http.server.server import HEADER_LIMIT_BYTES, RECEIVED_LIMIT_BYTES, Server
+from payments_core_http.server.server import SWITCH_INTERVAL_S as INTERVAL_S
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication

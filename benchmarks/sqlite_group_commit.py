@@ -23,7 +23,7 @@ import attrs
 from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
 from payments_core.conformance.storage.setting import locked
 from payments_core.storage.port import Transaction
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 
 PARTITION = "env_bench"
 THREADS = (1, 4, 8)

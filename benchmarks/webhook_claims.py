@@ -13,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from payments_core.jobs.record import Job
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 
 BACKLOG = 200_000
 OTHERS = 1_000

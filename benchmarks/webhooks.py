@@ -26,13 +26,13 @@ import attrs
 from benchmarks import webhook_receiver
 from benchmarks.webhook_receiver import Receiver
 from payments_core.conformance.transport.certificates import NAME, certificates
-from payments_core.credentials.authorization import Authority
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision, Scope
-from payments_core.events import BY_NAME, Event, Happening
-from payments_core.kinds import KINDS
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.events import BY_NAME, Event, Happening
+from payments_core.record_types import KINDS
 from payments_core.service import PaymentsService, Settings
-from payments_core.storage.opening import open_storage
+from payments_core.storage_loader import open_storage
+from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.curl import CurlTransport

@@ -15,24 +15,24 @@ from pathlib import Path
 
 import attrs
 
-from docs import deployment_settings, operators_metrics, wire_bodies
+from docs import deployment_settings, operators_metrics, rooms, wire_bodies
 from docs.event_examples import EXAMPLES
 from docs.markdown import code, table
+from payments_core.accounts.verification.lifecycle import KYC
 from payments_core.clock import MINUTE, SECOND
 from payments_core.deposits.lifecycle import DEPOSIT
-from payments_core.disputes.lifecycle import DISPUTE, SESSION_STATUSES
+from payments_core.engine.events import CATALOGUE, EventType
+from payments_core.engine.state_machine import Machine, Transition
 from payments_core.errors import ClientTokenExpired, PaymentsError
-from payments_core.events import CATALOGUE, EventType
-from payments_core.funding.lifecycle import FUNDING_OPERATION
-from payments_core.kyc.lifecycle import KYC
 from payments_core.limiters.policies import PER_ADDRESS, AbuseBlock, Subject
 from payments_core.limiters.policies import RULES as RATE_POLICIES
-from payments_core.mandates.lifecycle import MANDATE
-from payments_core.options.lifecycle import OPTION, SELECTION
+from payments_core.payments.disputes.lifecycle import DISPUTE, SESSION_STATUSES
+from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
-from payments_core.receipts.lifecycle import RECEIPT
-from payments_core.refunds.lifecycle import REFUND
-from payments_core.transitions import Machine, Transition
+from payments_core.payments.mandates.lifecycle import MANDATE
+from payments_core.payments.options.lifecycle import OPTION, SELECTION
+from payments_core.payments.receipts.lifecycle import RECEIPT
+from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http.errors import status_of
 from payments_core_http.openapi.failures import on_the_wire
@@ -356,6 +356,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "limits.md": limits,
     "settings.md": deployment_settings.page,
     "metrics.md": operators_metrics.page,
+    "rooms.md": rooms.page,
 }
 
 

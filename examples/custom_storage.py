@@ -22,8 +22,8 @@ import lmdb
 import msgspec
 
 from payments_core.clock import Instant
-from payments_core.jobs.record import Job
 from payments_core.storage import documents, fingerprints, matching, port
+from payments_core.storage.jobs import Job
 from payments_core.storage.records import Index, R, Record, Value
 
 Values = Sequence[Value]

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from payments_core.payments.destinations import ToPaymentAddress as ToPaymentAddress
     from payments_core.payments.destinations import ToWallet as ToWallet
     from payments_core.payments.operations import NewPayment as NewPayment
+    from payments_core.payments.refunds.operations import NewRefund as NewRefund
     from payments_core.payments.sends import NewSend as NewSend
-    from payments_core.refunds.operations import NewRefund as NewRefund
     from payments_core.service import PaymentsService as PaymentsService
     from payments_core.service import Settings as Settings
-    from payments_core.storage.opening import open_storage as open_storage
+    from payments_core.storage_loader import open_storage as open_storage
 
 __version__ = "0.1.0"
 
@@ -30,14 +30,14 @@ _PUBLIC = {
     "NewAccount": "payments_core.accounts.operations",
     "NewCollect": "payments_core.payments.collects",
     "NewPayment": "payments_core.payments.operations",
-    "NewRefund": "payments_core.refunds.operations",
+    "NewRefund": "payments_core.payments.refunds.operations",
     "NewSend": "payments_core.payments.sends",
     "PaymentsService": "payments_core.service",
     "Settings": "payments_core.service",
     "ToAccount": "payments_core.payments.destinations",
     "ToPaymentAddress": "payments_core.payments.destinations",
     "ToWallet": "payments_core.payments.destinations",
-    "open_storage": "payments_core.storage.opening",
+    "open_storage": "payments_core.storage_loader",
 }
 
 

@@ -7,73 +7,74 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.operations import Accounts
+from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.policies import VaultPolicies
+from payments_core.accounts.vaults.provisioning import VaultProvisioning
+from payments_core.accounts.vaults.yields import VaultYields
+from payments_core.accounts.verification.operations import Verifications
+from payments_core.accounts.verification.port import KycProvider
+from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
-from payments_core.chains.outbox import Outbox
-from payments_core.chains.outgoing import FOLLOW_AGAIN
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.record import FOLLOW_AGAIN
+from payments_core.chains.outbox.reorg_recovery import RESEND, Resending
 from payments_core.chains.port import Chain
-from payments_core.chains.resending import RESEND, Resending
+from payments_core.chains.registry import ServedChains
 from payments_core.chains.scanner import SCAN, Scanner
-from payments_core.chains.serving import ServedChains
-from payments_core.chains.simulated import SimulatedChain
-from payments_core.client_sessions.operations import ClientSessions
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import MINUTE, Clock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import MODES
 from payments_core.credentials.tokens import Tokens
-from payments_core.decision import Scope
 from payments_core.deposits.arrivals import ARRIVE, WATCH_DEPOSIT, Arrivals
 from payments_core.deposits.operations import Deposits
 from payments_core.deposits.sweeping import SWEEP, WATCH_SWEEP, SweepJobs, sweep_reversed
 from payments_core.deposits.watching import DepositWatch
-from payments_core.disputes.operations import Disputes
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Scope
+from payments_core.engine.idempotency.purging import PURGE, Purge
+from payments_core.engine.idempotency.record import RETENTION_MS
+from payments_core.engine.identifiers import Identifiers
+from payments_core.engine.jobs.parking import Queue
+from payments_core.engine.jobs.worker import Handler, Worker
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
-from payments_core.funding.operations import SEND, Funding
-from payments_core.funding.sending import FundingJobs
-from payments_core.idempotency.purging import PURGE, Purge
-from payments_core.idempotency.record import RETENTION_MS
-from payments_core.identifiers import Identifiers
-from payments_core.jobs.parking import Queue
-from payments_core.jobs.worker import Handler, Worker
-from payments_core.kyc.operations import Verifications
-from payments_core.kyc.port import KycProvider
-from payments_core.kyc.simulated import SimulatedKyc
-from payments_core.ledger import Ledger
-from payments_core.mandates.operations import Mandates
-from payments_core.options.operations import Options
-from payments_core.options.paying import Paying
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments import operations as payments
-from payments_core.payments.checkout import Checkout
+from payments_core.payments.checkout.checkout import Checkout
+from payments_core.payments.checkout.direct_options import Paying
+from payments_core.payments.checkout.links import Links
+from payments_core.payments.checkout.public import PublicPayments
 from payments_core.payments.collects import Collects
 from payments_core.payments.destinations import Destinations
-from payments_core.payments.links import Links
+from payments_core.payments.disputes.operations import Disputes
+from payments_core.payments.funding.operations import SEND, Funding
+from payments_core.payments.funding.sending import FundingJobs
+from payments_core.payments.mandates.operations import Mandates
 from payments_core.payments.operations import Payments
+from payments_core.payments.options.operations import Options
 from payments_core.payments.progress import RELEASE
-from payments_core.payments.public import PublicPayments
+from payments_core.payments.receipts import discovery
+from payments_core.payments.receipts.discovery import Discovery
+from payments_core.payments.receipts.watching import ReceiptJobs
+from payments_core.payments.refunds.operations import REFUND, Refunds
+from payments_core.payments.refunds.reconciliation import Reconciliations
+from payments_core.payments.refunds.sending import WATCH_REFUND, RefundJobs, refund_reversed
 from payments_core.payments.release import WATCH_RELEASE, ReleaseJobs, release_reversed
 from payments_core.payments.sends import Sends
-from payments_core.receipts import discovery
-from payments_core.receipts.discovery import Discovery
-from payments_core.receipts.watching import ReceiptJobs
-from payments_core.refunds.operations import Refunds
-from payments_core.refunds.reconciling import Reconciliations
-from payments_core.refunds.sending import REFUND, WATCH_REFUND, RefundJobs, refund_reversed
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.operations import Sandbox
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core.telemetry import DEAF, Telemetry
+from payments_core.tenants.client_sessions.operations import ClientSessions
 from payments_core.tenants.master_keys import recognise
+from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
-from payments_core.vaults.operations import Vaults
-from payments_core.vaults.policies import VaultPolicies
-from payments_core.vaults.provisioning import VaultProvisioning
-from payments_core.vaults.yields import VaultYields
 from payments_core.versions import Versions
 from payments_core.webhooks.attempting import Attempts
 from payments_core.webhooks.delivery import FAN_OUTS, TASKS, WEBHOOKS, WebhookDelivery
@@ -306,6 +307,7 @@ class PaymentsService:
             self.clock,
             self.outbox,
             mode,
+            is_of_mode=lambda partition: is_of_mode(self.storage, partition, mode),
             reversals={
                 "release": release_reversed,
                 "refund": refund_reversed,

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import falcon
 
-from payments_core.credentials.authorization import authorize
-from payments_core.idempotency.flight import Flights
-from payments_core.idempotency.record import AlreadyAnswered, Answer
-from payments_core.payments.public import require_admitted
-from payments_core_http import cors, health
+from payments_core.engine.idempotency.flight import Flights
+from payments_core.engine.idempotency.record import AlreadyAnswered, Answer
+from payments_core.payments.checkout.public import require_admitted
+from payments_core.tenants.authorization import authorize
+from payments_core_http import cors
 from payments_core_http.authentication import CHALLENGES, admitted_origin, authenticate
 from payments_core_http.calls import Call
 from payments_core_http.errors import (
@@ -29,14 +29,15 @@ from payments_core_http.errors import (
     status_of,
 )
 from payments_core_http.idempotency import idempotent, read_key
-from payments_core_http.observing.requests import BLIND, Observer, Request, opened, watched
-from payments_core_http.query import read_query
+from payments_core_http.observability import health
+from payments_core_http.observability.requests import BLIND, Observer, Request, opened, watched
 from payments_core_http.reference import rows as reference
-from payments_core_http.request_body import read_body
 from payments_core_http.routing import Route, by_path
 from payments_core_http.throttling import Passage, Throttle
 from payments_core_http.v2.routes import ROUTES
 from payments_core_http.versions import require_agreement
+from payments_core_http.wire.query import read_query
+from payments_core_http.wire.request_body import read_body
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

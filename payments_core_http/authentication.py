@@ -1,7 +1,7 @@
 """Who calls: credentials out of headers, and what they prove (interface "Authentication").
 
 A credential counts only in its own header and its own scheme; everything else is refused alike.
-What the caller may do is `payments_core.credentials.authorization`, asked one step later.
+What the caller may do is `payments_core.tenants.authorization`, asked one step later.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from payments_core.client_sessions.record import ClientSession
-from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import CLIENT_SESSION, Claims, TokenInvalid
 from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
-from payments_core.payments.public import Shop
+from payments_core.payments.checkout.public import Shop
+from payments_core.tenants.authorization import Authority
+from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.tenants.record import Environment, Key
 from payments_core_http.routing import PATH_IDS, Credential, Route
 

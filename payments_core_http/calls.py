@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import attrs
 import msgspec
 
-from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims
-from payments_core.idempotency.record import Answer, Idempotent
+from payments_core.engine.idempotency.record import Answer, Idempotent
 from payments_core.storage.port import Page, Position
-from payments_core_http import cursors
+from payments_core.tenants.authorization import Authority
 from payments_core_http.authentication import Caller
-from payments_core_http.query import PageQuery
 from payments_core_http.routing import Route
+from payments_core_http.wire import cursors
+from payments_core_http.wire.query import PageQuery
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

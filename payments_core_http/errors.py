@@ -29,7 +29,7 @@ from payments_core.errors import (
     Unprocessable,
 )
 from payments_core.storage.port import StorageUnavailable
-from payments_core_http.observing.redaction import redacted
+from payments_core_http.redaction import redacted
 
 Reason = Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]
 

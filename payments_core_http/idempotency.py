@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from payments_core.credentials.authorization import Authority
+from payments_core.engine.idempotency.record import PUBLIC_RETENTION_MS, RETENTION_MS, Idempotent
 from payments_core.errors import IdempotencyKeyRequired, ValidationFailed
-from payments_core.idempotency.record import PUBLIC_RETENTION_MS, RETENTION_MS, Idempotent
-from payments_core_http.json_text import canonical
+from payments_core.tenants.authorization import Authority
 from payments_core_http.routing import Route
+from payments_core_http.wire.json_text import canonical
 
 KEY_PATTERN = "^[ -~]{1,256}$"
 

@@ -1,7 +1,7 @@
 """Routes as rows: what a row says, and what the ids in its path look like.
 
-The tables of routes live with their generation, in `v2/routes/`; what every row goes through
-is `app.py`.
+The tables of routes live with their resources, in `v2/<resource>/routes.py`; what every row goes
+through is `app.py`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from payments_core.credentials.authorization import Requirement
+from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.identifiers import is_identifier, pattern
 from payments_core.errors import NotFound, PaymentsError
-from payments_core.idempotency.record import Answer
-from payments_core.identifiers import is_identifier, pattern
-from payments_core.payments import links
+from payments_core.payments.checkout import links
+from payments_core.tenants.authorization import Requirement
 from payments_core_http.errors import RouteNotFound
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
-    from payments_core_http.calls import Call
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Credential = Literal[
@@ -34,7 +33,8 @@ Credential = Literal[
     "none",
 ]
 Idempotency = Literal["required", "accepted", "ignored"]
-Handler = Callable[["PaymentsService", "Call[Any, Any]"], Answer]
+Handler = Callable[["PaymentsService", Any], Answer]
+"""It is given the service and the `Call`, whose class lies above this file."""
 
 
 @attrs.frozen

@@ -10,11 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from payments_core.kinds import KINDS
-from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.record_types import KINDS
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
-from payments_core.storage.postgres import open_url as open_postgres
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.postgres.adapter import open_url as open_postgres
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 
 WEAK = f"weak-{os.environ.get('PAYMENTS_TEST_WEAK', '1')}"

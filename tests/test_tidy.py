@@ -20,11 +20,16 @@ from typing import NamedTuple
 
 import pytest
 
+from docs.rooms import ROOMS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("payments_core", "payments_core_http")
 
 
 # --- (a) Imports ----------------------------------------------------------------------------
+
+# Rooms import only from rooms above them; their order is the table in docs/rooms.py.
+PACKAGE_ORDER = ("payments_core", "payments_core_http")
 
 
 class Never(NamedTuple):
@@ -37,9 +42,9 @@ class Never(NamedTuple):
 
 
 CONCRETE_ADAPTERS = (
-    "payments_core.storage.memory*",
-    "payments_core.storage.sqlite*",
-    "payments_core.storage.postgres*",
+    "payments_core.storage.memory.adapter*",
+    "payments_core.storage.sqlite.adapter*",
+    "payments_core.storage.postgres.adapter*",
     "payments_core.limiters.memory",
     "payments_core.limiters.redis",
     "payments_core.*.simulated*",
@@ -49,39 +54,28 @@ CONCRETE_ADAPTERS = (
 )
 MAY_NAME_ADAPTERS = (
     "payments_core/service.py",  # where the service is put together
-    "payments_core/storage/opening.py",  # opens by URL through entry points
+    "payments_core/storage_loader.py",  # opens by URL through entry points
     "payments_core/conformance/**",
-    "payments_core/simulation/**",
     "payments_core_http/cli/**",
-    "payments_core_http/cli.py",
     "payments_core/sandbox/**",  # the doors of the simulated chains
+    "payments_core_http/v2/sandbox/**",
+    "payments_core/record_types.py",  # their records too
     "payments_core/chains/solana.py",  # JSON-RPC is the same there
 )
 
 IMPORTS = (
     Never(
-        "payments_core/**",
-        ("payments_core_http",),
-        "The library knows nothing of HTTP.",
-    ),
-    Never(
         "payments_core/**/lifecycle.py",
         (
             "time",
             "os",
-            "payments_core.storage",
+            "payments_core.storage.port",
             "payments_core.chains",
-            "payments_core.service",
             "payments_core.entropy",
             "payments_core.*.operations",
             "payments_core.*.port",
         ),
         "A lifecycle decides from its arguments alone.",
-    ),
-    Never(
-        "payments_core/**/record.py",
-        ("payments_core.*.operations", "payments_core.*.lifecycle", "payments_core.service"),
-        "Records are values; what is done with them lies above.",
     ),
     Never(
         "payments_core_http/v1/**",
@@ -121,33 +115,34 @@ WORLD = frozenset({
 
 MAY_TOUCH_THE_WORLD = {
     "payments_core/chains/aptos.py": {"time"},  # monotonic: how long an operation takes
-    "payments_core/chains/connections.py": {"time"},  # monotonic, as in the next three
-    "payments_core/chains/wire.py": {"time"},
+    "payments_core/chains/http/connections.py": {"time"},  # monotonic, as in the next three
+    "payments_core/chains/http/client.py": {"time"},
     "payments_core/chains/evm/rpc.py": {"time"},
     "payments_core/chains/evm/endpoints.py": {"threading", "time"},
     "payments_core/clock.py": {"time"},
     "payments_core/entropy.py": {"os.urandom", "secrets"},
-    "payments_core/idempotency/flight.py": {"threading", "time"},
-    "payments_core/jobs/worker.py": {"threading", "time"},
+    "payments_core/engine/idempotency/flight.py": {"threading", "time"},
+    "payments_core/engine/jobs/worker.py": {"threading", "time"},
     "payments_core/limiters/*.py": {"threading"},
     "payments_core/limiters/breaker.py": {"time"},  # monotonic: how long a server is left alone
-    "payments_core/storage/*.py": {"threading", "time", "random"},
+    "payments_core/storage/**": {"threading", "time", "random"},
     "payments_core/webhooks/dispatcher.py": {"threading", "time"},
     "payments_core/webhooks/senders.py": {"threading", "time"},
     "payments_core/webhooks/transports/*.py": {"threading", "time"},
     "payments_core/conformance/**": {"threading", "time", "random"},
-    "payments_core/simulation/**": {"threading", "random"},
-    "payments_core_http/serving.py": {"threading", "time"},
-    "payments_core_http/pool.py": {"threading", "time"},
-    "payments_core_http/connections.py": {"time"},
+    "payments_core_http/server/server.py": {"threading", "time"},
+    "payments_core_http/server/thread_pool.py": {"threading", "time"},
+    "payments_core_http/server/connection.py": {"time"},
     "payments_core_http/cli/**": {"threading", "time", "secrets"},
     "payments_core_http/deployment/processes.py": {"threading"},
     "payments_core_http/deployment/examining.py": {"time"},  # monotonic: round trips
-    "payments_core_http/observing/requests.py": {"time"},  # how long a request takes
-    "payments_core_http/observing/metrics.py": {"time"},  # how long all else takes
-    "payments_core_http/observing/logs.py": {"threading"},  # what is told of one that ends badly
-    "payments_core_http/observing/patience.py": {"threading"},
-    "payments_core_http/observing/management.py": {"threading", "time"},
+    "payments_core_http/observability/requests.py": {"time"},  # how long a request takes
+    "payments_core_http/observability/metrics.py": {"time"},  # how long all else takes
+    "payments_core_http/observability/logs.py": {
+        "threading"
+    },  # what is told of one that ends badly
+    "payments_core_http/observability/patience.py": {"threading"},
+    "payments_core_http/observability/management.py": {"threading", "time"},
 }
 
 # Money never becomes a binary fraction; these files do not even say the word.
@@ -195,7 +190,28 @@ FORBIDDEN_WORDS = tuple(
 # --- The tests ----------------------------------------------------------------------------------
 
 
-def test_imports_point_one_way() -> None:
+def test_every_room_imports_only_from_rooms_above_it() -> None:
+    height = {
+        (package, room): (PACKAGE_ORDER.index(package), number)
+        for package, rooms in ROOMS.items()
+        for number, room in enumerate(rooms)
+    }
+    wrong = [
+        f"{path} imports {module}: `{room_of(module)[1]}` is not above `{room_of(path)[1]}`"
+        for path in python_files()
+        for module in sorted(imported_modules(path))
+        if height[room_of(module)] > height[room_of(path)]
+    ]
+    assert not wrong, listed(wrong)
+
+
+def test_the_list_of_rooms_is_the_list_of_folders() -> None:
+    assert {room_of(path) for path in python_files()} == {
+        (package, room) for package, rooms in ROOMS.items() for room in rooms
+    }
+
+
+def test_imports_keep_the_rules_beside_the_order() -> None:
     wrong = [
         f"{path} imports {module}: {rule.why}"
         for rule in IMPORTS
@@ -357,6 +373,27 @@ def imports(path: str) -> Iterator[str]:
             origin = ".".join((*above, *filter(None, [node.module])))
             yield origin
             yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+@cache
+def modules() -> dict[str, str]:
+    """Every module of the packages by its dotted name, with its path."""
+    return {module_name(path): path for path in python_files()}
+
+
+def imported_modules(path: str) -> frozenset[str]:
+    """The paths of the modules of ours that the file imports.
+
+    A package's own `__init__` is left out: every import of what is inside names it.
+    """
+    names = imported(path) - set(PACKAGES)
+    return frozenset(modules()[name] for name in names if name in modules())
+
+
+def room_of(path: str) -> tuple[str, str]:
+    """The package and the room that a file belongs to."""
+    package, room, *_ = Path(path).with_suffix("").parts
+    return package, room
 
 
 def touched(path: str) -> frozenset[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from payments_core.accounts.record import Account
-from payments_core.credentials.authorization import Authority
 from payments_core.errors import NotFound
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Where
 from payments_core.storage.records import R, Value
+from payments_core.tenants.authorization import Authority
 
 
 def page_of(

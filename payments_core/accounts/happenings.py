@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from payments_core.accounts.record import Account
-from payments_core.credentials.authorization import Authority
-from payments_core.events import Happening
+from payments_core.engine.events import Happening
+from payments_core.tenants.authorization import Authority
 
 
 def happened(name: str, account: Account, authority: Authority) -> Happening:

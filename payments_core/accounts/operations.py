@@ -18,12 +18,15 @@ from payments_core.accounts.record import (
     SubjectType,
     Wallet,
 )
+from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import ChainType, asset_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.clock import Clock
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import (
     AccountSuspended,
     Conflicting,
@@ -34,12 +37,9 @@ from payments_core.errors import (
     UsernameTaken,
     ValidationFailed,
 )
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.storage import documents
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
-from payments_core.vaults.record import Policy, Vault
+from payments_core.tenants.authorization import Authority
 
 USERNAME = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
 USERNAME_RULE = "must be 3 to 20 letters, digits or underscores"

@@ -15,13 +15,13 @@ import attrs
 
 from payments_core.addresses import base58_bytes
 from payments_core.assets import ChainType
-from payments_core.errors import FieldError
-from payments_core.evm_signatures import (
+from payments_core.chains.signatures import (
     NOT_SIGNED,
     SignatureFault,
     contract_signature,
     evm_signer,
 )
+from payments_core.errors import FieldError
 
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})*)", re.ASCII)
 _ONE_ED25519_KEY = b"\x00"  # the scheme's byte in Aptos addresses

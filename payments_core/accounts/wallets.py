@@ -25,8 +25,10 @@ from payments_core.addresses import AddressError, canonical
 from payments_core.assets import ChainType
 from payments_core.chains.port import Chain
 from payments_core.clock import DAY, Clock, Instant
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, held
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, held
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.entropy import Entropy
 from payments_core.errors import (
     AccountSuspended,
@@ -39,10 +41,8 @@ from payments_core.errors import (
     PaymentsError,
     ValidationFailed,
 )
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.storage.port import Page, Position, Storage, Transaction, Where
+from payments_core.tenants.authorization import Authority
 
 MAX_LABEL = 128
 

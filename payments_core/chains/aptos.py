@@ -18,8 +18,8 @@ import attrs
 
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import ChainType
-from payments_core.chains.balances_only import BalancesOnly
-from payments_core.chains.json_answers import HEIGHTS, U64, digits, integer, parsed, part, text
+from payments_core.chains.http.client import Limits, Wire
+from payments_core.chains.http.json_fields import HEIGHTS, U64, digits, integer, parsed, part, text
 from payments_core.chains.port import (
     BalancesAt,
     Block,
@@ -28,7 +28,7 @@ from payments_core.chains.port import (
     Heads,
     Unsupported,
 )
-from payments_core.chains.wire import Limits, Wire
+from payments_core.chains.read_only import BalancesOnly
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_637
 MAINNET_NETWORK = 1

@@ -16,13 +16,13 @@ from typing import ClassVar
 import attrs
 
 from payments_core.assets import CHAINS
+from payments_core.chains.backoff import POLL_MS, wait_for_chain
 from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
-from payments_core.chains.waiting import POLL_MS, wait_for_chain
 from payments_core.clock import Clock
-from payments_core.decision import Decision, Scope
-from payments_core.identifiers import Draw
-from payments_core.jobs.record import FOREVER, Job
-from payments_core.ledger import Ledger
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.identifiers import Draw
+from payments_core.storage.jobs import FOREVER, Job
 from payments_core.storage.port import (
     DIRECTORY,
     Claimed,

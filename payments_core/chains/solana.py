@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from payments_core.addresses import base58_bytes
 from payments_core.assets import ChainType
-from payments_core.chains.balances_only import BalancesOnly
 from payments_core.chains.evm.rpc import Call, Node, Refusal
-from payments_core.chains.json_answers import U64, digits, integer, parsed, part, parts, text
+from payments_core.chains.http.client import Limits
+from payments_core.chains.http.json_fields import U64, digits, integer, parsed, part, parts, text
 from payments_core.chains.port import (
     BalancesAt,
     Block,
@@ -24,7 +24,7 @@ from payments_core.chains.port import (
     ChainUnavailable,
     Heads,
 )
-from payments_core.chains.wire import Limits
+from payments_core.chains.read_only import BalancesOnly
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_501
 MAINNET_GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.chains.outgoing import our_own
+from payments_core.chains.backoff import wait_for_chain
+from payments_core.chains.outbox.record import our_own
 from payments_core.chains.port import (
     Block,
     Chain,
@@ -21,15 +22,14 @@ from payments_core.chains.port import (
     ScannedTransfer,
     TransactionView,
 )
-from payments_core.chains.waiting import wait_for_chain
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Follow, Scope
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Arrival
 from payments_core.deposits.looking import arrival_of
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Follow, Scope
+from payments_core.engine.identifiers import Draw
 from payments_core.storage.port import LOCATE_KEYS, Claimed, Located, Snapshot, Storage, Transaction
 from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment

@@ -8,9 +8,9 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
-from payments_core.events import Happening
+from payments_core.engine.events import Happening
+from payments_core.engine.state_machine import Machine, Transition, rows
 from payments_core.money import Atomic
-from payments_core.transitions import Machine, Transition, rows
 
 DEPOSIT = Machine(
     "deposit",

@@ -9,22 +9,22 @@ import attrs
 
 from payments_core.accounts.belongings import page_of
 from payments_core.accounts.record import Account
-from payments_core.chains.outgoing import Outgoing, send_job
+from payments_core.chains.outbox.record import Outgoing, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
 from payments_core.clock import Clock, Instant
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, held
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Arrival, Change
 from payments_core.deposits.looking import look
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
 from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, held
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
+from payments_core.tenants.authorization import Authority
 
 SHOWN = 50
 """A check answers with so many of the newest deposits."""

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from payments_core.chains.outbox import Outbox
-from payments_core.chains.outgoing import LookOutdated, Outgoing, concluded, transfer
+from payments_core.chains.backoff import POLL_MS, poll_again, wait_for_chain
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.record import LookOutdated, Outgoing, concluded, transfer
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Contract
-from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Follow, Scope
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Change
 from payments_core.deposits.looking import look
 from payments_core.deposits.record import Deposit
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Follow, Scope
+from payments_core.engine.identifiers import Draw
 from payments_core.storage.port import Claimed, Storage, Transaction
 
 SWEEP = "deposits.sweep"

@@ -11,19 +11,19 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.chains.outgoing import Outgoing, send_job, withdraw
+from payments_core.chains.backoff import OVERSIGHT_MS, POLL_MS, wait_for_chain
+from payments_core.chains.outbox.record import Outgoing, send_job, withdraw
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.scanner import scanned_to
-from payments_core.chains.waiting import OVERSIGHT_MS, POLL_MS, wait_for_chain
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Scope
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Change
 from payments_core.deposits.looking import Look, look
 from payments_core.deposits.record import REORGED, Deposit
 from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.identifiers import Draw
 from payments_core.storage.port import Claimed, Storage, Transaction
 
 _log = logging.getLogger(__name__)

@@ -13,8 +13,13 @@ from payments_core.assets import CHAINS
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.payment_settings.origins import origin_fault, url_fault
-from payments_core.payment_settings.record import AMOUNT_DECIMALS, AllowedWallet, Branding, Terms
-from payments_core.payments.record import METHODS
+from payments_core.payment_settings.record import (
+    AMOUNT_DECIMALS,
+    METHODS,
+    AllowedWallet,
+    Branding,
+    Terms,
+)
 
 MAX_ITEMS = 100
 """Of each list."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import attrs
 
 from payments_core.clock import Clock
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import Conflicting
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.payment_settings.checking import checked
 from payments_core.payment_settings.record import (
     NEVER_SET,
@@ -20,6 +19,7 @@ from payments_core.payment_settings.record import (
     Terms,
 )
 from payments_core.storage.port import Storage, Transaction
+from payments_core.tenants.authorization import Authority
 
 
 class PartnerPaymentSettings:

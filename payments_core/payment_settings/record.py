@@ -7,15 +7,18 @@ A Payment takes over what concerns it when it is created; later changes leave it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import attrs
 
 from payments_core.clock import DAY, SECOND, Instant
-from payments_core.decision import held
-from payments_core.payments.record import METHODS, Method
+from payments_core.engine.decision import held
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Collection, Record
+
+Method = Literal["vault", "direct", "routing", "hosted_onramp"]
+METHODS: tuple[Method, ...] = ("vault", "direct", "routing", "hosted_onramp")
+"""The ways to pay a Payment."""
 
 SETTINGS_ID = "payment_settings"
 """The id of an environment's one row."""

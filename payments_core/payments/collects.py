@@ -7,31 +7,31 @@ from typing import Any
 
 import attrs
 
+from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.record import Vault
+from payments_core.accounts.vaults.reservations import Asked, asking
 from payments_core.amounts import amount_of
 from payments_core.chains.port import AddressSpec
 from payments_core.clock import Clock
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
-from payments_core.funding.operations import authorized
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
-from payments_core.mandates.drawing import drawn
-from payments_core.mandates.record import Mandate
-from payments_core.options import lifecycle as options
-from payments_core.options.offering import offer
 from payments_core.payment_settings.record import held_settings
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.funding.operations import authorized
+from payments_core.payments.mandates.drawing import drawn
+from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.operations import expiry_job
+from payments_core.payments.options import lifecycle as options
+from payments_core.payments.options.offering import offer
 from payments_core.payments.record import Payment, Source
 from payments_core.payments.sends import active_payer
 from payments_core.storage.port import Snapshot, Storage, Transaction
-from payments_core.vaults.operations import Vaults
-from payments_core.vaults.record import Vault
-from payments_core.vaults.reserving import Asked, asking
+from payments_core.tenants.authorization import Authority
 
 
 @attrs.frozen(kw_only=True)

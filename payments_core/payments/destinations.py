@@ -10,9 +10,8 @@ from payments_core.accounts.record import Account
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import Asset
 from payments_core.chains.port import AddressSpec, Chain
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import held
 from payments_core.deposits.record import DepositAddress
+from payments_core.engine.decision import held
 from payments_core.errors import (
     AccountSuspended,
     DestinationNotAllowed,
@@ -22,6 +21,7 @@ from payments_core.errors import (
 )
 from payments_core.payments.record import Destination, Payment
 from payments_core.storage.port import Storage, Transaction
+from payments_core.tenants.authorization import Authority
 
 
 @attrs.frozen(kw_only=True)

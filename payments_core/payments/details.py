@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import attrs
 
 from payments_core.errors import NotFound
-from payments_core.funding.record import FundingOperation
-from payments_core.options.record import DirectOption, Option
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.receipts.record import Receipt
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import Snapshot, Transaction
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from payments_core.chains.outgoing import Outgoing, withdraw
+from payments_core.accounts.vaults.reservations import Reservation, withdrawn
+from payments_core.chains.outbox.record import Outgoing, withdraw
 from payments_core.clock import Instant
-from payments_core.decision import Decision
+from payments_core.engine.decision import Decision
 from payments_core.errors import InvalidState
-from payments_core.funding import lifecycle as funding
-from payments_core.funding.record import FundingOperation
-from payments_core.mandates.drawing import given_back
-from payments_core.options import direct
-from payments_core.options import lifecycle as options
-from payments_core.options.record import Option
 from payments_core.payments.details import (
     DirectDetails,
     OptionDetails,
@@ -19,10 +14,15 @@ from payments_core.payments.details import (
     locked_direct_option,
     locked_option,
 )
+from payments_core.payments.funding import lifecycle as funding
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.mandates.drawing import given_back
+from payments_core.payments.options import direct
+from payments_core.payments.options import lifecycle as options
+from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
-from payments_core.vaults.reserving import Reservation, withdrawn
 
 
 def end_options(

@@ -12,15 +12,15 @@ from typing import Any
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.engine.events import Happening
 from payments_core.errors import InvalidState, PaymentExpired
-from payments_core.events import Happening
-from payments_core.journal.lifecycle import post
-from payments_core.journal.record import Cause, Entry
 from payments_core.money import Atomic
+from payments_core.payments.journal.lifecycle import post
+from payments_core.payments.journal.record import Cause, Entry
 from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
 from payments_core.payments.senders import paid_more
-from payments_core.receipts.record import Receipt
 
 MOST_SIGHTED = 100
 """So many transfers on their way are waited for; whoever sends more dust holds up nothing."""

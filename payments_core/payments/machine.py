@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.transitions import Machine, Transition, rows
+from payments_core.engine.state_machine import Machine, Transition, rows
 
 OPEN = ("awaiting_payment", "processing")
 """The states in which a payer can still act."""

@@ -8,30 +8,30 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.reservations import withdrawn
 from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.chains.port import AddressSpec
 from payments_core.clock import SECOND, Clock, Instant
-from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims, Tokens
-from payments_core.decision import Decision, Follow, Scope
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Follow, Scope
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import FieldError, NotFound, ValidationFailed
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.journal.record import Entry
-from payments_core.ledger import Ledger
 from payments_core.payment_settings.checking import EXPIRY_RANGE_S
 from payments_core.payment_settings.origins import url_fault
-from payments_core.payment_settings.record import Terms, held_settings
+from payments_core.payment_settings.record import Method, Terms, held_settings
 from payments_core.payments import lifecycle
+from payments_core.payments.checkout.links import Links
 from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import PaymentDetails, details_of, locked_payment
 from payments_core.payments.ending import end_options, stopped_transfer
+from payments_core.payments.journal.record import Entry
 from payments_core.payments.lifecycle import Change
-from payments_core.payments.links import Links
 from payments_core.payments.progress import carry_on, committed, reservation_of
-from payments_core.payments.record import Destination, Method, Payment
-from payments_core.receipts.record import Receipt
+from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.record import Destination, Payment
 from payments_core.storage.port import (
     Claimed,
     Page,
@@ -41,7 +41,7 @@ from payments_core.storage.port import (
     Transaction,
     Where,
 )
-from payments_core.vaults.reserving import withdrawn
+from payments_core.tenants.authorization import Authority
 
 EXPIRE = "payments.expire"
 EXPIRY_POLL_MS = 30 * SECOND

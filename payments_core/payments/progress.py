@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.chains.outgoing import Outgoing, send_job, transfer
+from payments_core.accounts.vaults.reservations import Reservation
+from payments_core.chains.outbox.record import Outgoing, send_job, transfer
 from payments_core.clock import Instant
-from payments_core.decision import Decision
-from payments_core.identifiers import Draw
+from payments_core.engine.decision import Decision
+from payments_core.engine.identifiers import Draw
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.ending import end_options
 from payments_core.payments.lifecycle import Change
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
-from payments_core.vaults.reserving import Reservation
 
 RELEASE = "payments.release"
 

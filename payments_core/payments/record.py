@@ -11,14 +11,13 @@ from payments_core.assets import Asset, asset_of
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
-from payments_core.journal.record import Books
 from payments_core.money import ZERO, Atomic, Money, atomic
+from payments_core.payment_settings.record import Method
+from payments_core.payments.journal.record import Books
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
 DestinationType = Literal["account", "payment_address", "wallet"]
-Method = Literal["vault", "direct", "routing", "hosted_onramp"]
-METHODS: tuple[Method, ...] = ("vault", "direct", "routing", "hosted_onramp")
 
 
 @attrs.frozen(kw_only=True)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.chains.outbox import Outbox
-from payments_core.chains.outgoing import LookOutdated, Outgoing, concluded
+from payments_core.accounts.vaults.lifecycle import BalanceOutdated
+from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.reservations import Asked, settled
+from payments_core.chains.backoff import POLL_MS, poll_again, wait_for_chain
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.record import LookOutdated, Outgoing, concluded
 from payments_core.chains.port import ChainUnavailable
-from payments_core.chains.waiting import POLL_MS, poll_again, wait_for_chain
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Follow, Scope
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Follow, Scope
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import DependencyFailed
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.payments import lifecycle
 from payments_core.payments.details import locked_payment
 from payments_core.payments.progress import committed, reservation_of
 from payments_core.payments.record import Payment
 from payments_core.payments.reversals import reverse_release
 from payments_core.storage.port import Claimed, Storage, Transaction
-from payments_core.vaults.lifecycle import BalanceOutdated
-from payments_core.vaults.operations import Vaults
-from payments_core.vaults.reserving import Asked, settled
 
 WATCH_RELEASE = "payments.watch_release"
 _SUBMIT = {"accepted": "release", "processing": "submit"}

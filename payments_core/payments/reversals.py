@@ -9,8 +9,8 @@ from __future__ import annotations
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.journal.record import Cause
 from payments_core.money import Atomic
+from payments_core.payments.journal.record import Cause
 from payments_core.payments.lifecycle import UNRELEASED, Change, posted, step
 from payments_core.payments.record import Payment
 from payments_core.payments.senders import paid_more

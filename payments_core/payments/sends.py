@@ -8,12 +8,18 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.lifecycle import Spend
+from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.record import Vault
+from payments_core.accounts.vaults.reservations import Asked, asking, reserved
 from payments_core.amounts import amount_of
 from payments_core.assets import Asset
-from payments_core.chains.outgoing import send_job, transfer
+from payments_core.chains.outbox.record import send_job, transfer
 from payments_core.clock import Clock, Instant
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, held
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, held
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import (
     AccountSuspended,
     DestinationNotAllowed,
@@ -22,9 +28,6 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.destinations import Destinations, To
@@ -33,11 +36,8 @@ from payments_core.payments.operations import asset_for
 from payments_core.payments.progress import RELEASE
 from payments_core.payments.record import Payment, Source
 from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import Environment
-from payments_core.vaults.lifecycle import Spend
-from payments_core.vaults.operations import Vaults
-from payments_core.vaults.record import Vault
-from payments_core.vaults.reserving import Asked, asking, reserved
 
 
 @attrs.frozen(kw_only=True)

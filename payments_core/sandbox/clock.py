@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.chains.books import SimulatedTime
+from payments_core.chains.simulated.records import SimulatedTime
 from payments_core.clock import Clock, Instant, SystemClock
 from payments_core.storage.port import (
     SIMULATED,

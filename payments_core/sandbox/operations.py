@@ -13,10 +13,14 @@ from payments_core.addresses import AddressError, canonical
 from payments_core.amounts import amount_of, amount_or_zero
 from payments_core.assets import asset_of
 from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, TransactionView
-from payments_core.chains.simulated_reorgs import DEEPEST
+from payments_core.chains.simulated.failure_records import ArmedFailure, Dependency
+from payments_core.chains.simulated.failures import Failures
+from payments_core.chains.simulated.reorgs import DEEPEST
 from payments_core.clock import SECOND, Clock, Instant
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
@@ -25,15 +29,11 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.idempotency.record import Idempotent
-from payments_core.jobs.worker import Worker
-from payments_core.ledger import Ledger
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.sandbox.failures import Failures
-from payments_core.sandbox.record import ArmedFailure, Dependency
 from payments_core.sandbox.triggering import EventTrigger, Triggered
 from payments_core.storage.port import DIRECTORY, Storage
+from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import App
 
 T = TypeVar("T")

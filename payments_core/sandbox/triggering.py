@@ -13,17 +13,17 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.events import BY_NAME, Happening
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import NotFound, ValidationFailed
-from payments_core.events import BY_NAME, Happening
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
-from payments_core.options.record import Option
+from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Storage, Transaction, Where
 from payments_core.storage.records import R
+from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.record import Endpoint
 
 AMOUNT = "25.00"

@@ -21,7 +21,7 @@ from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.jobs.record import Job
+from payments_core.storage.jobs import Job
 from payments_core.storage.records import R, Record, Value
 
 DIRECTORY = "directory"
@@ -56,7 +56,7 @@ class LockTimeout(StorageUnavailable):
 class CommitUnknown(StorageError):
     """The answer to COMMIT was lost: the transaction may or may not have happened.
 
-    `payments_core.ledger` resolves it by looking up a row that the transaction inserts.
+    `payments_core.engine.committer` resolves it by looking up a row that the transaction inserts.
     """
 
 
@@ -237,7 +237,7 @@ class Storage(Protocol):
         slots have live leases (`lease_until > now`, due or not) gives none. Lanes take turns in a
         ring, one job each, so that neither a full nor a long lane starves another: a claim goes on
         where the one before it ended, of this handle at least. The ring's order is the adapter's
-        choice. A lane is one lane in all partitions. The jobs are `payments_core.jobs.record.Job`.
+        choice. A lane is one lane in all partitions. The jobs are `payments_core.storage.jobs.Job`.
         Raises as `transact` does; what a claim leased whose answer was lost comes back in time.
         """
 

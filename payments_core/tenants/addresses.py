@@ -14,10 +14,10 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import DIGEST_PURPOSE
-from payments_core.decision import Decision, Scope
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import Unavailable
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
 from payments_core.tenants.record import Environment, Key, SecretAddress
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from payments_core.credentials.keyring import KeyRing, WeakKeyRing
-from payments_core.decision import Decision, Scope
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.identifiers import Draw
 from payments_core.storage.port import DIRECTORY, Storage, Transaction
 from payments_core.tenants.record import MasterKeyMark
 

@@ -8,11 +8,6 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from payments_core.clock import DAY, MINUTE, Clock, Instant
-from payments_core.credentials.authorization import (
-    TRUSTED,
-    Authority,
-    key_is_live,
-)
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import (
     DIGEST_PURPOSE,
@@ -22,7 +17,10 @@ from payments_core.credentials.secrets import (
     mode_of,
     new_secret,
 )
-from payments_core.decision import Decision, Scope
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.idempotency.purging import purge_job
+from payments_core.engine.identifiers import Draw, Identifiers
 from payments_core.entropy import Entropy
 from payments_core.errors import (
     Conflicting,
@@ -32,12 +30,10 @@ from payments_core.errors import (
     UnsupportedVersion,
     ValidationFailed,
 )
-from payments_core.idempotency.purging import purge_job
-from payments_core.identifiers import Draw, Identifiers
-from payments_core.ledger import Ledger
 from payments_core.limiters.policies import OF_ENVIRONMENTS, require_limits
 from payments_core.storage.port import DIRECTORY, Storage, Transaction
 from payments_core.tenants.addresses import SecretAddresses
+from payments_core.tenants.authorization import TRUSTED, Authority, key_is_live
 from payments_core.tenants.record import (
     PRODUCTS,
     SCOPE_PRODUCT,

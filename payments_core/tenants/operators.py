@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import attrs
 
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Scope
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.identifiers import Draw
 from payments_core.entropy import Entropy
 from payments_core.errors import Conflicting, NotFound, Unauthorized, ValidationFailed
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.storage.port import DIRECTORY, Position, Storage, Transaction
 from payments_core.tenants.record import Environment, Operator, operator_id
 

@@ -17,10 +17,10 @@ import attrs
 
 from payments_core.clock import SECOND, Clock, Instant
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision
+from payments_core.engine.decision import Decision
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
-from payments_core.jobs.record import FOREVER, Job
 from payments_core.storage.bulk import get_many
+from payments_core.storage.jobs import FOREVER, Job
 from payments_core.storage.port import Claimed, Snapshot
 from payments_core.telemetry import DEAF, AttemptOutcome, Telemetry
 from payments_core.webhooks import signing

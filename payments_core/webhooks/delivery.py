@@ -14,14 +14,14 @@ from typing import Any
 import msgspec
 
 from payments_core.clock import MINUTE, SECOND, Clock, iso
-from payments_core.decision import EVENTS, FAN_OUT, Decision, Scope
-from payments_core.events import Event
-from payments_core.identifiers import Draw
-from payments_core.jobs.parking import Queue
-from payments_core.jobs.record import Job
-from payments_core.jobs.worker import Handler
-from payments_core.ledger import Ledger
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import EVENTS, FAN_OUT, Decision, Scope
+from payments_core.engine.events import Event
+from payments_core.engine.identifiers import Draw
+from payments_core.engine.jobs.parking import Queue
+from payments_core.engine.jobs.worker import Handler
 from payments_core.storage.bulk import get_many, lock_many
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import Claimed, Position, Storage, Transaction
 from payments_core.storage.records import R
 from payments_core.tenants.record import Environment

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from payments_core.clock import SECOND, Clock
-from payments_core.decision import FAN_OUT, Decision, Scope
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import FAN_OUT, Decision, Scope
+from payments_core.engine.identifiers import Draw
+from payments_core.engine.jobs.parking import Parking, Queue, described
 from payments_core.errors import Unavailable
-from payments_core.identifiers import Draw
-from payments_core.jobs.parking import Parking, Queue, described
-from payments_core.jobs.record import FOREVER
-from payments_core.ledger import Ledger
 from payments_core.storage.bulk import get_many, lock_many
+from payments_core.storage.jobs import FOREVER
 from payments_core.storage.port import NO_LANES, Claimed, Storage, StorageError, Transaction
 from payments_core.webhooks.attempting import Attempts, Sending
 from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS, WebhookDelivery

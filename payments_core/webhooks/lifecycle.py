@@ -8,11 +8,11 @@ import attrs
 from msgspec import UNSET, UnsetType
 
 from payments_core.clock import Instant
-from payments_core.decision import Decision, Follow
+from payments_core.engine.decision import Decision, Follow
+from payments_core.engine.events import TEST, Event
+from payments_core.engine.state_machine import Machine, Transition, rows
 from payments_core.errors import Conflicting, WebhookUrlInUse
-from payments_core.events import TEST, Event
-from payments_core.jobs.record import FOREVER, Job
-from payments_core.transitions import Machine, Transition, rows
+from payments_core.storage.jobs import FOREVER, Job
 from payments_core.webhooks.record import (
     ACTIVE_URL,
     Delivery,

@@ -9,9 +9,12 @@ import attrs
 from msgspec import UNSET
 
 from payments_core.clock import SECOND, Clock, Instant
-from payments_core.credentials.authorization import Authority
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.events import BY_NAME
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import (
     Conflicting,
@@ -20,11 +23,7 @@ from payments_core.errors import (
     ValidationFailed,
     WebhookUrlNotAllowed,
 )
-from payments_core.events import BY_NAME
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.jobs.record import Job
-from payments_core.ledger import Ledger
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     Page,
     Position,
@@ -33,6 +32,7 @@ from payments_core.storage.port import (
     Transaction,
 )
 from payments_core.storage.records import Record
+from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.attempting import seal_secret
 from payments_core.webhooks.destinations import (
     DestinationForbidden,

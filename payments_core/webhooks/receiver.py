@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import msgspec
 
 from payments_core.clock import unix_s
-from payments_core.nesting import nests_deeper
+from payments_core.json_depth import nests_deeper
 from payments_core.webhooks import signing
 
 TOLERANCE_S = 300

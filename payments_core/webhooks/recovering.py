@@ -11,13 +11,13 @@ from functools import partial
 import attrs
 
 from payments_core.clock import Clock, Instant
-from payments_core.decision import Decision, Scope, held
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope, held
+from payments_core.engine.events import Event
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import Conflicting, NotFound
-from payments_core.events import Event
-from payments_core.identifiers import Draw
-from payments_core.jobs.record import FOREVER, Job
-from payments_core.ledger import Ledger
 from payments_core.storage.bulk import lock_many
+from payments_core.storage.jobs import FOREVER, Job
 from payments_core.storage.port import Claimed, Page, Position, Snapshot, Storage, Transaction
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.lifecycle import require_wanting

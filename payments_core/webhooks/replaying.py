@@ -11,15 +11,15 @@ from typing import Literal
 import attrs
 
 from payments_core.clock import DAY, SECOND, Clock, Instant
-from payments_core.credentials.authorization import Authority
-from payments_core.decision import Decision, Follow, held
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Follow, held
+from payments_core.engine.events import TEST, Event
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import Conflicting, NotFound, ValidationFailed
-from payments_core.events import TEST, Event
-from payments_core.idempotency.record import Idempotent
-from payments_core.identifiers import Draw
-from payments_core.jobs.record import Job
-from payments_core.ledger import Ledger
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
+from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.delivery import envelope
 from payments_core.webhooks.lifecycle import (
     RECOVER,

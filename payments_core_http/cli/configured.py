@@ -14,7 +14,7 @@ import click
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import StorageError
 from payments_core_http.deployment.reading import ConfigurationRefused, read
-from payments_core_http.observing import logs
+from payments_core_http.observability import logs
 
 
 def configured(command: Callable[..., Any]) -> Callable[..., Any]:

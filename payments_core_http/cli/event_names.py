@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import click
 
-from payments_core.events import BY_NAME
+from payments_core.engine.events import BY_NAME
 
 LIKENESS = 0.8
 

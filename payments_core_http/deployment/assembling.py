@@ -14,18 +14,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from payments_core.chains.opening import Checkable, open_chain, open_signer
+from payments_core.accounts.verification.loader import open_kyc
+from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
 from payments_core.clock import DAY, SECOND, SystemClock, TellsTime, apart_ms
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError
-from payments_core.kyc.opening import open_kyc
-from payments_core.limiters.opening import open_limiter
+from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.policies import Limits
 from payments_core.limiters.port import Limiter
 from payments_core.service import PaymentsService, Settings
-from payments_core.storage.opening import open_storage
 from payments_core.storage.port import Storage, StorageError, TellsFaults
+from payments_core.storage_loader import open_storage
 from payments_core.tenants.master_keys import UnknownKeyRing, missing
 from payments_core.webhooks.destinations import RefusedPrefix
 from payments_core.webhooks.settings import WebhookSettings
@@ -33,7 +33,7 @@ from payments_core.webhooks.transports.port import Transport
 from payments_core_http.client_address import networks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import ConfigurationRefused
-from payments_core_http.observing.redaction import redacted
+from payments_core_http.redaction import redacted
 from payments_core_http.throttling import Throttle
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 import attrs
 
-from payments_core.chains.opening import Checkable
+from payments_core.chains.loader import Checkable
 from payments_core.chains.port import Chain, ChainError, ChainMismatch
 from payments_core.clock import (
     MINUTE,

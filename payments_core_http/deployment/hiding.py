@@ -10,7 +10,7 @@ import attrs
 
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import may_be_secret, settings, texts
-from payments_core_http.observing.redaction import HIDDEN, as_words, redacted
+from payments_core_http.redaction import HIDDEN, as_words, redacted
 
 SHORTEST = 4
 """A password that is shorter is part of too many words to be taken out wherever it stands."""

@@ -29,11 +29,11 @@ from payments_core_http.client_address import networks
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.weaknesses import require_strong, warnings
-from payments_core_http.observing import logs
-from payments_core_http.observing.management import Management
-from payments_core_http.observing.metrics import Metrics
-from payments_core_http.observing.tracing import Traced, with_spans
-from payments_core_http.serving import SWITCH_INTERVAL_S, Server
+from payments_core_http.observability import logs
+from payments_core_http.observability.management import Management
+from payments_core_http.observability.metrics import Metrics
+from payments_core_http.observability.tracing import Traced, with_spans
+from payments_core_http.server.server import SWITCH_INTERVAL_S, Server
 
 Ready = Callable[["Running"], None]
 """Called once, when a process does its work."""

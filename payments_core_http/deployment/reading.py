@@ -20,7 +20,7 @@ import attrs
 
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.structuring import Reader
+from payments_core_http.wire.structuring import Reader
 
 PREFIX = "PAYMENTS_"
 FILE_VARIABLE = "PAYMENTS_CONFIG"

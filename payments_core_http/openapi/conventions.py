@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from payments_core.identifiers import pattern
+from payments_core.engine.identifiers import pattern
 from payments_core_http.routing import PATH_IDS
 
 Schema = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from payments_core.versions import FIRST
-from payments_core_http import health
+from payments_core_http.observability import health
 from payments_core_http.openapi.conventions import Schema
 from payments_core_http.openapi.examples import example
 from payments_core_http.openapi.failures import EXAMPLES, Failures

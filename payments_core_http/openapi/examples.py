@@ -14,8 +14,8 @@ from typing import Any
 import attrs
 
 from payments_core.clock import iso, parse_iso
+from payments_core.engine.identifiers import LENGTH
 from payments_core.errors import FieldError
-from payments_core.identifiers import LENGTH
 from payments_core_http.openapi.conventions import Schema, prefix_of
 
 _NOW = parse_iso("2026-09-09T12:00:00Z")

@@ -13,8 +13,8 @@ from payments_core_http.openapi.conventions import Schema
 from payments_core_http.openapi.failures import Failures
 from payments_core_http.openapi.resources import operation_id
 from payments_core_http.openapi.schemas import Schemas, told
-from payments_core_http.query import PageQuery
 from payments_core_http.routing import PATH_IDS, Credential, ListOf, Nothing, Route
+from payments_core_http.wire.query import PageQuery
 
 PARAMETERS = "#/components/parameters/"
 HEADERS = "#/components/headers/"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from payments_core_http import health
+from payments_core_http.observability import health
 from payments_core_http.routing import Route
 from payments_core_http.v2 import routes as tables
 
@@ -17,7 +18,7 @@ _READS = ("read", "list", "check")
 
 
 def resources() -> Iterable[Resource]:
-    """The routes by resource: each tuple that `v2/routes/__init__.py` gathers, and a title."""
+    """The routes by resource: each tuple that `v2/routes.py` gathers, and a title."""
     yield "Health", health.ROUTES
     named = {
         rows: TITLES.get(name, name.replace("_", " ").capitalize())
@@ -47,14 +48,19 @@ def operation_id(route: Route) -> str:
     if route.operation is not None:
         return route.operation
     words = route.handler.__name__.strip("_").split("_")
-    module = route.handler.__module__.rpartition(".")[2]
-    noun = "".join(map(str.capitalize, _singular(module).split("_")))
+    noun = "".join(map(str.capitalize, _singular(resource_name(route.handler)).split("_")))
     if route.method == "GET" and words[0] not in _READS:
         words.insert(0, "read")
     rest = "".join(map(str.capitalize, words[1:]))
     if _singular(rest).lower() == noun.lower():
         return words[0] + rest
     return words[0] + noun + rest
+
+
+def resource_name(defined: Any) -> str:
+    """The folder of a resource of v2, or its file where it has but one, in which a thing lives."""
+    folder, module = str(defined.__module__).split(".")[-2:]
+    return module if folder == "v2" else folder
 
 
 def _singular(noun: str) -> str:

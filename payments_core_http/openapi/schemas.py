@@ -14,11 +14,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import attrs
 import msgspec
 
-from payments_core_http import metadata
-from payments_core_http.metadata import Metadata
 from payments_core_http.openapi.conventions import Schema, rules_of
+from payments_core_http.openapi.resources import resource_name
 from payments_core_http.routing import ListOf
-from payments_core_http.structuring import MAX_INTEGER, discriminator
+from payments_core_http.wire import metadata
+from payments_core_http.wire.metadata import Metadata
+from payments_core_http.wire.structuring import MAX_INTEGER, discriminator
 
 COMPONENTS = "#/components/schemas/"
 _SOURCE = re.compile(r" \((?:contract|interface)[^)]*\)")
@@ -51,8 +52,8 @@ class Named:
     @property
     def qualified(self) -> str:
         """The name with its module's, where another class of its side has the plain one."""
-        module = self.kind.__module__.rpartition(".")[2].removesuffix("views").strip("_")
-        return "".join(word.capitalize() for word in module.split("_")) + self.plain
+        resource = resource_name(self.kind)
+        return "".join(word.capitalize() for word in resource.split("_")) + self.plain
 
 
 class Schemas:

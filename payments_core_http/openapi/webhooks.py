@@ -8,11 +8,11 @@ from typing import get_args
 from payments_core.accounts.capabilities import CAPABILITIES
 from payments_core.accounts.record import AccountStatus
 from payments_core.deposits.lifecycle import DEPOSIT
-from payments_core.disputes.record import DisputeStatus
-from payments_core.events import CATALOGUE, EventType
-from payments_core.funding.lifecycle import FUNDING_OPERATION
+from payments_core.engine.events import CATALOGUE, EventType
+from payments_core.payments.disputes.record import DisputeStatus
+from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
-from payments_core.refunds.lifecycle import REFUND
+from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.examples import example
 from payments_core_http.openapi.schemas import Schemas

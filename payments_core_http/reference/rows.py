@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from payments_core.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Answer
 from payments_core_http.calls import Call
 from payments_core_http.openapi.document import document, text_of
 from payments_core_http.routing import Route

@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from payments_core.credentials.authorization import effective_scopes
-from payments_core.idempotency.record import Answer
+import attrs
+
+from payments_core.credentials.secrets import Mode
+from payments_core.engine.idempotency.record import Answer
+from payments_core.tenants.authorization import effective_scopes
 from payments_core_http.calls import Call
-from payments_core_http.v2 import views, webhook_views
+from payments_core_http.routing import Route
+from payments_core_http.v2.requirements import ANY_KEY
+from payments_core_http.v2.webhooks import views as webhook_views
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class WebhookCapabilities:
+    """What a receiver of this deployment's webhooks may rely on."""
+
+    deliveryPolicy: webhook_views.DeliveryPolicyView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DeploymentCapabilities:
+    """What this deployment can do."""
+
+    webhooks: WebhookCapabilities
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PartnerConfig:
+    """What a credential is, and what it reaches (interface "Runtime configuration")."""
+
+    appId: str
+    environmentId: str
+    mode: Mode
+    partnerId: str
+    credentialType: Literal["standard", "restricted"]
+    credentialMode: Literal["app_secret"] = "app_secret"
+    apiVersion: str
+    supportedApiVersions: tuple[str, ...]
+    scopes: tuple[str, ...]
+    products: tuple[str, ...]
+    capabilities: DeploymentCapabilities
 
 
 def config(service: PaymentsService, call: Call[None, None]) -> Answer:
@@ -19,7 +55,7 @@ def config(service: PaymentsService, call: Call[None, None]) -> Answer:
     assert key is not None
     assert key.kind != "publishable"  # which opens no route of v2
     return call.answer(
-        views.PartnerConfig(
+        PartnerConfig(
             appId=environment.app_id,
             environmentId=environment.id,
             mode=environment.mode,
@@ -29,10 +65,19 @@ def config(service: PaymentsService, call: Call[None, None]) -> Answer:
             supportedApiVersions=service.settings.versions.supported,
             scopes=effective_scopes(environment, key),
             products=environment.products,
-            capabilities=views.DeploymentCapabilities(
-                webhooks=views.WebhookCapabilities(
+            capabilities=DeploymentCapabilities(
+                webhooks=WebhookCapabilities(
                     deliveryPolicy=webhook_views.delivery_policy(service.settings.webhooks)
                 )
             ),
         )
     )
+
+
+PARTNERS = (
+    Route(
+        "GET", "/v2/partners/config", config, needs=ANY_KEY,
+        answers=PartnerConfig,
+        summary="What this credential is, and what it reaches.",
+    ),
+)  # fmt: skip

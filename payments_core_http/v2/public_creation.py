@@ -4,19 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.idempotency.record import Answer
+import attrs
+
+from payments_core import errors
+from payments_core.engine.idempotency.record import Answer
+from payments_core.payments.checkout import public
+from payments_core.payments.checkout.public import NewPublicPayment
 from payments_core.payments.destinations import ToWallet
-from payments_core.payments.public import NewPublicPayment
 from payments_core_http.calls import Call
-from payments_core_http.v2 import public_views as views
-from payments_core_http.v2.bodies import public_creation as bodies
+from payments_core_http.routing import Route
+from payments_core_http.v2.payments.bodies import Reference, WalletDestination
+from payments_core_http.v2.public import views
+from payments_core_http.v2.types import Amount, AssetSymbol, ChainId, Url
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
+@attrs.frozen(kw_only=True)
+class CreatePublicPayment:
+    """A receive Payment to one of the wallets that the payment settings allow.
+
+    Without `chainId` and `assetSymbol` it is USDC on chain 8453, or where the settings exclude
+    that, the first of theirs. The URLs are under an allowed origin.
+    """
+
+    amount: Amount
+    destination: WalletDestination
+    assetSymbol: AssetSymbol | None = None
+    chainId: ChainId | None = None
+    reference: Reference | None = None
+    successUrl: Url | None = None
+    cancelUrl: Url | None = None
+
+
 def create_public_payment(
-    service: PaymentsService, call: Call[bodies.CreatePublicPayment, None]
+    service: PaymentsService, call: Call[CreatePublicPayment, None]
 ) -> Answer:
     """A Payment with its client secret, which is told at creation and its replay only."""
     body = call.body
@@ -35,3 +58,18 @@ def create_public_payment(
         ),
         lambda details: views.created_payment(details, service.links),
     )
+
+
+PUBLIC_CREATION = (
+    Route(
+        "POST", "/v2/public/apps/{appId}/payments", create_public_payment,
+        needs=public.PUBLIC_CREATION, body=CreatePublicPayment, success=201,
+        idempotency="required", policy="public_creation", answers=views.CreatedPublicPaymentView,
+        errors=(
+            errors.NotFound, errors.OriginNotAllowed, errors.AmountOutOfRange,
+            errors.UnsupportedChain, errors.UnsupportedAsset, errors.DestinationNotAllowed,
+        ),
+        operation="createPublicPayment",
+        summary="Create a Payment from a shop's page, on an origin that the settings allow.",
+    ),
+)  # fmt: skip

@@ -7,13 +7,13 @@ from typing import Annotated, Any, get_args
 from msgspec import Meta
 
 from payments_core.deposits.lifecycle import DEPOSIT
-from payments_core.funding.lifecycle import FUNDING_OPERATION
-from payments_core.options.lifecycle import OPTION, SELECTION
+from payments_core.engine.state_machine import Machine
+from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
-from payments_core.receipts.lifecycle import RECEIPT
-from payments_core.refunds.lifecycle import REFUND
-from payments_core.refunds.reconciling import Action
-from payments_core.transitions import Machine
+from payments_core.payments.options.lifecycle import OPTION, SELECTION
+from payments_core.payments.receipts.lifecycle import RECEIPT
+from payments_core.payments.refunds.lifecycle import REFUND
+from payments_core.payments.refunds.reconciliation import Action
 
 
 def _states(machine: Machine, noun: str) -> Meta:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_core.sandbox.anvil_chain import AnvilChain
-from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
+from payments_core_http.cli.anvil.chain import AnvilChain
+from payments_core_http.cli.anvil.process import AnvilProcess, NoAnvil
 from tests.chains.cable import Cable
 from tests.chains.evm.nodes import Node
 from tests.chains.scenes import AnvilScene, Scene, SimulatedScene, signer

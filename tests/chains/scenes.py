@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 import attrs
 from eth_account.signers.local import LocalAccount
 
-from payments_core.chains.books import SimulatedLog, SimulatedTransaction
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.artifacts import contract
 from payments_core.chains.evm.signers import LocalSigner
-from payments_core.chains.outgoing import Outgoing, Replacement, replacement_id
+from payments_core.chains.outbox.record import Outgoing, Replacement, replacement_id
 from payments_core.chains.port import (
     AddressSpec,
     Chain,
@@ -24,13 +23,14 @@ from payments_core.chains.port import (
     Contract,
     TransferIntent,
 )
-from payments_core.chains.simulated_transfers import balance_id
+from payments_core.chains.simulated.records import SimulatedLog, SimulatedTransaction
+from payments_core.chains.simulated.transfers import balance_id
 from payments_core.clock import SECOND
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import Payment
-from payments_core.sandbox.anvil_chain import MOST_PASSED, AnvilChain
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED, Snapshot
+from payments_core_http.cli.anvil.chain import MOST_PASSED, AnvilChain
 from tests.chains.cable import Cable
 from tests.chains.evm.deployed import batched
 from tests.chains.evm.nodes import ACCOUNTS, Node

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payments_core.chains.aptos import MAINNET_CHAIN_ID, AptosChain
+from payments_core.chains.http.client import Limits
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -22,7 +23,6 @@ from payments_core.chains.port import (
     Unsupported,
 )
 from payments_core.chains.solana import MAINNET_CHAIN_ID as SOLANA_CHAIN_ID
-from payments_core.chains.wire import Limits
 from tests.chains.loopback import Answer, serving
 from tests.chains.written_answers import GONE, anything, leaves, with_change, written
 

@@ -10,18 +10,18 @@ from payments_core.addresses import checksummed
 from payments_core.assets import asset_of
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Chain
-from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import FixedClock
 from payments_core.conformance.chain import ChainConformance
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.committer import Ledger
+from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core.identifiers import Identifiers
-from payments_core.ledger import Ledger
-from payments_core.sandbox.anvil_chain import FINAL_AFTER, AnvilChain
-from payments_core.sandbox.anvil_process import AnvilProcess
 from payments_core.sandbox.chains import SandboxChain
-from payments_core.sandbox.failures import Failures
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core_http.cli.anvil.chain import FINAL_AFTER, AnvilChain
+from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.nodes import anvil_or_skip
 
 BASE, ETHEREUM = 8453, 1

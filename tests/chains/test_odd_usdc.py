@@ -9,8 +9,8 @@ import pytest
 
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
+from payments_core.payments.refunds.record import Refund
 from payments_core.payments.sends import NewSend
-from payments_core.refunds.record import Refund
 from tests.chains.evm.deployed import call
 from tests.chains.scenes import ELSEWHERE, AnvilScene
 from tests.service.payer import Payer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from payments_core.payments.details import PaymentDetails
-from payments_core.receipts.record import Receipt
+from payments_core.payments.receipts.record import Receipt
 from tests.chains.scenes import ELSEWHERE, Scene
 from tests.service.world import atomic
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from payments_core.mandates.operations import NewMandate
-from payments_core.mandates.record import Mandate
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount, ToWallet
+from payments_core.payments.mandates.operations import NewMandate
+from payments_core.payments.mandates.record import Mandate
+from payments_core.payments.refunds.record import Refund
 from payments_core.payments.sends import NewSend
-from payments_core.refunds.record import Refund
 from tests.chains.scenes import ELSEWHERE, Scene
 from tests.service.till import STORY, Till
 from tests.service.world import atomic

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from payments_core.chains.http.client import Limits
 from payments_core.chains.port import (
     AddressSpec,
     Block,
@@ -21,7 +22,6 @@ from payments_core.chains.port import (
     Unsupported,
 )
 from payments_core.chains.solana import MAINNET_CHAIN_ID, MAINNET_GENESIS, SolanaChain
-from payments_core.chains.wire import Limits
 from tests.chains.loopback import Answer, serving
 from tests.chains.written_answers import FOLDER, GONE, anything, leaves, with_change, written
 

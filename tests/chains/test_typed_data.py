@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payments_core.chains.signatures import evm_signer
 from payments_core.chains.typed_data import (
     SAFE_TX,
     SETTLEMENT,
@@ -24,7 +25,6 @@ from payments_core.chains.typed_data import (
     typed_digest,
     vault_execute_digest,
 )
-from payments_core.evm_signatures import evm_signer
 
 FOLDER = Path(__file__).parent.parent / "vectors"
 CASES = json.loads((FOLDER / "typed_data.json").read_text("utf-8"))["cases"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.sandbox.anvil_process import NoAnvil, anvil_program
+from payments_core_http.cli.anvil.process import NoAnvil, anvil_program
 
 ENDS_S = 15.0
 

@@ -11,12 +11,12 @@ import pytest
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import Unauthorized
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.service import PaymentsService
 from payments_core.storage.port import DIRECTORY
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.tenants.record import App, PartnerName
-from payments_core_http.cli.data_folder import (
+from payments_core_http.cli.sandbox.data_folder import (
     KEY_NAME,
     MODE,
     PARTNER_ID,

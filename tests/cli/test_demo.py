@@ -19,9 +19,9 @@ import pytest
 from payments_core_http.cli.children import ReceiverChild
 from payments_core_http.cli.client import Client, without_secrets
 from payments_core_http.cli.demo import START, show
-from payments_core_http.cli.stage import Known, Stage, Step, StepFailed
-from payments_core_http.cli.steps import EVENTS, STEPS
-from payments_core_http.cli.telling import Seen, TextTeller, laid_out
+from payments_core_http.cli.demo.output import Seen, TextTeller, laid_out
+from payments_core_http.cli.demo.stage import Known, Stage, Step, StepFailed
+from payments_core_http.cli.demo.steps import EVENTS, STEPS
 
 DEMO = [sys.executable, "-m", "payments_core_http.cli", "demo"]
 NAMES = [START.name, *(step.name for step in STEPS)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from payments_core_http.cli.demo import START
-from payments_core_http.cli.steps import EVENTS, STEPS
+from payments_core_http.cli.demo.steps import EVENTS, STEPS
 from tests.cli.nodes import all_end, require_anvil
 
 DEMO = [sys.executable, "-m", "payments_core_http.cli", "demo", "--anvil"]

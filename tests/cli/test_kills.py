@@ -21,8 +21,8 @@ import pytest
 
 from payments_core_http.cli.children import ReceiverChild, SandboxChild
 from payments_core_http.cli.client import Client, NotAnswered
-from payments_core_http.cli.stage import Known, Stage, expect
-from payments_core_http.cli.steps import CHAIN_ID, EVENTS, STATUSES, STEPS, verified
+from payments_core_http.cli.demo.stage import Known, Stage, expect
+from payments_core_http.cli.demo.steps import CHAIN_ID, EVENTS, STATUSES, STEPS, verified
 from tests.cli.ledger_file import LedgerFile
 
 POINTS = 20

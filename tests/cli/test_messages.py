@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.events import BY_NAME
+from payments_core.engine.events import BY_NAME
 from payments_core_http.cli.children import SandboxChild
 from payments_core_http.cli.event_names import meant
 from tests.cli.test_listen import ask, listen, options, payments

@@ -18,12 +18,12 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core_http.cli.anvil_node import COPY_S
+from payments_core_http.cli.anvil.node import COPY_S
 from payments_core_http.cli.children import ChildFailed, ReceiverChild, SandboxChild
 from payments_core_http.cli.client import Client, basic
 from payments_core_http.cli.demo import known_of
-from payments_core_http.cli.stage import Known, Stage
-from payments_core_http.cli.steps import STEPS
+from payments_core_http.cli.demo.stage import Known, Stage
+from payments_core_http.cli.demo.steps import STEPS
 from tests.cli.nodes import all_end, anvil_of, processes_of, require_anvil
 
 CHAIN_ID = 8453

@@ -10,8 +10,8 @@ from unittest import mock
 import attrs
 
 from payments_core.conformance.storage.records import Note
-from payments_core.storage.memory import MemoryStorage, Weakness
-from payments_core.storage.memory_rows import MemoryTransaction, Rerun
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
+from payments_core.storage.memory.rows import MemoryTransaction, Rerun
 from payments_core.storage.port import (
     CommitUnknown,
     Page,

@@ -21,7 +21,7 @@ from payments_core.chains.port import (
     TransactionView,
     TransferIntent,
 )
-from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated.chain import SimulatedChain
 
 
 class Eager(SimulatedChain):

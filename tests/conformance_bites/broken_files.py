@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest import mock
 
-from payments_core.storage import sqlite_schema
 from payments_core.storage.records import Record
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite import schema as sqlite_schema
+from payments_core.storage.sqlite.adapter import SqliteStorage
 
 Kinds = Sequence[type[Record]]
 

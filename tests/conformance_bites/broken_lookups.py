@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 
 from payments_core.storage.matching import Place, places_of
-from payments_core.storage.memory import MemoryStorage
-from payments_core.storage.memory_rows import MemoryTransaction, Row
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.storage.memory.rows import MemoryTransaction, Row
 from payments_core.storage.port import LOCATE_KEYS, Located
 from tests.conformance_bites.broken import Kinds, Wrapped
 from tests.conformance_bites.broken_reads import SnapshotDirty

@@ -9,10 +9,10 @@ from unittest import mock
 import attrs
 
 from payments_core.conformance.storage.records import Letter
-from payments_core.jobs.record import Job
 from payments_core.money import Atomic
-from payments_core.storage.memory import MemoryStorage
-from payments_core.storage.memory_rows import Row
+from payments_core.storage.jobs import Job
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.storage.memory.rows import Row
 from payments_core.storage.port import (
     Claimed,
     Page,
@@ -250,7 +250,7 @@ class LanesEmptyInTurn(Wrapped):
         def lane_by_lane(lists: Any, limit: int) -> Any:
             return [item for one in lists for item in one][:limit]
 
-        with mock.patch("payments_core.storage.memory.in_turn", lane_by_lane):
+        with mock.patch("payments_core.storage.memory.adapter.in_turn", lane_by_lane):
             return super().claim(queue, now, **options)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.storage.memory_wholesale import MemoryAlone
+from payments_core.storage.memory.wholesale import MemoryAlone
 from tests.conformance_bites.broken import Wrapped
 
 

@@ -10,7 +10,7 @@ import pytest
 from payments_core.conformance.storage import Address, StorageConformance
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.conformance_bites import (
     broken,
     broken_bulk,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated.chain import SimulatedChain
 from tests.chains import test_conformance as suites
 from tests.conformance_bites import broken_chains as broken
 from tests.conformance_bites.biting import failures

@@ -7,18 +7,18 @@ from typing import Any
 
 import attrs
 
+from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.assets import asset_of
-from payments_core.funding.record import FundingOperation
-from payments_core.journal.record import Books
-from payments_core.options.record import Option
 from payments_core.payments import lifecycle as payments
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.journal.record import Books
 from payments_core.payments.lifecycle import Change
+from payments_core.payments.options.record import Option
+from payments_core.payments.receipts import lifecycle as receipts
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Destination, Payment
-from payments_core.receipts import lifecycle as receipts
-from payments_core.receipts.record import Receipt
-from payments_core.refunds.lifecycle import Part
-from payments_core.refunds.record import Refund
-from payments_core.vaults.record import VaultBalance
+from payments_core.payments.refunds.lifecycle import Part
+from payments_core.payments.refunds.record import Refund
 
 NOW = 1_790_000_000_000
 USDC = asset_of(8453, "USDC")

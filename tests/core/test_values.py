@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from payments_core.addresses import AddressError, canonical, checksummed
 from payments_core.assets import CHAINS, asset_of, chain_entry
 from payments_core.clock import FixedClock
+from payments_core.engine.identifiers import ALPHABET, LENGTH, Identifiers, is_identifier
 from payments_core.errors import UnsupportedAsset, UnsupportedChain
-from payments_core.identifiers import ALPHABET, LENGTH, Identifiers, is_identifier
 from payments_core.money import (
     MAX_ATOMIC,
     ZERO,

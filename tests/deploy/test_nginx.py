@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from payments_core.engine.identifiers import is_identifier
 from payments_core.errors import Unavailable
-from payments_core.identifiers import is_identifier
-from payments_core_http.connections import HEADER_LIMIT_BYTES
 from payments_core_http.errors import HeadersTooLarge, PayloadTooLarge, envelope
-from payments_core_http.request_body import LIMIT_BYTES
+from payments_core_http.server.connection import HEADER_LIMIT_BYTES
+from payments_core_http.wire.request_body import LIMIT_BYTES
 from tests.deploy.listening import Listening
 from tests.deploy.proxies import Proxy, free_port, nginx, port_of
 from tests.deployment.deployed import Deployed, shop

@@ -12,9 +12,9 @@ import pytest
 
 from payments_core.clock import DAY, SystemClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.idempotency.record import SEAL_PURPOSE, StoredAnswer
-from payments_core.storage.opening import open_storage
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredAnswer
+from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.storage_loader import open_storage
 from payments_core_http.cli.admin import COMMANDS
 from tests.deployment.deployed import Deployed, shop
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip

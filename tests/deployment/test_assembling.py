@@ -8,7 +8,7 @@ import pytest
 
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.clock import SystemClock
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.reading import ConfigurationRefused
 from tests.deployment.settings import ADMIN, PRODUCTION, SANDBOX, configured

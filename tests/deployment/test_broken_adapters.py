@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.chains.opening import open_chain, open_signer
-from payments_core.kyc.opening import open_kyc
-from payments_core.limiters.opening import open_limiter
-from payments_core.storage.opening import open_storage
+from payments_core.accounts.verification.loader import open_kyc
+from payments_core.chains.loader import open_chain, open_signer
+from payments_core.limiters.loader import open_limiter
+from payments_core.storage_loader import open_storage
 from tests.deployment.deployed import Deployed
 from tests.deployment.installed import install
 
@@ -19,7 +19,7 @@ URL = f"broken://me:{PASSWORD}@host.example/path?token=tiger"
 
 BREAKS = """
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 
 def refuse(url, *more, **options):
     {how}

@@ -139,7 +139,7 @@ def test_operators_see_that_a_process_is_stopping_while_it_finishes_a_request(
 
 SILENT = """
 from payments_core.chains.port import ChainUnavailable
-from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated.chain import SimulatedChain
 
 class Silent(SimulatedChain):
     def __init__(self, chain_id):

@@ -20,7 +20,7 @@ from payments_core.conformance.storage import Address, StorageConformance
 from payments_core.conformance.storage.records import KINDS as SUITE_KINDS
 from payments_core.conformance.storage.records import Counter, IndexedParcel, Note, Parcel
 from payments_core.conformance.storage.setting import all_pages
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.storage.port import Storage, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.records import Record
 from tests.storage.test_model import compare

@@ -27,7 +27,7 @@ from schemathesis.engine import Status, events, from_schema
 from schemathesis.hooks import unregister
 from schemathesis.transport.wsgi import WSGI_TRANSPORT
 
-from payments_core_http.serving import Server
+from payments_core_http.server.server import Server
 from tests.fuzz.dressing import Credentials, Dresser
 from tests.fuzz.links import add_links
 from tests.fuzz.refusals import refuses_only_for_a_reason

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.clock import FixedClock
-from payments_core.credentials.authorization import Authority
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Claims
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService, Settings
+from payments_core.tenants.authorization import Authority
 from payments_core.versions import FIRST
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Deadline, Outcome, Request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import Checkout
 from tests.http.door import Door
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.webhooks.attempting import Attempts
 from payments_core.webhooks.transports.port import Deadline, Outcome, Request

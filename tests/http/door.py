@@ -20,26 +20,26 @@ from msgspec import Meta
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.clock import Clock, FixedClock, SystemClock
-from payments_core.credentials.authorization import Authority, Requirement
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Claims
-from payments_core.decision import Decision
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import Answer, Idempotent
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import InvalidState, NotFound
-from payments_core.idempotency.record import Answer, Idempotent
-from payments_core.identifiers import Draw
-from payments_core.ledger import Ledger
 from payments_core.service import PaymentsService, Settings
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Page, Position, Storage, StorageUnavailable, Transaction
 from payments_core.storage.records import Collection, Index, Record
+from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import Environment
 from payments_core.versions import FIRST, Versions
 from payments_core_http.app import create_app
 from payments_core_http.calls import Call
-from payments_core_http.metadata import Metadata
-from payments_core_http.query import PageQuery
 from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2.routes import ROUTES
+from payments_core_http.wire.metadata import Metadata
+from payments_core_http.wire.query import PageQuery
 from tests.http.agreement import Agreement
 from tests.http.seen import Seen
 

@@ -9,7 +9,7 @@ from typing import Any
 from payments_core.clock import FixedClock
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.policies import Limits
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.app import create_app
 from payments_core_http.throttling import Throttle
 from payments_core_http.v2.routes import ROUTES

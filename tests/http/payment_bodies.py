@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from payments_core.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredAnswer
 from payments_core.payments.record import Payment
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.clock import FixedClock
-from payments_core.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredAnswer
 from payments_core.payments.record import Payment
 from tests.http.door import Door, Seen
 from tests.service.world import WALLET

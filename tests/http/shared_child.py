@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from payments_core.clock import SystemClock
+from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core.identifiers import Identifiers
-from payments_core_http.serving import Server
+from payments_core_http.server.server import Server
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment

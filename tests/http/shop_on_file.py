@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from payments_core.kinds import KINDS
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.record_types import KINDS
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.http.checkout import Checkout
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from payments_core.conformance.limiter import Address, LimiterConformance
+from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.limiters.opening import open_limiter
 from payments_core.limiters.port import Limiter
 from tests.limiters.servers import (
     RedisServer,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from payments_core.adapters import UnknownAdapter
+from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.limiters.opening import open_limiter
 from payments_core.limiters.redis import RedisLimiter
 
 

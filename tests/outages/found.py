@@ -12,26 +12,30 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.chains.books import SimulatedBalance, SimulatedSender, SimulatedTransaction
-from payments_core.chains.outgoing import Outgoing, Sender
+from payments_core.accounts.vaults.record import Vault, VaultBalance
+from payments_core.chains.outbox.record import Outgoing, Sender
 from payments_core.chains.port import AddressSpec, Heads
-from payments_core.client_sessions.record import ClientSession
+from payments_core.chains.simulated.records import (
+    SimulatedBalance,
+    SimulatedSender,
+    SimulatedTransaction,
+)
 from payments_core.clock import SECOND
 from payments_core.deposits.record import Deposit, DepositAddress
-from payments_core.events import Event
-from payments_core.funding.record import FundingOperation
-from payments_core.idempotency.record import StoredAnswer
-from payments_core.jobs.record import FOREVER, Job
-from payments_core.journal.record import Entry
-from payments_core.options.record import DirectOption, Option
+from payments_core.engine.events import Event
+from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.journal.record import Entry
+from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.receipts.record import Receipt
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
 from payments_core.service import PaymentsService
+from payments_core.storage.jobs import FOREVER, Job
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R, Record
 from payments_core.storage.wholesale import every
-from payments_core.vaults.record import Vault, VaultBalance
+from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.webhooks.record import Delivery
 from tests.service.model.mirror import Commit, Mirror
 from tests.service.model.onchain import ChainIndex

@@ -14,21 +14,25 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.chains.books import SimulatedBalance, SimulatedSender, SimulatedTransaction
-from payments_core.chains.outgoing import Outgoing, Sender
-from payments_core.chains.simulated_transfers import FAUCET
-from payments_core.client_sessions.record import ClientSession
+from payments_core.chains.outbox.record import Outgoing, Sender
+from payments_core.chains.simulated.records import (
+    SimulatedBalance,
+    SimulatedSender,
+    SimulatedTransaction,
+)
+from payments_core.chains.simulated.transfers import FAUCET
 from payments_core.clock import iso
 from payments_core.deposits.record import Deposit, DepositAddress
-from payments_core.events import Event
-from payments_core.funding.record import FundingOperation
-from payments_core.idempotency.record import StoredAnswer
-from payments_core.jobs.record import Job
-from payments_core.options.record import DirectOption, Option
+from payments_core.engine.events import Event
+from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.maintenance.parked import is_parked
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.record import Payment
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
+from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
-from payments_core.upkeep.parked import is_parked
+from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.webhooks.record import Delivery
 from payments_core_http.cli.client import Answer
 from tests.outages.books import Books

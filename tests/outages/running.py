@@ -16,7 +16,7 @@ import attrs
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService
-from payments_core.storage.opening import open_storage
+from payments_core.storage_loader import open_storage
 from payments_core_http.cli.children import Child
 from payments_core_http.cli.client import Answer, basic
 from tests.outages import logs

@@ -18,20 +18,20 @@ import attrs
 import pytest
 
 from payments_core.accounts.record import Account
-from payments_core.chains.books import SimulatedBalance, SimulatedSender
-from payments_core.chains.outgoing import Outgoing
-from payments_core.client_sessions.record import ClientSession
+from payments_core.chains.outbox.record import Outgoing
+from payments_core.chains.simulated.records import SimulatedBalance, SimulatedSender
 from payments_core.deposits.record import Deposit
-from payments_core.events import Event
-from payments_core.funding.record import FundingOperation
-from payments_core.idempotency.record import StoredAnswer
-from payments_core.jobs.record import FOREVER, Job
-from payments_core.journal.record import Entry
-from payments_core.options.record import DirectOption, Option
+from payments_core.engine.events import Event
+from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.journal.record import Entry
+from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.receipts.record import Receipt
+from payments_core.storage.jobs import FOREVER, Job
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
+from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.webhooks.record import Delivery
 from payments_core_http.cli.client import Answer
 from tests.outages import laws, logs

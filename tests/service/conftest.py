@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.conftest import Opener
 from tests.service.stage import Stage

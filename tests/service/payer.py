@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from payments_core.credentials.authorization import Authority
 from payments_core.credentials.tokens import Claims
-from payments_core.options.record import DirectOption
-from payments_core.payments.checkout import PAYER
+from payments_core.payments.checkout.checkout import PAYER
 from payments_core.payments.details import DirectDetails, PaymentDetails
+from payments_core.payments.options.record import DirectOption
 from payments_core.payments.record import Payment
+from payments_core.tenants.authorization import Authority
 from tests.service.world import BASE, WALLET, World
 
 INVENTED = "0x" + "ab" * 32

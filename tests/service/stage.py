@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from payments_core.assets import asset_of
 from payments_core.chains.port import AddressSpec, Contract, Signed, TransferIntent
-from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.committer import Ledger
+from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core.identifiers import Identifiers
-from payments_core.ledger import Ledger
-from payments_core.sandbox.failures import Failures
 from payments_core.storage.port import Storage
 
 BASE = 8453

@@ -9,15 +9,19 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.chains.books import SimulatedBalance, SimulatedLog, SimulatedTransaction
 from payments_core.chains.port import Block, ScannedTransfer, TransactionView
-from payments_core.chains.simulated import SimulatedChain
-from payments_core.chains.simulated_transfers import balance_id
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.chains.simulated.failures import Failures
+from payments_core.chains.simulated.records import (
+    SimulatedBalance,
+    SimulatedLog,
+    SimulatedTransaction,
+)
+from payments_core.chains.simulated.transfers import balance_id
 from payments_core.deposits.arrivals import Arrivals
 from payments_core.deposits.record import Deposit
-from payments_core.events import Event
-from payments_core.jobs.record import Job
-from payments_core.sandbox.failures import Failures
+from payments_core.engine.events import Event
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import SIMULATED
 from tests.service.faults import FaultyChain
 from tests.service.world import BASE, USDC, World, atomic, write

@@ -12,27 +12,27 @@ import attrs
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.record import Policy, VaultBalance, balance_id
 from payments_core.assets import CHAINS, asset_of
-from payments_core.chains.books import SimulatedSender
 from payments_core.chains.port import AddressSpec, Chain, Contract, TransferIntent
 from payments_core.chains.scanner import ScanCursor
+from payments_core.chains.simulated.records import SimulatedSender
 from payments_core.clock import FixedClock
-from payments_core.credentials.authorization import Authority, Requirement
 from payments_core.credentials.keyring import KeyRing
-from payments_core.events import Event
-from payments_core.funding.record import FundingOperation
-from payments_core.idempotency.record import AlreadyAnswered, Answer, Idempotent
-from payments_core.jobs.record import Job
-from payments_core.options.record import Option
+from payments_core.engine.events import Event
+from payments_core.engine.idempotency.record import AlreadyAnswered, Answer, Idempotent
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.operations import NewPayment
+from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
-from payments_core.refunds.operations import NewRefund
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunds.record import Refund
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,
     SIMULATED,
@@ -43,8 +43,8 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.records import R
+from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import Environment, Key
-from payments_core.vaults.record import Policy, VaultBalance, balance_id
 
 BASE = 8453
 USDC = asset_of(BASE, "USDC")

@@ -13,7 +13,7 @@ import pytest
 from payments_core.conformance.storage.records import Note
 from payments_core.conformance.storage.setting import HERE, fetch
 from payments_core.storage.port import Transaction
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import psycopg
 
-from payments_core.storage.postgres import PostgresStorage
-from payments_core.storage.postgres_wire import Failed
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.wire import Failed
+from payments_core.storage.sqlite.adapter import SqliteStorage
 
 
 class SqliteCommit:

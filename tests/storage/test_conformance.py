@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from payments_core.conformance.storage import Address, StorageConformance
-from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
-from payments_core.storage.postgres import PostgresStorage
-from payments_core.storage.postgres import open_url as open_postgres
+from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.adapter import open_url as open_postgres
 from payments_core.storage.records import Record
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.servers import drop_schema, fresh_schema
 from tests.storage.lossy import cut_next_postgres_commit, fail_next_sqlite_commit
 
@@ -40,7 +40,7 @@ class TestSqlite(StorageConformance):
         return SqliteStorage(self.path, kinds)
 
     def address(self) -> Address:
-        return Address("payments_core.storage.sqlite:open_url", f"sqlite:///{self.path}")
+        return Address("payments_core.storage.sqlite.adapter:open_url", f"sqlite:///{self.path}")
 
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
         assert isinstance(storage, SqliteStorage)
@@ -77,7 +77,7 @@ class TestPostgres(StorageConformance):
         return open_postgres(self.url, kinds)
 
     def address(self) -> Address:
-        return Address("payments_core.storage.postgres:open_url", self.url)
+        return Address("payments_core.storage.postgres.adapter:open_url", self.url)
 
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
         assert isinstance(storage, PostgresStorage)

@@ -10,7 +10,7 @@ import pytest
 
 from payments_core.conformance.storage.setting import together
 from payments_core.storage.port import StorageUnavailable
-from payments_core.storage.sqlite_gate import Gate
+from payments_core.storage.sqlite.gate import Gate
 from tests.storage.groups import until
 
 

@@ -13,14 +13,14 @@ import pytest
 from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
 from payments_core.conformance.storage.setting import HERE, fetch, locked, together
-from payments_core.jobs.record import Job
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     CommitUnknown,
     StorageUnavailable,
     Transaction,
     UniqueConflict,
 )
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.storage.groups import count_commits, in_one_group, insert, there
 from tests.storage.lossy import fail_next_sqlite_commit
 

@@ -8,7 +8,7 @@ import pytest
 from payments_core.conformance.storage.jobs import LEASE_MS, NOW, QUEUE, claim, job
 from payments_core.conformance.storage.records import Counter, Note
 from payments_core.conformance.storage.setting import HERE, fetch_known, locked
-from payments_core.storage.memory import MemoryStorage, Weakness, open_url
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness, open_url
 from payments_core.storage.port import (
     CommitUnknown,
     Snapshot,

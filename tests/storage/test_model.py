@@ -20,12 +20,12 @@ from hypothesis.stateful import (
 )
 
 from payments_core.conformance.storage.records import KINDS, Note
-from payments_core.jobs.record import FOREVER, Job
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.jobs import FOREVER, Job
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction, Where
-from payments_core.storage.postgres import open_url as open_postgres
+from payments_core.storage.postgres.adapter import open_url as open_postgres
 from payments_core.storage.records import Record
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.servers import drop_schema, fresh_schema
 
 TEXTS = ("", "Z", "a", "é", "😀")

@@ -8,10 +8,10 @@ import pytest
 
 from payments_core.adapters import UnknownAdapter
 from payments_core.conformance.storage.records import KINDS
-from payments_core.storage.memory import MemoryStorage
-from payments_core.storage.opening import open_storage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import StorageError
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.storage_loader import open_storage
 
 
 def test_the_scheme_chooses_the_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

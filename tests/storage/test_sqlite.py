@@ -25,7 +25,7 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.storage.lossy import fail_next_sqlite_commit
 
 
@@ -220,7 +220,7 @@ def test_a_start_on_a_current_file_imports_no_heavy_module(
     code = (
         "import sys\n"
         "from payments_core.conformance.storage.records import KINDS\n"
-        "from payments_core.storage.opening import open_storage\n"
+        "from payments_core.storage_loader import open_storage\n"
         "storage = open_storage(sys.argv[1], KINDS)\n"
         "storage.migrate()\n"
         "print('sqlite_utils' in sys.modules)\n"
@@ -400,7 +400,7 @@ def test_a_machine_without_room_for_another_file_is_an_outage_that_passes(
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as without:
-        without.setattr("payments_core.storage.sqlite_gate.os.open", no_more)
+        without.setattr("payments_core.storage.sqlite.gate.os.open", no_more)
         with pytest.raises(StorageUnavailable, match="gate"):
             insert(storage, job("j"))
     insert(storage, job("j"))

@@ -13,9 +13,9 @@ import pytest
 
 from payments_core.conformance.storage.records import KINDS, Note
 from payments_core.conformance.storage.setting import HERE
-from payments_core.storage import sqlite_groups
 from payments_core.storage.port import CommitUnknown, Transaction
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite import groups as sqlite_groups
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.storage.groups import in_one_group, insert, there, until
 
 

@@ -16,10 +16,10 @@ import pytest
 from payments_core.conformance.storage.jobs import claim, ids, job
 from payments_core.conformance.storage.records import AFTER, BEFORE, KINDS, IndexedParcel, Parcel
 from payments_core.conformance.storage.setting import HERE, fetch_known
-from payments_core.jobs.record import FOREVER
+from payments_core.storage.jobs import FOREVER
 from payments_core.storage.port import FinishesMigrations, Storage, StorageUnavailable
-from payments_core.storage.postgres import PostgresStorage
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.servers import drop_schema, fresh_schema
 
 BODIES = ("no JSON, but sesame", '{"id": "sesame"}', '["sesame"]', "")
@@ -145,7 +145,7 @@ def test_a_claim_that_sqlite_refuses_for_another_reason_is_told(
     storage: Storage = sqlite_place.open(KINDS)
     storage.migrate()
     storage.transact(HERE, lambda tx: tx.insert(job("j")))
-    monkeypatch.setattr("payments_core.storage.sqlite_claims._LEASE", "SELECT nothing FROM jobs")
+    monkeypatch.setattr("payments_core.storage.sqlite.claims._LEASE", "SELECT nothing FROM jobs")
     with pytest.raises(StorageUnavailable, match="could not be leased"):
         claim(storage)
     storage.close()
@@ -162,7 +162,7 @@ def test_a_full_disk_is_no_unreadable_job(
         connection.execute(f"PRAGMA max_page_count = {pages}")
     big = "UPDATE jobs SET body = zeroblob(100000000 + :until - :until + 0 * length(:rows))"
     monkeypatch.setattr(
-        "payments_core.storage.sqlite_claims._LEASE", big + " RETURNING rowid, partition, body"
+        "payments_core.storage.sqlite.claims._LEASE", big + " RETURNING rowid, partition, body"
     )
     with pytest.raises(StorageUnavailable, match="full"):
         claim(storage)

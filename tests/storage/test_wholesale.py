@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from payments_core.storage import documents
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import CommitUnknown, Located
 from payments_core.storage.port import Storage as Port
 from payments_core.storage.records import R, Record

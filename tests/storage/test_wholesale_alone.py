@@ -12,9 +12,9 @@ from typing import ClassVar
 import attrs
 import pytest
 
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.storage import documents
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import (
     DIRECTORY,
     Storage,
@@ -22,9 +22,9 @@ from payments_core.storage.port import (
     StorageUnavailable,
     UniqueConflict,
 )
-from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.records import Collection, Record
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage.wholesale import Alone, Retires, Row, every, row_of
 from payments_core.tenants.record import KeyUse, Operator
 

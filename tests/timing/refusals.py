@@ -17,13 +17,13 @@ from payments_core.accounts.operations import NewAccount
 from payments_core.clock import SECOND, FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import Mode, new_secret
+from payments_core.engine.identifiers import LENGTH
 from payments_core.entropy import system_entropy
-from payments_core.identifiers import LENGTH
-from payments_core.kinds import KINDS
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
+from payments_core.record_types import KINDS
 from payments_core.service import PaymentsService
-from payments_core.storage.opening import open_storage
+from payments_core.storage_loader import open_storage
 
 MANY, FEW = 60, 3
 """Keys of the two apps: an environment with many takes longer to read."""

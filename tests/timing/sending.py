@@ -13,7 +13,7 @@ from wsgiref.types import WSGIApplication
 
 import attrs
 
-from payments_core_http.serving import Server
+from payments_core_http.server.server import Server
 from tests.timing.refusals import Deployment, Request
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.storage.records import Collection, Record
 
 RELEASED = Path(__file__).parent / "released"

@@ -94,14 +94,14 @@ def put_records() -> None:
     """Put the records in the places of those before."""
     record.Payment = Payment  # type: ignore[misc]
     record.PaymentLink = PaymentLink  # type: ignore[misc,assignment]
-    from payments_core import kinds as present
+    from payments_core import record_types as present
 
     present.KINDS = kinds()
 
 
 def kinds() -> tuple[type[Record], ...]:
     """Every kind of record of this release."""
-    from payments_core.kinds import KINDS
+    from payments_core.record_types import KINDS
 
     changed: Mapping[str, type[Record]] = {
         kind.collection.name: kind for kind in (Payment, PaymentLink, Screening)

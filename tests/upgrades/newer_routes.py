@@ -10,17 +10,17 @@ from typing import Annotated, Any, Literal
 import attrs
 from msgspec import Meta
 
-from payments_core.decision import Decision
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.identifiers import Draw
 from payments_core.errors import Conflicting
-from payments_core.idempotency.record import Answer
-from payments_core.identifiers import Draw
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.storage.port import Transaction
 from payments_core_http.calls import Call
-from payments_core_http.query import PageQuery
 from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2 import routes
-from payments_core_http.v2.routes.requirements import PAYMENTS_KEY
+from payments_core_http.v2.requirements import PAYMENTS_KEY
+from payments_core_http.wire.query import PageQuery
 
 _BY_COLLECTION: dict[str, Any] = {kind.collection.name: kind for kind in KINDS}
 

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.storage import documents
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Collection, Document, Record
 
@@ -230,7 +230,7 @@ def test_no_record_has_a_field_that_documents_have_for_themselves(kind: type[Rec
 FIRST_READS = """
 import sys, threading
 from contextlib import suppress
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.storage import documents
 
 sys.setswitchinterval(1e-6)

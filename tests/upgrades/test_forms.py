@@ -8,7 +8,7 @@ from typing import Any, Literal
 import attrs
 import pytest
 
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 from tests.upgrades import newer
 from tests.upgrades.forms import faults, form_of, latest

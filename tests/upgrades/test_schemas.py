@@ -14,9 +14,9 @@ import attrs
 import psycopg
 import pytest
 
-from payments_core.storage.opening import open_storage
 from payments_core.storage.port import FinishesMigrations, Storage, Transaction, UniqueConflict
 from payments_core.storage.records import Collection, Index, Record, Unique
+from payments_core.storage_loader import open_storage
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 
 STORAGES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))

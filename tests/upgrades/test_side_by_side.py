@@ -17,12 +17,12 @@ import pytest
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.credentials.keyring import KeyRing
-from payments_core.kinds import KINDS
 from payments_core.limiters.policies import RULES
+from payments_core.record_types import KINDS
 from payments_core.service import PaymentsService
-from payments_core.storage.opening import open_storage
 from payments_core.storage.port import FinishesMigrations, Position, Storage
 from payments_core.storage.records import Record
+from payments_core.storage_loader import open_storage
 from payments_core_http.cli.children import Child
 from payments_core_http.cli.client import Client, basic
 from tests.deployment.deployed import Deployed, deployed_on

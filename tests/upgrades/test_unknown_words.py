@@ -8,14 +8,14 @@ import attrs
 import falcon.testing
 import pytest
 
-from payments_core.events import Event
-from payments_core.jobs.parking import CLAIMS_BEFORE_PARKING, UNKNOWN_KIND_MS
-from payments_core.jobs.record import FOREVER
+from payments_core.engine.events import Event
+from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING, UNKNOWN_KIND_MS
 from payments_core.payments.record import Payment
+from payments_core.storage.jobs import FOREVER
 from payments_core.storage.port import Transaction
+from tests.core.engine.jobs.bench import PASSING, STOPPING, Bench
 from tests.http.checkout import BASE
 from tests.http.door import Door
-from tests.jobs.bench import PASSING, STOPPING, Bench
 
 STATUS = "under_screening"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from payments_core.clock import SECOND
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.webhooks.lifecycle import Changes
 from payments_core.webhooks.record import Delivery, Endpoint, delivery_id

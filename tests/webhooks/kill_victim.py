@@ -16,12 +16,12 @@ from pathlib import Path
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.clock import SECOND
-from payments_core.credentials.authorization import TRUSTED, Authority
 from payments_core.credentials.keyring import KeyRing
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService, Settings
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.tenants.authorization import TRUSTED, Authority
 from payments_core.webhooks.settings import WebhookSettings
 
 LEASES_END_MS = 61 * SECOND

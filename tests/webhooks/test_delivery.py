@@ -9,8 +9,8 @@ import pytest
 
 from payments_core.clock import FixedClock, iso
 from payments_core.credentials.keyring import KeyRing
-from payments_core.events import Event
-from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.engine.events import Event
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.webhooks import verify
 from payments_core.webhooks.attempting import open_secret
 from payments_core.webhooks.lifecycle import Changes

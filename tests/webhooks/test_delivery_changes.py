@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from payments_core.clock import SECOND
-from payments_core.events import BY_NAME, Happening
-from payments_core.jobs.worker import Worker
+from payments_core.engine.events import BY_NAME, Happening
+from payments_core.engine.jobs.worker import Worker
 from payments_core.storage.port import Claimed
 from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS
 from payments_core.webhooks.lifecycle import DELIVER, Changes

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from payments_core.storage.documents import UnreadableDocument
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import StorageUnavailable
 from payments_core.webhooks.delivery import FAN_OUTS
 from payments_core.webhooks.record import Delivery, Endpoint

@@ -13,10 +13,10 @@ import attrs
 import pytest
 
 from payments_core.clock import SystemClock
-from payments_core.kinds import KINDS
-from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.record_types import KINDS
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.webhooks import WebhookRefused, process_once, verify
 from payments_core.webhooks.receiver import table_sql
 from payments_core.webhooks.settings import WebhookSettings

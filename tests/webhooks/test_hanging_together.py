@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks import signing, verify
 from payments_core.webhooks.lifecycle import Changes
 from payments_core.webhooks.record import Endpoint

@@ -8,9 +8,9 @@ import attrs
 import pytest
 
 from payments_core.clock import HOUR, SECOND
+from payments_core.engine.events import Event
 from payments_core.errors import Conflicting, InvalidState
-from payments_core.events import Event
-from payments_core.jobs.record import Job
+from payments_core.storage.jobs import Job
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVERY,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from payments_core.errors import Conflicting
-from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.webhooks.lifecycle import OPEN, Changes
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.replaying import WebhookEvents

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from payments_core.engine.idempotency.record import AlreadyAnswered, Answer, Idempotent
 from payments_core.errors import (
     Conflicting,
     InvalidState,
@@ -16,8 +17,7 @@ from payments_core.errors import (
     WebhookUrlInUse,
     WebhookUrlNotAllowed,
 )
-from payments_core.idempotency.record import AlreadyAnswered, Answer, Idempotent
-from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.webhooks.lifecycle import Changes
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.settings import WebhookSettings

@@ -8,7 +8,7 @@ import pytest
 
 from payments_core.clock import HOUR, SECOND
 from payments_core.errors import Conflicting
-from payments_core.jobs.record import FOREVER
+from payments_core.storage.jobs import FOREVER
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.transports.port import Deadline, Outcome, Request
 from tests.webhooks.webhook_bench import Bench, Wire

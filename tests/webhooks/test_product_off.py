@@ -8,7 +8,7 @@ import pytest
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.tenants.record import PRODUCTS
 from tests.service.world import RING, World
 from tests.webhooks.webhook_bench import HOOK, Names, Wire

@@ -10,8 +10,8 @@ import pytest
 
 from payments_core.clock import DAY
 from payments_core.errors import Conflicting, NotFound, ValidationFailed
-from payments_core.jobs.record import Job
-from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.storage.jobs import Job
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.tenants.record import Environment
 from payments_core.webhooks import recovering
 from payments_core.webhooks.lifecycle import RECOVER

@@ -15,14 +15,14 @@ import pytest
 
 from docs.event_examples import EXAMPLES
 from payments_core.clock import SECOND
-from payments_core.events import BY_NAME, CATALOGUE
-from payments_core.storage.memory import MemoryStorage
+from payments_core.engine.events import BY_NAME, CATALOGUE
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.replaying import LONGEST_RECOVERY_DAYS
 from payments_core.webhooks.schedule import wait_ms
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Outcome
-from payments_core_http.v2 import webhook_views
+from payments_core_http.v2.webhooks import views as webhook_views
 from tests.service.world import World
 from tests.test_docs import blocks
 from tests.webhooks.webhook_bench import Bench, Wire

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import attrs
 
 from payments_core.clock import FixedClock
-from payments_core.credentials.authorization import TRUSTED, Authority
 from payments_core.credentials.keyring import KeyRing
-from payments_core.decision import Decision, Scope
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.events import BY_NAME, Event, Happening
+from payments_core.engine.identifiers import Draw, Identifiers
+from payments_core.engine.jobs.worker import Worker
 from payments_core.entropy import system_entropy
-from payments_core.events import BY_NAME, Event, Happening
-from payments_core.identifiers import Draw, Identifiers
-from payments_core.jobs.record import Job
-from payments_core.jobs.worker import Worker
-from payments_core.ledger import Ledger
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.jobs import Job
+from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
+from payments_core.tenants.authorization import TRUSTED, Authority
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.attempting import Attempts
 from payments_core.webhooks.delivery import FAN_OUTS, TASKS, WEBHOOKS, WebhookDelivery

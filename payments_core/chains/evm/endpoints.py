@@ -19,8 +19,8 @@ import msgspec
 
 from payments_core.chains.evm import answers
 from payments_core.chains.evm.rpc import Call, Node, Refused, Result
+from payments_core.chains.http.client import Limits
 from payments_core.chains.port import ChainMismatch, ChainUnavailable
-from payments_core.chains.wire import Limits
 
 T = TypeVar("T")
 R = TypeVar("R")

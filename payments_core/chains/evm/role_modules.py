@@ -18,6 +18,7 @@ from payments_core.chains.evm.addresses import DEPLOYER, RoleModule
 from payments_core.chains.evm.calls import CALL, ENABLE_MODULE, enabled_module
 from payments_core.chains.evm.questions import Answer
 from payments_core.chains.port import SignerRefused
+from payments_core.chains.signatures import SignatureFault, contract_signature, evm_signer
 from payments_core.chains.typed_data import (
     ZERO_ADDRESS,
     safe_transaction_digest,
@@ -25,7 +26,6 @@ from payments_core.chains.typed_data import (
     vault_execute_digest,
 )
 from payments_core.errors import FieldError, ValidationFailed
-from payments_core.evm_signatures import SignatureFault, contract_signature, evm_signer
 
 AvatarKind = Literal["vault", "safe"]
 

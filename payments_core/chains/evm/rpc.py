@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 import msgspec
 
+from payments_core.chains.http.client import WHOLE_S, AnswerTooLarge, Limits, Wire
 from payments_core.chains.port import ChainUnavailable
-from payments_core.chains.wire import WHOLE_S, AnswerTooLarge, Limits, Wire
 
 BATCH = 50
 """So many calls go into one request."""

@@ -19,8 +19,8 @@ import attrs
 
 from payments_core.addresses import checksummed
 from payments_core.chains.port import SignerRefused
+from payments_core.chains.signatures import ORDER, SignatureFault, address_of, recovered
 from payments_core.entropy import Entropy, system_entropy
-from payments_core.evm_signatures import ORDER, SignatureFault, address_of, recovered
 
 SECRET_BYTES = 32
 FILE_MODE = 0o600

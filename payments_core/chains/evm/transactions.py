@@ -12,7 +12,7 @@ import attrs
 
 from payments_core.addresses import AddressError, canonical, checksummed
 from payments_core.chains.port import Signed
-from payments_core.evm_signatures import SignatureFault, recovered
+from payments_core.chains.signatures import SignatureFault, recovered
 
 _TYPE = b"\x02"
 _FIELDS = 12

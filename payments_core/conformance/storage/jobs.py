@@ -19,7 +19,7 @@ from payments_core.conformance.storage.setting import (
     require_no_errors,
     together,
 )
-from payments_core.jobs.record import FOREVER, Job
+from payments_core.storage.jobs import FOREVER, Job
 from payments_core.storage.port import Claimed, Storage, Transaction, VersionConflict
 
 QUEUE = "test.suite"

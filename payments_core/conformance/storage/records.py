@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from payments_core.jobs.record import Job
 from payments_core.money import Atomic
+from payments_core.storage.jobs import Job
 from payments_core.storage.records import Collection, Document, Index, Lookup, Record, Unique
 
 

@@ -15,8 +15,8 @@ import click
 
 from payments_core.clock import iso_or_none
 from payments_core.errors import PaymentsError, ValidationFailed
-from payments_core.jobs.record import Job
 from payments_core.service import PaymentsService
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import StorageError
 from payments_core.tenants.record import Environment
 from payments_core_http.cli.configured import configured, refusals_told

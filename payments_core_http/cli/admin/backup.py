@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import click
 
-from payments_core.kinds import KINDS
-from payments_core.storage.sqlite_backups import Backup, BackupFailed, backup, restore
+from payments_core.record_types import KINDS
+from payments_core.storage.sqlite.backups import Backup, BackupFailed, backup, restore
 from payments_core_http.cli.admin.administering import Document, told
 from payments_core_http.cli.configured import configured
 from payments_core_http.deployment.configuration import Configuration

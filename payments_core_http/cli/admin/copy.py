@@ -9,10 +9,7 @@ import attrs
 import click
 
 from payments_core.adapters import scheme_of
-from payments_core.kinds import KINDS
-from payments_core.storage.opening import open_storage
-from payments_core.storage.sqlite_backups import BackupFailed, require_unused
-from payments_core.upkeep.copying import (
+from payments_core.maintenance.copying import (
     CannotRetire,
     Copied,
     CopyDiffers,
@@ -24,6 +21,9 @@ from payments_core.upkeep.copying import (
     reinstate,
     verify,
 )
+from payments_core.record_types import KINDS
+from payments_core.storage.sqlite.backups import BackupFailed, require_unused
+from payments_core.storage_loader import open_storage
 from payments_core_http.cli.admin.administering import Document, Faulty, told
 from payments_core_http.cli.configured import configured
 from payments_core_http.deployment import assembling

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from payments_core.maintenance.parked import parked, retry
 from payments_core.service import PaymentsService
-from payments_core.upkeep.parked import parked, retry
 from payments_core_http.cli.admin.administering import Document, administered, shown_job
 
 

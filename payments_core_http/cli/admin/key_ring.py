@@ -8,9 +8,9 @@ import attrs
 import click
 
 from payments_core.credentials.keyring import KeyRing
+from payments_core.maintenance.resealing import Resealing, RestingKey, Seals
 from payments_core.service import PaymentsService
 from payments_core.tenants import master_keys
-from payments_core.upkeep.resealing import Resealing, RestingKey, Seals
 from payments_core_http.cli.admin.administering import (
     Document,
     Faulty,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from payments_core.clock import DAY
+from payments_core.maintenance.purging import Purging, Retention
 from payments_core.service import PaymentsService
-from payments_core.upkeep.purging import Purging, Retention
 from payments_core_http.cli.admin.administering import Document, administered
 from payments_core_http.deployment import assembling
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from payments_core.maintenance.restored import Behind, behind, stop_sending
 from payments_core.service import PaymentsService
-from payments_core.upkeep.restored import Behind, behind, stop_sending
 from payments_core_http.cli.admin.administering import Document, administered, shown_job
 
 

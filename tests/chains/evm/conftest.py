@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.sandbox.anvil_process import AnvilProcess
+from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import Deployed
 from tests.chains.evm.fake_node import FakeChain, FakeNode
 from tests.chains.evm.nodes import Node, anvil_or_skip

@@ -19,7 +19,7 @@ import attrs
 from payments_core.chains.evm.endpoints import Endpoints
 from payments_core.chains.evm.finality import Finality
 from payments_core.chains.evm.reading import EvmReading
-from payments_core.chains.wire import Limits
+from payments_core.chains.http.client import Limits
 from payments_core.conformance.transport.certificates import server_context
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"

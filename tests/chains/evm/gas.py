@@ -12,7 +12,7 @@ import attrs
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.artifacts import contract
-from payments_core.sandbox.anvil_process import AnvilProcess
+from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import ENV, MILLION, Deployed, account
 from tests.chains.evm.nodes import ADMIN, MERCHANT, OPERATOR, OWNER, PAYER, STRANGER, Node, hexed
 from tests.chains.evm.safes import Safe

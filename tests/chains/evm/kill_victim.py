@@ -26,13 +26,13 @@ from payments_core.chains.scanner import ScanCursor
 from payments_core.clock import MINUTE, SECOND, FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.entropy import Entropy
-from payments_core.jobs.record import Job
-from payments_core.kinds import KINDS
-from payments_core.sandbox.anvil_chain import AnvilChain
+from payments_core.record_types import KINDS
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import DIRECTORY, Claimed, Snapshot, Storage
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core_http.cli.anvil.chain import AnvilChain
 from tests.service.world import BASE, NoTransport
 
 KEY = b"the key of a chain that is no one"[:32]

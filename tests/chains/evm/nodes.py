@@ -15,7 +15,7 @@ import pytest
 from eth_account import Account
 
 from payments_core.addresses import checksummed
-from payments_core.sandbox.anvil_process import AnvilProcess, NoAnvil
+from payments_core_http.cli.anvil.process import AnvilProcess, NoAnvil
 
 MNEMONIC_KEYS = (
     "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",

@@ -12,7 +12,7 @@ from eth_account.messages import encode_typed_data
 from eth_account.signers.local import LocalAccount
 
 from payments_core.addresses import checksummed
-from payments_core.sandbox.npm_cache import NotCached, npm_package
+from payments_core_http.cli.anvil.npm_cache import NotCached, npm_package
 from tests.chains.evm.deployed import CHAIN, Deployed, call
 from tests.chains.evm.nodes import STRANGER, Receipt
 

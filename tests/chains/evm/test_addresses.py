@@ -17,7 +17,7 @@ from payments_core.chains.evm.addresses import (
     create2,
     key,
 )
-from payments_core.sandbox.anvil_process import AnvilProcess
+from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import ENV, Deployed
 from tests.chains.evm.nodes import ADMIN, MERCHANT, OPERATOR, OWNER, PAYER, STRANGER, Node
 

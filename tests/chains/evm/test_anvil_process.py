@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.sandbox import npm_cache
-from payments_core.sandbox.anvil_process import OVERRIDE, AnvilProcess, NoAnvil, anvil_program
-from payments_core.sandbox.npm_cache import NotCached, npm_package
+from payments_core_http.cli.anvil import npm_cache
+from payments_core_http.cli.anvil.npm_cache import NotCached, npm_package
+from payments_core_http.cli.anvil.process import OVERRIDE, AnvilProcess, NoAnvil, anvil_program
 from tests.chains.evm.nodes import Node
 
 GOES_S = 20
@@ -77,7 +77,7 @@ def test_it_answers_for_ever_though_nobody_reads_what_it_says() -> None:
 
 STARTER = """
 import sys
-from payments_core.sandbox.anvil_process import AnvilProcess
+from payments_core_http.cli.anvil.process import AnvilProcess
 with AnvilProcess() as anvil:
     print(anvil.pid, flush=True)
     sys.stdin.read()

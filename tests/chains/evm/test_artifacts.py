@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from payments_core.chains.evm import artifacts, calls
-from payments_core.sandbox.npm_cache import NotCached, npm_package
+from payments_core_http.cli.anvil.npm_cache import NotCached, npm_package
 from tests.chains.evm.deployed import functions
 
 ROOT = Path(__file__).resolve().parents[3]

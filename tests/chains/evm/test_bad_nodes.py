@@ -14,7 +14,7 @@ from payments_core.chains.evm.chain import EvmChain, connect
 from payments_core.chains.evm.endpoints import Endpoints
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable
 from payments_core.errors import DependencyFailed
-from payments_core.storage.memory import MemoryStorage
+from payments_core.storage.memory.adapter import MemoryStorage
 from tests.chains.evm.lying_node import Lie, LyingNode, lag, lying
 from tests.chains.evm.nodes import ADMIN
 from tests.chains.scenes import AnvilScene, signer, until_it_answers

@@ -21,8 +21,8 @@ from payments_core.chains.evm.endpoints import (
     alike,
     majority,
 )
+from payments_core.chains.http.client import Limits
 from payments_core.chains.port import ChainMismatch, ChainUnavailable
-from payments_core.chains.wire import Limits
 from tests.chains.evm.fake_node import FakeChain, FakeNode, Refuse
 
 LIMITS = Limits(connect_s=0.3, whole_s=0.4)

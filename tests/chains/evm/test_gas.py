@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.sandbox.anvil_process import VERSION
+from payments_core_http.cli.anvil.process import VERSION
 from tests.chains.evm.gas import rows
 from tests.chains.evm.nodes import Node
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
 from tests.chains.evm.test_stuck import stuck, world  # noqa: F401
 from tests.chains.scenes import AnvilScene
 

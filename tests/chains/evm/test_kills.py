@@ -22,7 +22,7 @@ import pytest
 
 from payments_core.addresses import checksummed
 from payments_core.chains.evm.answers import TRANSFER
-from payments_core.chains.outgoing import Sender
+from payments_core.chains.outbox.record import Sender
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.record import Payment

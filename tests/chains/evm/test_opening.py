@@ -9,7 +9,7 @@ import pytest
 from payments_core.adapters import UnknownAdapter
 from payments_core.chains.evm.chain import EvmChain
 from payments_core.chains.evm.signers import LocalSigner
-from payments_core.chains.opening import Checkable, open_chain, open_signer
+from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import AddressSpec, SignerRefused
 
 ADMIN = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.role_modules import Call, TxData, decide, require_signature
 from payments_core.chains.port import ChainUnavailable
+from payments_core.chains.signatures import ORDER
 from payments_core.errors import ValidationFailed
-from payments_core.evm_signatures import ORDER
 from tests.chains.evm.deployed import CHAIN, Deployed, account, signed
 from tests.chains.evm.nodes import MERCHANT, OWNER, PAYER, STRANGER
 

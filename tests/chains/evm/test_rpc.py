@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from payments_core.chains.evm.rpc import Call, Node, Refusal, Refused
+from payments_core.chains.http.client import Limits, Wire
 from payments_core.chains.port import ChainUnavailable
-from payments_core.chains.wire import Limits, Wire
 from payments_core.conformance.transport.certificates import NAME, OTHER_NAME, certificates
 from tests.chains.evm.fake_node import TOKEN, TRANSFER, FakeChain, FakeNode, Refuse, transfer_log
 

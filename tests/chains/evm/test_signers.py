@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from payments_core.chains.evm.signers import LocalSigner, RemoteSigner, Signer, from_der
 from payments_core.chains.port import ChainUnavailable, SignerRefused
-from payments_core.evm_signatures import HALF_ORDER, ORDER, recovered
+from payments_core.chains.signatures import HALF_ORDER, ORDER, recovered
 
 ENV, OTHER_ENV = "env_one", "env_two"
 SECRET = bytes(range(1, 33))

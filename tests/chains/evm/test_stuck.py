@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from payments_core.chains.evm.transactions import decoded
-from payments_core.chains.outgoing import Outgoing
+from payments_core.chains.outbox.record import Outgoing
 from payments_core.deposits.record import Deposit
 from payments_core.payments.details import OptionDetails
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
 from tests.chains.scenes import AnvilScene
 from tests.service.till import Till
 from tests.service.world import BASE, USDC, atomic

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.outgoing import Outgoing
+from payments_core.chains.outbox.record import Outgoing
 from payments_core.deposits.record import Deposit
 from payments_core.payments.destinations import ToWallet
+from payments_core.payments.refunds.record import Refund
 from payments_core.payments.sends import NewSend
-from payments_core.refunds.record import Refund
 from tests.chains.scenes import ELSEWHERE, AnvilScene
 from tests.service.faults import Crashed, FaultyChain
 from tests.service.till import Till

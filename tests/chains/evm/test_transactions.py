@@ -23,7 +23,7 @@ from payments_core.chains.evm.transactions import (
     signed,
     signing_hash,
 )
-from payments_core.evm_signatures import ORDER
+from payments_core.chains.signatures import ORDER
 from tests.chains.evm.nodes import ACCOUNTS, MERCHANT, Node, Refused, anvil_or_skip
 
 KEY = PrivateKey.from_int(7)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.artifacts import contract
-from payments_core.sandbox.anvil_process import AnvilProcess
+from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import CHAIN, ENV, MILLION, Deployed, account, call, signed
 from tests.chains.evm.nodes import (
     ADMIN,

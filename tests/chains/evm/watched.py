@@ -20,8 +20,8 @@ from payments_core.addresses import checksummed
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.answers import TRANSFER
 from payments_core.deposits.arrivals import WATCH_DEPOSIT
-from payments_core.receipts.discovery import WATCH
-from payments_core.receipts.record import evidence_id
+from payments_core.payments.receipts.discovery import WATCH
+from payments_core.payments.receipts.record import evidence_id
 from tests.chains.evm.kill_victim import chain_at, storage_in
 from tests.chains.evm.nodes import PAYER, Node
 from tests.service.world import BASE, RING, USDC, World

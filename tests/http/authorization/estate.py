@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.assets import asset_of
-from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated.chain import SimulatedChain
 from tests.http.authorization.wire import Wire
 from tests.signers import EvmWallet
 

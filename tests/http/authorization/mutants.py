@@ -13,21 +13,21 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.client_sessions import operations as sessions
-from payments_core.client_sessions.operations import ClientSessions
-from payments_core.credentials import authorization
-from payments_core.credentials.authorization import Authority
+from payments_core.accounts.vaults import provisioning
 from payments_core.credentials.keyring import KeyRing
-from payments_core.funding import operations as funding
-from payments_core.options.operations import Options
 from payments_core.payment_settings.record import Terms
-from payments_core.payments.checkout import Checkout
+from payments_core.payments.checkout.checkout import Checkout
+from payments_core.payments.funding import operations as funding
+from payments_core.payments.options.operations import Options
+from payments_core.tenants import authorization
+from payments_core.tenants.authorization import Authority
+from payments_core.tenants.client_sessions import operations as sessions
+from payments_core.tenants.client_sessions.operations import ClientSessions
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.record import SecretAddress
-from payments_core.vaults import provisioning
 from payments_core_http import authentication
 from payments_core_http.app import Pipeline
-from payments_core_http.v2 import client_me
+from payments_core_http.v2.client import handlers as client_me
 from tests.http.authorization.matrix import BY_NAME, Matrix
 from tests.http.authorization.sealed import MOVED
 

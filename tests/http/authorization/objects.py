@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.assets import CHAINS
-from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import FixedClock, iso
 from payments_core.credentials.keyring import KeyRing
-from payments_core.kyc.simulated import SimulatedKyc
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.webhooks.transports.port import Deadline, Outcome, Request

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredAnswer
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 from payments_core.webhooks.record import Endpoint

@@ -11,7 +11,7 @@ import json
 import logging
 import sys
 
-from payments_core_http.serving import Bounds, Server
+from payments_core_http.server.server import Bounds, Server
 from tests.http.door import Door, real_time
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.connections import HEADER_LIMIT_BYTES
-from payments_core_http.framing import CHUNK_LINE_BYTES, CHUNKS
-from payments_core_http.request_body import LIMIT_BYTES
-from payments_core_http.serving import RECEIVED_LIMIT_BYTES, Bounds
+from payments_core_http.server.connection import HEADER_LIMIT_BYTES
+from payments_core_http.server.framing import CHUNK_LINE_BYTES, CHUNKS
+from payments_core_http.server.server import RECEIVED_LIMIT_BYTES, Bounds
+from payments_core_http.wire.request_body import LIMIT_BYTES
 from tests.http.hostile.target import ROOT
 
 KIB = 1024

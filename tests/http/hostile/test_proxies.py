@@ -11,7 +11,7 @@ from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.policies import Limits
 from payments_core_http.app import create_app
 from payments_core_http.client_address import networks
-from payments_core_http.serving import Server
+from payments_core_http.server.server import Server
 from payments_core_http.throttling import Throttle
 from tests.http.door import Door, real_time
 

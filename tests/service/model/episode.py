@@ -18,13 +18,13 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.deposits.record import Deposit
-from payments_core.events import Event
-from payments_core.funding.record import FundingOperation
-from payments_core.jobs.parking import described
-from payments_core.options.record import DirectOption, Option
+from payments_core.engine.events import Event
+from payments_core.engine.jobs.parking import described
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.receipts.record import Receipt
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
 from tests.service.model.index import Index

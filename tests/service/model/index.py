@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from payments_core.funding.record import FundingOperation
-from payments_core.journal.record import Entry
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.journal.record import Entry
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.receipts.record import Receipt
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
 from payments_core.storage.records import Record
 from tests.service.model.mirror import Commit
 

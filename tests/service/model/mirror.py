@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.jobs.record import Job
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     Claimed,
     CommitUnknown,

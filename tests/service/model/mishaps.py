@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from payments_core.chains.simulated_blocks import CONFIRMATIONS
+from payments_core.chains.simulated.blocks import CONFIRMATIONS
 from payments_core.clock import SECOND
 from payments_core.money import format_amount
 from payments_core.payments.record import Payment

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
+from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.assets import CHAINS
-from payments_core.chains.books import SimulatedBalance, SimulatedLog, SimulatedTransaction
-from payments_core.chains.outgoing import Outgoing
-from payments_core.chains.simulated_transfers import FAUCET
+from payments_core.chains.outbox.record import Outgoing
+from payments_core.chains.simulated.records import (
+    SimulatedBalance,
+    SimulatedLog,
+    SimulatedTransaction,
+)
+from payments_core.chains.simulated.transfers import FAUCET
 from payments_core.deposits.record import Deposit
-from payments_core.funding.record import FundingOperation
-from payments_core.options.record import DirectOption, Option
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.receipts.record import Receipt
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
-from payments_core.vaults.record import VaultBalance
 from tests.service.model.index import LIVE_OPERATION, LIVE_REFUND, Wrong
 from tests.service.model.mirror import Commit
 from tests.service.model.stage import Stage

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from payments_core.chains.books import SimulatedTransaction
-from payments_core.credentials.authorization import Authority
-from payments_core.options.record import DirectOption
-from payments_core.payments.checkout import PAYER
+from payments_core.chains.simulated.records import SimulatedTransaction
+from payments_core.payments.checkout.checkout import PAYER
+from payments_core.payments.options.record import DirectOption
 from payments_core.payments.record import Payment
 from payments_core.storage.port import SIMULATED
+from payments_core.tenants.authorization import Authority
 from tests.service.model.stage import BASE, ETHEREUM, Stage
 
 

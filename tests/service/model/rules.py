@@ -7,20 +7,20 @@ from collections.abc import Callable
 from typing import get_args
 
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.record import Terms
 from payments_core.assets import Asset
 from payments_core.deposits.record import Deposit
-from payments_core.mandates.operations import NewMandate
-from payments_core.mandates.record import Mandate
 from payments_core.money import format_amount
 from payments_core.payment_settings.record import Terms as PaymentTerms
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount, ToWallet
+from payments_core.payments.mandates.operations import NewMandate
+from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment
+from payments_core.payments.refunds.operations import NewRefund
+from payments_core.payments.refunds.reconciliation import Action
 from payments_core.payments.sends import NewSend
-from payments_core.refunds.operations import NewRefund
-from payments_core.refunds.reconciling import Action
-from payments_core.vaults.record import Terms
 from tests.service.model.paying import PAYERS
 from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Stage
 

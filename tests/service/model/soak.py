@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from payments_core.refunds.reconciling import ACTIONS
+from payments_core.payments.refunds.reconciliation import ACTIONS
 from tests.core import tables
 from tests.service.model.episode import Violation, chosen, length_of, run, shortest
 from tests.service.model.mishaps import RULES

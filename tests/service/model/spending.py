@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from payments_core.accounts.record import Account
-from payments_core.funding.record import FundingOperation
-from payments_core.mandates.record import Mandate
+from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.record import Payment
-from payments_core.refunds.record import Refund
+from payments_core.payments.refunds.record import Refund
 from payments_core.storage.records import Record
-from payments_core.vaults.record import Policy, Vault, VaultBalance
 from tests.service.model.index import LIVE_OPERATION, LIVE_SEND, Index, Wrong, reservations
 from tests.service.model.mirror import Commit
 from tests.service.model.stage import Stage

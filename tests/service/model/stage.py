@@ -12,27 +12,27 @@ import attrs
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.record import Terms, Vault
 from payments_core.assets import Asset, asset_of
 from payments_core.chains.port import AddressSpec, Chain
-from payments_core.chains.simulated import SimulatedChain
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.chains.simulated.failure_records import ArmedFailures
+from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import SECOND, Clock, FixedClock, Instant
-from payments_core.credentials.authorization import Authority, Requirement
 from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.committer import Ledger
+from payments_core.engine.idempotency.record import AlreadyAnswered, Idempotent
+from payments_core.engine.identifiers import Identifiers
 from payments_core.errors import PaymentsError
-from payments_core.idempotency.record import AlreadyAnswered, Idempotent
-from payments_core.identifiers import Identifiers
-from payments_core.ledger import Ledger
-from payments_core.mandates.operations import NewMandate
+from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.record import Payment
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.sandbox.failures import Failures
 from payments_core.sandbox.operations import Sandbox
-from payments_core.sandbox.record import ArmedFailures
 from payments_core.service import PaymentsService
-from payments_core.storage.memory import MemoryStorage, Weakness
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R
-from payments_core.vaults.record import Terms, Vault
+from payments_core.tenants.authorization import Authority, Requirement
 from tests.service.faults import Crashed, FaultyChain
 from tests.service.model.mirror import Commit, Gate, Mirror
 from tests.service.world import PAYER_PERMISSIONS, RING, NoTransport, authority_of, once, write

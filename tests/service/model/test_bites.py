@@ -9,20 +9,20 @@ import attrs
 import pytest
 
 from payments_core.accounts.record import Account
-from payments_core.chains import outbox
+from payments_core.accounts.vaults import reservations as reserving
+from payments_core.accounts.vaults.record import Policy
 from payments_core.chains.judge import Verdict, judge
+from payments_core.chains.outbox import outbox
 from payments_core.chains.scanner import Scanner
-from payments_core.decision import Decision
-from payments_core.journal import lifecycle as journal
-from payments_core.mandates import lifecycle as mandates
+from payments_core.engine.decision import Decision
 from payments_core.payments import lifecycle as payments
 from payments_core.payments import progress
+from payments_core.payments.journal import lifecycle as journal
+from payments_core.payments.mandates import lifecycle as mandates
 from payments_core.payments.operations import Payments
-from payments_core.receipts import evidence, outcome
-from payments_core.refunds import lifecycle as refunds
-from payments_core.storage.memory_rows import MemoryTransaction
-from payments_core.vaults import reserving
-from payments_core.vaults.record import Policy
+from payments_core.payments.receipts import evidence, outcome
+from payments_core.payments.refunds import lifecycle as refunds
+from payments_core.storage.memory.rows import MemoryTransaction
 from tests.service.model.episode import Violation, run
 
 SEEDS = 400

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from payments_core.conformance.storage.records import KINDS
-from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres.adapter import PostgresStorage
 from tests.servers import drop_schema, fresh_schema
 from tests.storage.postgres.proxy import Proxy
 

@@ -22,8 +22,8 @@ from payments_core.conformance.storage.setting import (
     locked,
     together,
 )
-from payments_core.jobs.record import Job
 from payments_core.storage import documents
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     CommitUnknown,
     StorageError,
@@ -31,8 +31,8 @@ from payments_core.storage.port import (
     Transaction,
     VersionConflict,
 )
-from payments_core.storage.postgres import PostgresStorage
-from payments_core.storage.postgres_rows import locate_statement
+from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.rows import locate_statement
 from payments_core.storage.records import Record
 from tests.storage.lossy import fail_next_postgres_commit
 
@@ -47,7 +47,7 @@ def test_a_lock_that_does_not_come_is_unavailable(
     storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     insert(storage, Counter(id="c"))
-    monkeypatch.setattr("payments_core.storage.postgres.LOCK_TIMEOUT_MS", 50)
+    monkeypatch.setattr("payments_core.storage.postgres.adapter.LOCK_TIMEOUT_MS", 50)
     impatient = PostgresStorage(url, KINDS)
 
     def work(tx: Transaction) -> None:
@@ -103,7 +103,7 @@ def test_a_deadlock_that_the_work_swallows_runs_again(storage: PostgresStorage) 
 def test_too_many_deadlocks_are_unavailable(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.RERUNS", 2)
+    monkeypatch.setattr("payments_core.storage.postgres.adapter.RERUNS", 2)
 
     def work(tx: Transaction) -> None:
         raise StorageUnavailable from errors.SerializationFailure()

@@ -8,11 +8,11 @@ import pytest
 from payments_core.conformance.storage.jobs import LEASE_MS, NOW, QUEUE, claim, ids, job
 from payments_core.conformance.storage.records import KINDS
 from payments_core.conformance.storage.setting import HERE, THERE, locked
-from payments_core.jobs.record import Job
 from payments_core.storage import bulk, documents
+from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
-from payments_core.storage.postgres import PostgresStorage
-from payments_core.storage.postgres_claims import _LOOK, _TAKE
+from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.claims import _LOOK, _TAKE
 
 pytestmark = pytest.mark.postgres
 

@@ -19,9 +19,9 @@ from payments_core.storage.port import (
     StorageUnavailable,
     UniqueConflict,
 )
-from payments_core.storage.postgres import PostgresStorage
-from payments_core.storage.postgres_address import Settings, read_url
-from payments_core.storage.postgres_errors import (
+from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.address import Settings, read_url
+from payments_core.storage.postgres.errors import (
     NoAnswer,
     commit_error,
     connect_error,

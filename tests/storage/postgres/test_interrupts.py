@@ -11,7 +11,7 @@ import pytest
 
 from payments_core.conformance.storage.records import KINDS, Mark
 from payments_core.conformance.storage.setting import HERE, fetch
-from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.wholesale import row_of
 
 pytestmark = pytest.mark.postgres
@@ -56,7 +56,7 @@ def test_one_as_a_transaction_is_left_costs_no_connection(
     def interrupted(exchange: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres_exchange.Exchange.leave", interrupted)
+    monkeypatch.setattr("payments_core.storage.postgres.exchange.Exchange.leave", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch(single, Mark, "m")
     monkeypatch.undo()
@@ -71,7 +71,7 @@ def test_one_amid_what_nobody_has_read_ends_the_connection(
     def interrupted(wire: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres_wire.Wire._pass_over", interrupted)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire._pass_over", interrupted)
     with pytest.raises(KeyboardInterrupt):
         single.walk(Mark)
     monkeypatch.undo()

@@ -22,7 +22,7 @@ from payments_core.conformance.storage.setting import (
     together,
 )
 from payments_core.storage.port import CommitUnknown, StorageError, StorageUnavailable, Transaction
-from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.records import Record
 from tests.servers import HASTY, Cluster, NoPostgres
 from tests.storage.postgres.proxy import Cut, Proxy
@@ -128,7 +128,7 @@ def test_a_pooled_connection_that_dies_unseen_costs_a_retry(
     """Its end has not been told yet when it is taken."""
     pid = storage.transact(HERE, pid_of)
     terminate(url, pid)
-    monkeypatch.setattr("payments_core.storage.postgres_wire.Wire.is_alive", lambda wire: True)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire.is_alive", lambda wire: True)
     insert(storage, Mark(id="m"))
     terminate(url, storage.transact(HERE, pid_of))
     assert fetch(storage, Mark, "m") is not None
@@ -142,11 +142,11 @@ def test_what_is_old_or_long_unused_is_closed(
 ) -> None:
     first = storage.transact(HERE, pid_of)
     assert storage.transact(HERE, pid_of) == first
-    monkeypatch.setattr("payments_core.storage.postgres_pool.MAX_LIFETIME_S", 0)
+    monkeypatch.setattr("payments_core.storage.postgres.pool.MAX_LIFETIME_S", 0)
     second = storage.transact(HERE, pid_of)
     assert second != first
     monkeypatch.undo()
-    monkeypatch.setattr("payments_core.storage.postgres_pool.MAX_IDLE_S", -1)
+    monkeypatch.setattr("payments_core.storage.postgres.pool.MAX_IDLE_S", -1)
     assert storage.transact(HERE, pid_of) == second
     assert storage.transact(HERE, pid_of) != second
 
@@ -216,7 +216,7 @@ def test_an_interrupt_amid_an_answer_ends_the_connection(
     def interrupted(wire: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres_wire.Wire._next", interrupted)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire._next", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch(storage, Mark, "m")
     monkeypatch.undo()
@@ -227,7 +227,7 @@ def test_a_work_that_a_stricter_isolation_undoes_runs_again(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As an engine does whose READ COMMITTED is SERIALIZABLE: 40001 at a write or at COMMIT."""
-    monkeypatch.setattr("payments_core.storage.postgres.WRITING", STRICT)
+    monkeypatch.setattr("payments_core.storage.postgres.adapter.WRITING", STRICT)
     insert(storage, Counter(id="a"), Counter(id="b"))
     meeting = Meeting()
     runs: list[str] = []

@@ -20,9 +20,9 @@ from payments_core.storage.port import (
     UniqueConflict,
     VersionConflict,
 )
-from payments_core.storage.postgres import PostgresStorage
-from payments_core.storage.postgres_pool import settled
-from payments_core.storage.postgres_wire import Wire
+from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.pool import settled
+from payments_core.storage.postgres.wire import Wire
 
 pytestmark = pytest.mark.postgres
 
@@ -209,7 +209,7 @@ def test_statements_can_go_unprepared(url: str, storage: PostgresStorage) -> Non
 def test_no_more_statements_are_prepared_than_allowed(
     url: str, storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres_wire.MOST_PREPARED", 6)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.MOST_PREPARED", 6)
     few = PostgresStorage(f"{url}&pool=1", KINDS)
     for kind in (Mark, Counter, Note):
         for _ in range(5):
@@ -230,7 +230,7 @@ def test_texts_of_a_list_are_quoted(through: PostgresStorage) -> None:
 def test_what_comes_once_is_forgotten(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres_wire.MOST_PREPARED", 2)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.MOST_PREPARED", 2)
     wire = storage._pool.take()
     for number in range(50):
         assert wire.run([(f"SELECT {number}", ())]) == [[(b"%d" % number,)]]

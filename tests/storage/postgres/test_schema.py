@@ -32,7 +32,7 @@ from payments_core.conformance.storage.setting import (
     locked,
     together,
 )
-from payments_core.kinds import KINDS as ALL_KINDS
+from payments_core.record_types import KINDS as ALL_KINDS
 from payments_core.storage.port import (
     CommitUnknown,
     FinishesMigrations,
@@ -40,9 +40,9 @@ from payments_core.storage.port import (
     StorageUnavailable,
     Transaction,
 )
-from payments_core.storage.postgres import PostgresStorage
-from payments_core.storage.postgres_indexes import CLAIM_INDEXES
-from payments_core.storage.postgres_patience import patiently
+from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.indexes import CLAIM_INDEXES
+from payments_core.storage.postgres.patience import patiently
 from payments_core.storage.records import Collection, Index, Record
 
 pytestmark = pytest.mark.postgres
@@ -213,7 +213,7 @@ def test_a_change_during_the_filling_is_not_lost(
             once.pop()()
         return patiently(change)
 
-    monkeypatch.setattr("payments_core.storage.postgres_filling.patiently", slowly)
+    monkeypatch.setattr("payments_core.storage.postgres.filling.patiently", slowly)
     after = opened(url, AFTER)
     assert fetch_known(after, IndexedParcel, "p0001").weight == 9_999
     assert ask(url, "SELECT weight FROM suite_parcels WHERE id = 'p0001'") == [(None,)]
@@ -234,7 +234,7 @@ def test_a_migration_killed_in_the_middle_is_ended_by_the_next(
         "import os, signal, sys\n"
         "from payments_core.conformance.storage.records import AFTER\n"
         "from payments_core.storage import postgres_schema\n"
-        "from payments_core.storage.postgres import open_url\n"
+        "from payments_core.storage.postgres.adapter import open_url\n"
         f"postgres_schema.{step} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "open_url(sys.argv[1], AFTER).migrate()\n"
     )
@@ -302,7 +302,7 @@ def test_rows_that_come_to_break_a_unique_key_while_it_is_built_are_told_of(
     parcels: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask(url, "UPDATE suite_parcels SET body = replace(body, 'label 2', 'label 1')")
-    monkeypatch.setattr("payments_core.storage.postgres_indexes._require_unique", lambda *_: None)
+    monkeypatch.setattr("payments_core.storage.postgres.indexes._require_unique", lambda *_: None)
     after = PostgresStorage(url, AFTER)
     with pytest.raises(StorageError, match="suite_parcels: rows break the unique key label"):
         after.migrate()
@@ -317,14 +317,14 @@ def test_a_change_that_does_not_get_its_lock_is_tried_again(
     parcels: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And those who came behind it have waited for half a second at the most."""
-    monkeypatch.setattr("payments_core.storage.postgres_schema.DDL_LOCK_MS", 30)
+    monkeypatch.setattr("payments_core.storage.postgres.schema.DDL_LOCK_MS", 30)
     waited: list[float] = []
 
     def release(seconds: float) -> None:
         waited.append(seconds)
         holder.rollback()
 
-    monkeypatch.setattr("payments_core.storage.postgres_patience.time.sleep", release)
+    monkeypatch.setattr("payments_core.storage.postgres.patience.time.sleep", release)
     with psycopg.connect(url) as holder:
         holder.execute("SELECT 1 FROM suite_parcels")
         after = opened(url, AFTER)
@@ -334,7 +334,7 @@ def test_a_change_that_does_not_get_its_lock_is_tried_again(
 
 
 def test_what_never_gets_its_lock_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres_patience.PAUSE_S", 0)
+    monkeypatch.setattr("payments_core.storage.postgres.patience.PAUSE_S", 0)
     tries: list[int] = []
 
     def locked_out() -> None:
@@ -355,7 +355,7 @@ def test_what_never_gets_its_lock_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 def test_a_migration_that_another_process_does_not_end_is_not_waited_for_for_ever(
     storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres_schema.MIGRATION_S", 0.2)
+    monkeypatch.setattr("payments_core.storage.postgres.schema.MIGRATION_S", 0.2)
     later = PostgresStorage(url, AFTER)
     with psycopg.connect(url) as other:
         other.execute("SELECT 1 FROM storage_schema FOR UPDATE")

@@ -12,7 +12,7 @@ import pytest
 from payments_core.conformance.storage.records import KINDS, Mark
 from payments_core.conformance.storage.setting import HERE, fetch
 from payments_core.storage.port import CommitUnknown, StorageUnavailable
-from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres.adapter import PostgresStorage
 from tests.storage.postgres.proxy import Proxy
 
 pytestmark = pytest.mark.postgres

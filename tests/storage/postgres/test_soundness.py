@@ -11,7 +11,7 @@ import pytest
 from payments_core.conformance.storage.records import KINDS, Mark
 from payments_core.conformance.storage.setting import HERE, fetch
 from payments_core.storage.port import StorageError
-from payments_core.storage.postgres import PostgresStorage
+from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.records import Record
 
 pytestmark = pytest.mark.postgres

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.storage.sqlite import SqliteStorage
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.storage.sqlite.files import opened, write
 
 

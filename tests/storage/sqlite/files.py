@@ -7,11 +7,9 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from payments_core.kinds import KINDS
-from payments_core.storage.sqlite import SqliteStorage
-from payments_core.storage.sqlite_backups import (
-    Backup,
-)
+from payments_core.record_types import KINDS
+from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.storage.sqlite.backups import Backup
 from payments_core.storage.wholesale import Retires, every
 from payments_core.tenants.record import KeyUse
 

@@ -11,14 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.kinds import KINDS
-from payments_core.storage.sqlite import SqliteStorage
-from payments_core.storage.sqlite_backups import (
-    UNFINISHED,
-    BackupFailed,
-    backup,
-    restore,
-)
+from payments_core.record_types import KINDS
+from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.storage.sqlite.backups import UNFINISHED, BackupFailed, backup, restore
 from payments_core.tenants.record import KeyUse
 from tests.storage.sqlite.files import Act, damage, ids, names, opened, rows, write
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.kinds import KINDS
+from payments_core.record_types import KINDS
 from payments_core.storage.port import StorageError
-from payments_core.storage.sqlite import SqliteStorage
-from payments_core.storage.sqlite_backups import (
+from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.storage.sqlite.backups import (
     COMPANIONS,
     UNFINISHED,
     BackupFailed,

@@ -1,0 +1,80 @@
+"""The rooms of both packages, in the one order in which they may import each other.
+
+A room is a folder of a package, or a file at its top. A room imports from rooms above it in its
+table, and from itself; `payments_core_http` imports from any room of `payments_core`. The tables
+are held by `tests/test_tidy.py`, and printed into `reference/rooms.md`.
+"""
+
+from __future__ import annotations
+
+ROOMS: dict[str, dict[str, str]] = {
+    "payments_core": {
+        "clock": "Time as a value; the one place that reads the system clock.",
+        "entropy": "The one place that reads randomness.",
+        "money": "Amounts as integers, and how they are written.",
+        "errors": "Every error that callers can meet, as one table.",
+        "telemetry": "What the library reports to whoever observes it.",
+        "adapters": "Adapters found by the scheme of a URL.",
+        "versions": "The API versions that a deployment supports.",
+        "json_depth": "How deeply JSON nests, asked before it is parsed.",
+        "storage": "The port, records and documents; adapters for PostgreSQL, SQLite and memory.",
+        "credentials": "Secrets, sealed tokens, the key ring.",
+        "engine": "Decisions and their committer, state machines, events, ids; jobs, idempotency.",
+        "assets": "Chains and assets as configuration.",
+        "addresses": "Addresses of each family of chains.",
+        "amounts": "Decimal amounts of an asset, read from text.",
+        "limiters": "Rate policies, and the port that counts them.",
+        "tenants": "Partners, apps, keys and what they may do; client sessions.",
+        "chains": "The port to a chain; the scanner, the outbox, adapters for each family.",
+        "accounts": "Accounts, wallets, vaults, verification.",
+        "deposits": "Deposit addresses, what arrives there, the sweep into the vault.",
+        "payment_settings": "What a partner allows its public Payments.",
+        "payments": "The Payment and all that belongs to it: options, receipts, refunds, journal.",
+        "webhooks": "Endpoints, deliveries, signatures, replays; the dispatcher.",
+        "maintenance": "What an operator does with a whole deployment: copy, reseal, purge.",
+        "record_types": "Every kind of record, for adapters that make tables of them.",
+        "storage_loader": "Opens a storage by its URL.",
+        "sandbox": "The doors of a sandbox: its clock, faults, faucet.",
+        "service": "Puts everything together: `PaymentsService`.",
+        "__init__": "The public names.",
+        "conformance": "Suites that hold an adapter to its port.",
+    },
+    "payments_core_http": {
+        "redaction": "What is taken out of anything that is logged.",
+        "client_address": "Whose request it is, behind proxies.",
+        "errors": "Statuses and envelopes of errors.",
+        "routing": "Routes as rows.",
+        "wire": "Reading bodies and query strings, writing JSON, cursors.",
+        "authentication": "Who calls, and with which rights.",
+        "calls": "What a handler receives, and how it answers.",
+        "idempotency": "The key and the fingerprint of a request.",
+        "throttling": "Rate policies as they meet a request.",
+        "cors": "Which browsers' pages may call.",
+        "versions": "The version that a request asks for.",
+        "observability": "Logs, metrics, traces, health, the management listener.",
+        "v2": "The routes of v2, a folder for each resource.",
+        "openapi": "The OpenAPI document, made from the routes.",
+        "reference": "The reference pages, made from the same.",
+        "app": "The pipeline in order.",
+        "__init__": "The public names.",
+        "server": "The socket side: connections, framing, limits, threads.",
+        "deployment": "Settings, start-up rules, processes, doctor.",
+        "cli": "The command `payments`, a file or folder for each of its commands.",
+    },
+}
+
+
+def page() -> str:
+    """The tables as Markdown: a list for each package, from the top down."""
+    lines = [
+        "# Rooms",
+        "",
+        "A room is a folder of a package, or a file at its top.",
+        "It imports from rooms above it, and a test holds that.",
+        "",
+    ]
+    for package, rooms in ROOMS.items():
+        lines += [f"`{package}`, from the top down:", ""]
+        lines += [f"1. `{room}`: {what}" for room, what in rooms.items()]
+        lines.append("")
+    return "\n".join(lines).strip()

@@ -1,0 +1,160 @@
+"""Vaults: what a policy lets out, and what is reserved, given back and settled. Pure."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.vaults.record import AllowedDestination, Policy, VaultBalance
+from payments_core.assets import Asset
+from payments_core.clock import DAY, Instant
+from payments_core.errors import InsufficientBalance, PolicyDenied, PolicyInactive
+from payments_core.money import Money, parse_amount
+
+LIMIT_DECIMALS = 6
+"""A policy's limits have at most so many decimals, whatever the asset has."""
+
+
+class BalanceOutdated(Exception):
+    """The chain's answer is older than what is already known: ask the chain again."""
+
+
+@attrs.frozen
+class Spend:
+    """An amount about to leave a vault, and whom it finally pays: not the escrow on the way."""
+
+    asset: Asset
+    amount: int
+    address: str
+    account_id: str | None
+
+
+def check_policy(policy: Policy, spend: Spend, *, spent_today: int) -> None:
+    """Return if the policy lets the amount leave the vault.
+
+    `spent_today` is what the balance has counted today, without this amount. Raises
+    PolicyInactive, then PolicyDenied, which names the first rule that forbids it.
+    """
+    check_payee(policy, None)
+    asset = spend.asset
+    if policy.allowed_chains is not None and asset.chain_id not in policy.allowed_chains:
+        raise PolicyDenied("allowedChains")
+    if policy.allowed_assets is not None and asset.symbol not in policy.allowed_assets:
+        raise PolicyDenied("allowedAssets")
+    check_payee(policy, spend)
+    if _is_beyond(policy.per_payment_limit, spend.amount, asset):
+        raise PolicyDenied("perPaymentLimit")
+    if _is_beyond(policy.daily_limit, spent_today + spend.amount, asset):
+        raise PolicyDenied("dailyLimit")
+
+
+def check_payee(policy: Policy, spend: Spend | None) -> None:
+    """Return if the policy is active and, where a spend is given, lets its recipient be paid.
+
+    Raises PolicyInactive, PolicyDenied.
+    """
+    if policy.status != "active":
+        raise PolicyInactive()
+    allowed = policy.allowed_destinations
+    if spend is None or allowed is None:
+        return
+    if not any(_is_payee(item, spend) for item in allowed):
+        raise PolicyDenied("allowedDestinations")
+
+
+def observed(balance: VaultBalance, total: int, height: int) -> VaultBalance:
+    """The balance with the chain's total at a final height. Raises BalanceOutdated."""
+    if height < balance.height:
+        raise BalanceOutdated
+    return attrs.evolve(balance, total=total, height=height)
+
+
+def spent_today(balance: VaultBalance, now: Instant) -> int:
+    """What counts towards the daily limit now.
+
+    Where the clock has stepped back over midnight, the newer day's count goes on; a day that lies
+    further ahead was counted under a clock that was wrong, and holds nobody up.
+    """
+    return balance.spent if balance.spent_day == _counted_day(balance, now) else 0
+
+
+def reserve(
+    balance: VaultBalance, amount: Money, *, now: Instant, counts: bool = True
+) -> VaultBalance:
+    """The balance with `amount` set aside, and counted towards the day unless told not to.
+
+    Raises InsufficientBalance.
+    """
+    if not amount <= balance.available:
+        raise InsufficientBalance(balance.available.amount_atomic, amount.amount_atomic)
+    reserved = attrs.evolve(balance, reserved=balance.reserved + amount.amount_atomic)
+    if not counts:
+        return reserved
+    return attrs.evolve(
+        reserved,
+        spent_day=_counted_day(balance, now),
+        spent=spent_today(balance, now) + amount.amount_atomic,
+    )
+
+
+def give_back(balance: VaultBalance, amount: Money, *, counted_at: Instant | None) -> VaultBalance:
+    """The balance after a reservation that came to nothing.
+
+    `counted_at` is the moment that `reserve` counted it, None where it did not. A count of an
+    earlier day is over, and of today's nothing is taken off for it.
+    """
+    freed = _released(balance, amount)
+    if counted_at is None or _day(counted_at) != balance.spent_day:
+        return freed
+    return attrs.evolve(freed, spent=max(0, balance.spent - amount.amount_atomic))
+
+
+def spent(balance: VaultBalance, amount: Money, total: int, height: int) -> VaultBalance:
+    """The balance after the reserved transfer is final; what was counted stays counted.
+
+    The new total and the end of the reservation must come together: were the reservation given
+    back against the old total, the same funds could be authorized once more.
+    Raises BalanceOutdated.
+    """
+    return _released(observed(balance, total, height), amount)
+
+
+def spent_nothing(
+    balance: VaultBalance, amount: Money, total: int, height: int, *, counted_at: Instant | None
+) -> VaultBalance:
+    """The balance after the reserved transfer has failed, finally: given back, as in `give_back`.
+
+    The total is observed anew, since a transfer may have failed because the funds had gone.
+    Raises BalanceOutdated.
+    """
+    return give_back(observed(balance, total, height), amount, counted_at=counted_at)
+
+
+def _released(balance: VaultBalance, amount: Money) -> VaultBalance:
+    left = Money(balance.reserved, balance.asset_id) - amount
+    return attrs.evolve(balance, reserved=left.amount_atomic)
+
+
+def _counted_day(balance: VaultBalance, now: Instant) -> int:
+    """The day that a reservation counts towards."""
+    today = _day(now)
+    return today + 1 if balance.spent_day == today + 1 else today
+
+
+def _day(instant: Instant) -> int:
+    return instant // DAY
+
+
+def _is_beyond(limit: str | None, amount: int, asset: Asset) -> bool:
+    """Whether an amount passes a limit, compared exactly whatever decimals the asset has."""
+    if limit is None:
+        return False
+    most: int = parse_amount(limit, LIMIT_DECIMALS) * 10**asset.decimals
+    wanted: int = amount * 10**LIMIT_DECIMALS
+    return wanted > most
+
+
+def _is_payee(allowed: AllowedDestination, spend: Spend) -> bool:
+    if allowed.type == "account":
+        return allowed.account_id is not None and allowed.account_id == spend.account_id
+    on_chain = allowed.chain_id in (None, spend.asset.chain_id)
+    return on_chain and allowed.address == spend.address

@@ -1,0 +1,247 @@
+"""Vault policies: read in any version, and replaced as a whole (contract §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.lifecycle import LIMIT_DECIMALS
+from payments_core.accounts.vaults.provisioning import held_vault, vault_of
+from payments_core.accounts.vaults.record import (
+    AllowedDestination,
+    Policy,
+    PolicyVersion,
+    Terms,
+    Vault,
+    policy_version_id,
+)
+from payments_core.addresses import AddressError, canonical
+from payments_core.assets import CHAINS
+from payments_core.clock import Clock, Instant
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import Conflicting, FieldError, NotFound, ValidationFailed
+from payments_core.money import MoneyError, format_amount, parse_amount
+from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.tenants.authorization import Authority
+
+MAX_ITEMS = 100
+"""Of each list of a policy."""
+
+
+@attrs.frozen
+class VaultPolicy:
+    """A policy, in one of its versions, and the vault that it governs."""
+
+    vault: Vault
+    policy: Policy
+
+
+class VaultPolicies:
+    """Reads and replaces what vaults may be used for."""
+
+    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+
+    def read(
+        self,
+        authority: Authority,
+        account_id: str,
+        vault_id: str,
+        *,
+        policy_version: int | None = None,
+    ) -> VaultPolicy:
+        """The policy as it is, or as it was in a version. Raises NotFound."""
+
+        def look(snapshot: Snapshot) -> VaultPolicy:
+            vault = vault_of(snapshot, account_id, vault_id)
+            policy = snapshot.get(Policy, vault.policy_id)
+            assert policy is not None
+            if policy_version in (None, policy.policy_version):
+                return VaultPolicy(vault, policy)
+            assert policy_version is not None
+            then = snapshot.get(PolicyVersion, policy_version_id(policy.id, policy_version))
+            if then is None:
+                raise NotFound("policy version")
+            earlier = _under(policy, then.terms, policy_version, then.created_at)
+            return VaultPolicy(vault, earlier)
+
+        return self._storage.read(authority.partition, look)
+
+    def replace(
+        self,
+        authority: Authority,
+        account_id: str,
+        vault_id: str,
+        terms: Terms,
+        *,
+        policy_version: int | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> VaultPolicy:
+        """The policy with new terms, in its next version; it governs from its commit on.
+
+        `policy_version`, where given, is the one that the caller has read and means to replace.
+        Raises ValidationFailed with every fault, NotFound, and Conflicting where the policy has
+        changed since that version.
+        """
+        terms = _checked(terms)
+        strangers = self._strangers(authority, account_id, vault_id, terms)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[VaultPolicy]:
+            vault = held_vault(tx, account_id, vault_id)
+            if strangers:
+                raise ValidationFailed(strangers)
+            policy = tx.get(Policy, vault.policy_id, for_update=True)
+            assert policy is not None
+            if policy_version not in (None, policy.policy_version):
+                raise Conflicting(
+                    f"The policy is at version {policy.policy_version} now; read it again."
+                )
+            changed = _under(policy, terms, policy.policy_version + 1, now)
+            # The version that a vault begins with is kept when the next one comes.
+            before = policy_version_id(policy.id, policy.policy_version)
+            kept = tx.get(PolicyVersion, before, for_update=True)
+            return Decision(
+                VaultPolicy(vault, changed),
+                inserts=(_kept(changed), *(() if kept else (_kept(policy),))),
+                replaces=(changed,),
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _strangers(
+        self, authority: Authority, account_id: str, vault_id: str, terms: Terms
+    ) -> tuple[FieldError, ...]:
+        """A fault for every allowed account that there is none of. An account never goes away."""
+        destinations = terms.allowed_destinations or ()
+
+        def look(snapshot: Snapshot) -> tuple[FieldError, ...]:
+            return tuple(
+                FieldError(f"allowedDestinations[{place}].accountId", "names no account")
+                for place, item in enumerate(destinations)
+                if item.account_id is not None and snapshot.get(Account, item.account_id) is None
+            )
+
+        if not any(item.account_id for item in destinations):
+            return ()
+        return self._storage.read(authority.partition, look)
+
+
+def _under(policy: Policy, terms: Terms, policy_version: int, since: Instant) -> Policy:
+    facts: dict[str, Any] = {
+        field.name: getattr(terms, field.name) for field in attrs.fields(Terms)
+    }
+    return attrs.evolve(policy, policy_version=policy_version, updated_at=since, **facts)
+
+
+def _kept(policy: Policy) -> PolicyVersion:
+    return PolicyVersion(
+        id=policy_version_id(policy.id, policy.policy_version),
+        terms=policy.terms,
+        created_at=policy.updated_at,
+    )
+
+
+# What a policy may say
+
+
+def _checked(terms: Terms) -> Terms:
+    """The terms in canonical form. Raises ValidationFailed with every fault."""
+    faults: list[FieldError] = []
+    symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
+    checked = attrs.evolve(
+        terms,
+        per_payment_limit=_limit("perPaymentLimit", terms.per_payment_limit, faults),
+        daily_limit=_limit("dailyLimit", terms.daily_limit, faults),
+        allowed_destinations=_destinations(terms.allowed_destinations, faults),
+    )
+    faults += _list_faults("allowedChains", terms.allowed_chains, CHAINS, "is no supported chain")
+    faults += _list_faults("allowedAssets", terms.allowed_assets, symbols, "is no supported asset")
+    if faults:
+        raise ValidationFailed(tuple(faults))
+    return checked
+
+
+def _limit(path: str, text: str | None, faults: list[FieldError]) -> str | None:
+    if text is None:
+        return None
+    try:
+        limit = parse_amount(text, LIMIT_DECIMALS)
+    except MoneyError as error:
+        faults.append(FieldError(path, str(error)))
+        return None
+    if limit == 0:
+        faults.append(FieldError(path, "must be more than zero; null is no limit"))
+    return format_amount(limit, LIMIT_DECIMALS)
+
+
+def _list_faults(
+    path: str, items: Sequence[object] | None, known: Iterable[object], sentence: str
+) -> list[FieldError]:
+    if items is None:
+        return []
+    if len(items) > MAX_ITEMS:
+        return [FieldError(path, f"must have at most {MAX_ITEMS} items")]
+    wanted = set(known)
+    return [
+        FieldError(f"{path}[{place}]", "is given twice" if item in items[:place] else sentence)
+        for place, item in enumerate(items)
+        if item not in wanted or item in items[:place]
+    ]
+
+
+def _destinations(
+    items: Sequence[AllowedDestination] | None, faults: list[FieldError]
+) -> tuple[AllowedDestination, ...] | None:
+    """The destinations with canonical addresses; a faulty one is left out."""
+    path = "allowedDestinations"
+    if items is None:
+        return None
+    if len(items) > MAX_ITEMS:
+        faults.append(FieldError(path, f"must have at most {MAX_ITEMS} items"))
+        return None
+    checked: list[AllowedDestination] = []
+    for place, item in enumerate(items):
+        found = _destination_faults(item)
+        if found:
+            faults += [FieldError(f"{path}[{place}].{name}", text) for name, text in found]
+            continue
+        if item.type == "wallet":
+            item = attrs.evolve(item, address=_canonical(item))
+        if item in checked:
+            faults.append(FieldError(f"{path}[{place}]", "is given twice"))
+        checked.append(item)
+    return tuple(checked)
+
+
+def _destination_faults(item: AllowedDestination) -> list[tuple[str, str]]:
+    if item.type == "account":
+        return [] if item.account_id else [("accountId", "is required")]
+    found = []
+    if item.chain_id is not None and item.chain_id not in CHAINS:
+        found.append(("chainId", "is no supported chain"))
+    try:
+        _canonical(item)
+    except AddressError as error:
+        found.append(("address", str(error)))
+    return found
+
+
+def _canonical(item: AllowedDestination) -> str:
+    """The address in the form of its chain, or of any chain there is. Raises AddressError."""
+    entry = CHAINS.get(item.chain_id) if item.chain_id is not None else None
+    kinds = [entry.chain_type] if entry else sorted({e.chain_type for e in CHAINS.values()})
+    for kind in kinds[:-1]:
+        try:
+            return canonical(kind, item.address or "")
+        except AddressError:
+            continue
+    return canonical(kinds[-1], item.address or "")

@@ -1,0 +1,142 @@
+"""An account's vaults: listed, and made on chains that came after the account (contract §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.belongings import page_of
+from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.record import Policy, Vault
+from payments_core.chains.port import AddressSpec, Chain
+from payments_core.clock import Clock
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, held
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import Conflicting, InvalidState, NotFound, UnsupportedChain
+from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
+from payments_core.tenants.authorization import Authority
+
+
+@attrs.frozen
+class ProvisionedVault:
+    """An account's vault on a chain, and whether it was made just now."""
+
+    vault: Vault
+    is_new: bool
+
+
+class VaultProvisioning:
+    """Lists an account's vaults and makes those it lacks; there is one on each chain."""
+
+    def __init__(
+        self, storage: Storage, ledger: Ledger, clock: Clock, chains: Mapping[int, Chain]
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._chains = chains
+
+    def list(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[Vault]:
+        """The account's vaults, in the order of their chains. Raises NotFound."""
+        return page_of(self._storage, authority, account_id, Vault, after=after, limit=limit)
+
+    def provision(
+        self,
+        authority: Authority,
+        account_id: str,
+        chain_id: int,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> ProvisionedVault:
+        """The account's vault on a chain, made with a default policy if there was none.
+
+        Raises NotFound, UnsupportedChain, and InvalidState for a closed account.
+        """
+        present = self._vault_on(authority, account_id, chain_id)
+        try:
+            return self._provisioned(authority, account_id, chain_id, present, idempotent)
+        except (Conflicting, InvalidState):
+            if present is not None:
+                raise
+            present = self._vault_on(authority, account_id, chain_id)
+            if present is None:
+                raise
+        # Made since we looked, by another request: that is the vault.
+        return self._provisioned(authority, account_id, chain_id, present, idempotent)
+
+    def _vault_on(self, authority: Authority, account_id: str, chain_id: int) -> Vault | None:
+        def look(snapshot: Snapshot) -> Vault | None:
+            found = snapshot.find(Vault, "by_account", (account_id,), limit=100).records
+            return next((vault for vault in found if vault.chain_id == chain_id), None)
+
+        return self._storage.read(authority.partition, look)
+
+    def _provisioned(
+        self,
+        authority: Authority,
+        account_id: str,
+        chain_id: int,
+        present: Vault | None,
+        idempotent: Idempotent | None,
+    ) -> ProvisionedVault:
+        """The vault that was seen to be present, or a new one; the unique key decides."""
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[ProvisionedVault]:
+            account = held(tx, Account, account_id)
+            if account is None:
+                raise NotFound("account")
+            chain = self._chains.get(chain_id)
+            if chain is None:
+                raise UnsupportedChain(chain_id)
+            if present is not None:
+                return Decision(ProvisionedVault(present, is_new=False))
+            if account.status == "closed":
+                raise InvalidState("account", account.status, "provision a vault")
+            policy_id = draw.id("policy")
+            vault = Vault(
+                id=draw.id("vault"),
+                account_id=account_id,
+                chain_id=chain_id,
+                address=chain.derive(AddressSpec(authority.partition, "vault", account_id)),
+                policy_id=policy_id,
+                created_at=now,
+            )
+            policy = Policy(id=policy_id, vault_id=vault.id, created_at=now, updated_at=now)
+            return Decision(
+                ProvisionedVault(vault, is_new=True),
+                inserts=(vault, policy),
+                refusals={"account_chain": Conflicting("The account has a vault on this chain.")},
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+
+def own_vault(vault: Vault | None, account: Account | None) -> Vault:
+    """The vault, if it is the account's. Raises NotFound."""
+    if account is None:
+        raise NotFound("account")
+    if vault is None or vault.account_id != account.id:
+        raise NotFound("vault")
+    return vault
+
+
+def vault_of(snapshot: Snapshot, account_id: str, vault_id: str) -> Vault:
+    """The account's vault. Raises NotFound."""
+    return own_vault(snapshot.get(Vault, vault_id), snapshot.get(Account, account_id))
+
+
+def held_vault(tx: Transaction, account_id: str, vault_id: str) -> Vault:
+    """The account's vault, held with the account. Raises NotFound."""
+    account = held(tx, Account, account_id)
+    return own_vault(held(tx, Vault, vault_id), account)

@@ -1,0 +1,248 @@
+"""Verifications: start, list, read, decide (contract §5).
+
+Starting one reserves it, calls the provider outside any transaction, and records the answer. A
+reservation whose call failed is taken up by the next attempt, under the same key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.belongings import page_of
+from payments_core.accounts.happenings import happened
+from payments_core.accounts.record import Account, KycStatus
+from payments_core.accounts.verification.lifecycle import KYC, TOLD, stepped, triggers_to
+from payments_core.accounts.verification.port import (
+    KycCase,
+    KycProvider,
+    KycRequest,
+    KycUnavailable,
+)
+from payments_core.accounts.verification.record import Verification
+from payments_core.clock import Clock, Instant
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import (
+    AccountSuspended,
+    CapabilityNotActive,
+    DependencyFailed,
+    InvalidState,
+    NotFound,
+    ValidationFailed,
+)
+from payments_core.storage.port import Page, Position, Storage, Transaction, Where
+from payments_core.tenants.authorization import Authority
+
+
+@attrs.frozen
+class _Reserved:
+    """A verification that waits for its provider, and whom it is about."""
+
+    account: Account
+    verification: Verification
+
+
+class Verifications:
+    """Has accounts verified; the account's `kyc_status` follows its newest verification.
+
+    `providers` has the provider of each mode that has one.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        providers: Mapping[str, KycProvider],
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._providers = providers
+
+    def start(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        return_url: str | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> Verification:
+        """A new verification, with the URL where the user goes; one at a time.
+
+        Raises NotFound, AccountSuspended, InvalidState where one is pending or approved,
+        CapabilityNotActive without a provider, DependencyFailed, after which nobody is told of
+        anything new.
+        """
+        provider = self._providers.get(authority.mode)
+        if provider is None:
+            raise CapabilityNotActive("kyc")
+        reserved = self._reserve(authority, account_id, idempotent)
+        account, verification = reserved.account, reserved.verification
+        request = KycRequest(
+            key=verification.id,
+            account_id=account.id,
+            external_user_id=account.external_user_id,
+            subject_type=account.subject_type,
+            email=account.email,
+            return_url=return_url,
+        )
+        try:
+            case = provider.start(request)
+        except KycUnavailable as error:
+            raise DependencyFailed("kyc") from error
+        return self._record(authority, reserved, case, idempotent)
+
+    def list(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[Verification]:
+        """The account's verifications, newest first. Raises NotFound."""
+        return page_of(
+            self._storage,
+            authority,
+            account_id,
+            Verification,
+            where=(Where("status", "!=", "not_started"),),
+            after=after,
+            limit=limit,
+        )
+
+    def get(self, authority: Authority, verification_id: str) -> Verification:
+        """A verification. Raises NotFound."""
+        found = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(Verification, verification_id)
+        )
+        if found is None or found.status not in TOLD:
+            raise NotFound("verification")
+        return found
+
+    def decide(
+        self,
+        authority: Authority,
+        account_id: str,
+        status: KycStatus,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> Verification:
+        """Bring the account's newest verification to `pending`, `approved` or `rejected`.
+
+        It is what a provider's decision does, and the sandbox's door. Where there is none, or
+        the newest was rejected and another status is asked for, a new one is made, which no
+        provider hosts. To be where it is already is no error, and no change.
+
+        Raises ValidationFailed, NotFound, InvalidState: what is approved stays so.
+        """
+        if status not in TOLD:
+            raise ValidationFailed.at("status", f"must be one of {', '.join(TOLD)}")
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Verification]:
+            account = _locked(tx, account_id)
+            newest = _newest(tx, account)
+            if newest is not None and newest.status == status:
+                return Decision(newest)
+            is_new = newest is None or newest.status == "rejected"
+            if newest is None or is_new:
+                account, newest = _reservation(account, draw, now)
+            for trigger in triggers_to(status, newest):
+                account, newest = stepped(account, newest, trigger, now=now)
+            return Decision(
+                newest,
+                inserts=(newest,) if is_new else (),
+                replaces=(account,) if is_new else (account, newest),
+                events=(happened("account.updated", account, authority),),
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _reserve(
+        self, authority: Authority, account_id: str, idempotent: Idempotent | None
+    ) -> _Reserved:
+        """The verification to start: a new one, or one whose start came to nothing.
+
+        The answer is stored later, so a request that was answered before is looked for here.
+        """
+        self._ledger.replay(authority, idempotent)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[_Reserved]:
+            account = _startable(tx, account_id)
+            newest = _newest(tx, account)
+            if newest is not None and newest.status == "not_started":
+                return Decision(_Reserved(account, newest))
+            account, made = _reservation(account, draw, now)
+            return Decision(_Reserved(account, made), inserts=(made,), replaces=(account,))
+
+        try:
+            return self._ledger.commit(authority, decide)
+        except InvalidState:
+            # its twin may have come first
+            self._ledger.replay(authority, idempotent)
+            raise
+
+    def _record(
+        self,
+        authority: Authority,
+        reserved: _Reserved,
+        case: KycCase,
+        idempotent: Idempotent | None,
+    ) -> Verification:
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[Verification]:
+            account = _startable(tx, reserved.account.id)
+            newest = _newest(tx, account)
+            wanted = (reserved.verification.id, "not_started")
+            if newest is None or (newest.id, newest.status) != wanted:
+                # It was decided meanwhile, or that and begun anew: this case is nobody's.
+                raise InvalidState(KYC.name, account.kyc_status, "start")
+            opened = attrs.evolve(
+                newest, reference=case.reference, hosted_url=case.hosted_url, created_at=now
+            )
+            account, opened = stepped(account, opened, "start", now=now)
+            return Decision(
+                opened,
+                replaces=(account, opened),
+                events=(happened("account.updated", account, authority),),
+            )
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+
+def _locked(tx: Transaction, account_id: str) -> Account:
+    account = tx.get(Account, account_id, for_update=True)
+    if account is None:
+        raise NotFound("account")
+    return account
+
+
+def _startable(tx: Transaction, account_id: str) -> Account:
+    """The account, locked. Raises where no verification of it can start now."""
+    account = _locked(tx, account_id)
+    if account.status != "active":
+        raise AccountSuspended(account.id, account.status)
+    KYC.step(account.kyc_status, "start")
+    return account
+
+
+def _newest(tx: Transaction, account: Account) -> Verification | None:
+    if account.verification_id is None:
+        return None
+    return tx.get(Verification, account.verification_id, for_update=True)
+
+
+def _reservation(account: Account, draw: Draw, now: Instant) -> tuple[Account, Verification]:
+    """A verification that nobody is told of yet, and the account that knows it."""
+    made = Verification(
+        id=draw.id("verification"), account_id=account.id, created_at=now, updated_at=now
+    )
+    return attrs.evolve(account, verification_id=made.id), made

@@ -1,0 +1,25 @@
+"""A KYC provider that opens cases for nobody; the sandbox decides them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from payments_core.accounts.verification.port import KycCase, KycRequest, KycUnavailable
+
+
+class SimulatedKyc:
+    """Answers at once, always the same for one key, and keeps nothing.
+
+    `fails` is asked before each start; where it says yes, the provider is out of reach. The
+    hosted URL leads nowhere: `.invalid` is never a site (RFC 2606). A verification is decided
+    by `POST /v2/sandbox/accounts/{accountId}/kyc`.
+    """
+
+    def __init__(self, fails: Callable[[], bool] = lambda: False) -> None:
+        self._fails = fails
+
+    def start(self, request: KycRequest) -> KycCase:
+        if self._fails():
+            raise KycUnavailable("told to fail")
+        reference = f"simulated_{request.key}"
+        return KycCase(reference=reference, hosted_url=f"https://kyc.invalid/{reference}")

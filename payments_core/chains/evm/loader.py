@@ -1,0 +1,53 @@
+"""What `payments_core.chains.loader` calls for `evm+https://…`, and for `file:` signers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from payments_core.addresses import AddressError, canonical
+from payments_core.chains.evm.addresses import Deployment
+from payments_core.chains.evm.chain import EvmChain
+from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.signers import LocalSigner, Signer
+from payments_core.chains.port import SignerRefused
+
+_SETTINGS = frozenset({"admin", "agreement"})
+
+
+def open_chain(
+    chain_id: int, urls: Sequence[str], *, signer: Signer | None, settings: Mapping[str, str]
+) -> EvmChain:
+    """A chain of our contracts. `settings`: `admin`, the factory's (docs/how-to/keys.md), and
+    `agreement`, how many nodes must say the same; more than half of them unless given.
+
+    Raises ValueError.
+    """
+    if unknown := sorted(set(settings) - _SETTINGS):
+        raise ValueError(f"an EVM chain has no setting {unknown[0]}; it has admin and agreement")
+    if signer is None:
+        raise ValueError("an EVM chain needs a signer")
+    if "admin" not in settings:
+        raise ValueError("admin is missing: the address that names the operators")
+    agreement = settings.get("agreement")
+    if agreement is not None and not re.fullmatch("[1-9][0-9]?", agreement):
+        raise ValueError("agreement must be a number of nodes")
+    try:
+        deployment = Deployment(canonical("evm", settings["admin"]))
+    except AddressError as error:
+        raise ValueError(f"admin {error}") from error
+    enough = None if agreement is None else int(agreement)
+    return EvmChain(Endpoints(urls, chain_id, enough), deployment, signer)
+
+
+def open_key_file(url: str) -> LocalSigner:
+    """The signer of a key file that is there (docs/how-to/keys.md). Raises SignerRefused."""
+    parts = urlsplit(url)
+    path = Path(unquote(parts.path))
+    if parts.netloc or parts.query or parts.fragment or not path.is_absolute():
+        raise SignerRefused("expected file:///path/to/operator.key")
+    if not path.exists():  # a new one would be the key of nobody whom the admin has named
+        raise SignerRefused(f"there is no key file {path}")
+    return LocalSigner.open(path)

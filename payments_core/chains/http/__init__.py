@@ -1,0 +1,1 @@
+"""HTTP to chain nodes: one request with one deadline, and fields read from JSON answers."""

@@ -1,0 +1,231 @@
+"""Transfers of our own, as they are stored, and the pure steps of their lives (see `outbox.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.assets import Asset
+from payments_core.chains.backoff import OVERSIGHT_MS
+from payments_core.chains.judge import Reason
+from payments_core.chains.port import Contract
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision, Follow
+from payments_core.money import Atomic, atomic
+from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
+from payments_core.storage.records import Collection, Index, Lookup, Record
+
+FOLLOW_AGAIN = "chains.follow_again"
+SENDER_LANES = "sender:"
+
+OutgoingStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
+Purpose = Literal["funding", "release", "refund", "sweep"]
+
+
+@attrs.frozen(kw_only=True)
+class Outgoing(Record):
+    """A transfer of ours, from intent to signed bytes. What became of it its owner knows.
+
+    `owner_id` is the operation, Payment, refund or deposit that it is for, `source` which of our
+    contracts pays, and `escrow_of` the Payment to whose escrow it goes, if it does. `slot` is the
+    sender's, `previous_id` the transfer in the slot before. It has `failed` when that was final:
+    should a reorg drop it all the same, something that moves nothing takes its slot.
+    `block_number` is where it was when its success was final, `reorgs` how often blocks were
+    undone that it may have been in.
+
+    `raw` are the bytes that were signed first, at `signed_at`, when `signed_above` was the newest
+    block; `replacements` counts those that were signed after them for the same slot.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "outgoing",
+        columns={"transaction_hash": str},
+        lookups=(Lookup("by_transaction", ("transaction_hash",)),),
+    )
+
+    purpose: Purpose
+    owner_id: str
+    chain_id: int
+    token_address: str
+    source: Contract
+    recipient: str
+    escrow_of: str | None = None
+    amount: Atomic = attrs.field(converter=atomic)
+    status: OutgoingStatus = "queued"
+    sender_id: str | None = None
+    slot: int | None = None
+    previous_id: str | None = None
+    transaction_hash: str | None = None
+    raw: str | None = None
+    signed_at: Instant | None = None
+    signed_above: int = 0
+    replacements: int = 0
+    block_number: int | None = None
+    reorgs: int = 0
+    created_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class Replacement(Record):
+    """Bytes that may take the slot of an outgoing transfer in place of those signed before.
+
+    They move the same with higher fees, or nothing (`moves` is false). Any of them may still be the
+    one that is included, so none is ever forgotten. The id is the transfer's, and the number.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "outgoing_replacements",
+        columns={"transaction_hash": str},
+        lookups=(Lookup("by_transaction", ("transaction_hash",)),),
+    )
+
+    outgoing_id: str
+    transaction_hash: str
+    raw: str
+    moves: bool
+    signed_at: Instant
+
+
+@attrs.frozen(kw_only=True)
+class Sender(Record):
+    """The environment's sender on a chain: the next free slot, and who took the last one.
+
+    The id is the chain's number and the address: a new key counts its slots from 0.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "senders",
+        columns={"chain_id": int},
+        indexes=(Index("of_chain", key=("chain_id",)),),
+        lookups=(Lookup("by_chain", ("chain_id",)),),
+    )
+
+    chain_id: int
+    next_slot: int = 0
+    last_outgoing_id: str | None = None
+
+
+@attrs.frozen
+class Outcome:
+    """What became of a transfer: no reason, it succeeded.
+
+    `height` was final when it was asked, `block_number` is where the transfer is and `hash` which
+    of its transactions is there, `reorgs` how often it had been undone until then, and `scanned_to`
+    how far the chain had been scanned.
+    """
+
+    reason: Reason | None
+    height: int
+    block_number: int
+    reorgs: int
+    scanned_to: int
+    hash: str
+
+    @property
+    def is_pending(self) -> bool:
+        """Not final: it may still become anything."""
+        return self.reason == "not_final"
+
+
+class LookOutdated(Exception):
+    """Blocks were undone since the chain was asked what became of a transfer: ask again."""
+
+
+def transfer(
+    id: str,
+    asset: Asset,
+    purpose: Purpose,
+    owner_id: str,
+    *,
+    source: Contract,
+    recipient: str,
+    amount: int,
+    now: Instant,
+    escrow_of: str | None = None,
+) -> Outgoing:
+    """The intent of a transfer, to be inserted with the decision that needs it."""
+    return Outgoing(
+        id=id,
+        purpose=purpose,
+        owner_id=owner_id,
+        chain_id=asset.chain_id,
+        token_address=asset.address,
+        source=source,
+        recipient=recipient,
+        escrow_of=escrow_of,
+        amount=Atomic(amount),
+        created_at=now,
+    )
+
+
+def replacement_id(outgoing_id: str, number: int) -> str:
+    """The id of the bytes that were signed as the so-manieth after the first."""
+    return f"{outgoing_id}/{number}"
+
+
+def sender_lane(partition: str, chain_id: int) -> str:
+    """The lane of the jobs that send what an environment has to send on a chain."""
+    return f"{SENDER_LANES}{partition}:{chain_id}"
+
+
+def send_job(kind: str, partition: str, outgoing: Outgoing, now: Instant) -> Follow:
+    """The job that sends an outgoing transfer for its owner, in its sender's lane."""
+    lane = sender_lane(partition, outgoing.chain_id)
+    return Follow("chain", kind, lane, now, outgoing.owner_id)
+
+
+def withdraw(outgoing: Outgoing) -> Outgoing | None:
+    """The intent withdrawn, or None where a slot is reserved and it can no longer be stopped."""
+    if outgoing.status != "queued":
+        return None
+    return attrs.evolve(outgoing, status="withdrawn")
+
+
+def concluded(
+    tx: Transaction, outgoing_id: str, outcome: Outcome, *, now: Instant
+) -> Decision[None]:
+    """Note that what became of a transfer is final. Raises LookOutdated.
+
+    One in a block that no scan has passed is followed on: its undoing would be seen by nobody.
+    """
+    outgoing = locked_outgoing(tx, outgoing_id)
+    if outgoing.reorgs != outcome.reorgs:
+        raise LookOutdated
+    if outcome.reason is not None:
+        return failed_for_good(tx, outgoing_id)
+    done = attrs.evolve(outgoing, block_number=outcome.block_number)
+    if outcome.block_number <= outcome.scanned_to:
+        return Decision(None, replaces=(done,))
+    return Decision(None, replaces=(done,), jobs=(follow_job(outgoing_id, now + OVERSIGHT_MS),))
+
+
+def follow_job(outgoing_id: str, due_at: Instant) -> Follow:
+    """The job that looks again what became of a transfer."""
+    return Follow("chain", FOLLOW_AGAIN, f"outgoing:{outgoing_id}", due_at, outgoing_id)
+
+
+def failed_for_good(tx: Transaction, outgoing_id: str) -> Decision[None]:
+    """Note that a transfer's failure is final: its bytes must never be sent again."""
+    outgoing = locked_outgoing(tx, outgoing_id)
+    return Decision(None, replaces=(attrs.evolve(outgoing, status="failed"),))
+
+
+def our_own(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:
+    """Those of some transactions that this deployment itself has signed."""
+    keys = [(hash,) for hash in sorted(hashes)]
+    found: set[str] = set()
+    for start in range(0, len(keys), LOCATE_KEYS):
+        batch = keys[start : start + LOCATE_KEYS]
+        first = storage.locate(Outgoing, "by_transaction", batch, limit=LOCATE_KEYS)
+        later = storage.locate(Replacement, "by_transaction", batch, limit=LOCATE_KEYS)
+        found.update(str(item.record.transaction_hash) for item in first)
+        found.update(item.record.transaction_hash for item in later)
+    return frozenset(found)
+
+
+def locked_outgoing(tx: Transaction, outgoing_id: str) -> Outgoing:
+    outgoing = tx.get(Outgoing, outgoing_id, for_update=True)
+    assert outgoing is not None, f"no outgoing {outgoing_id}"
+    return outgoing

@@ -1,0 +1,155 @@
+"""What a reorg dropped of our own transactions is sent again, whatever became of their owners.
+
+Nothing of a sender is included while a slot before is empty; and what was paid out stays paid out
+only if the transaction comes back. The bytes are fixed, so that it moves nothing twice. A transfer
+whose success had been final is followed once more: should it fail now, its owner is told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import attrs
+
+from payments_core.chains.backoff import POLL_MS, poll_again, wait_for_chain
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.record import (
+    LookOutdated,
+    Outgoing,
+    Purpose,
+    Sender,
+    concluded,
+    follow_job,
+    sender_lane,
+)
+from payments_core.chains.port import ChainUnavailable
+from payments_core.clock import Clock, Instant
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Follow, Scope
+from payments_core.engine.identifiers import Draw
+from payments_core.storage.port import Claimed, Storage, Transaction
+
+RESEND = "chains.resend"
+
+_log = logging.getLogger(__name__)
+
+
+class Reversal(Protocol):
+    """What the owner of a transfer makes of it when it had succeeded, was undone and has failed."""
+
+    def __call__(
+        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+    ) -> Decision[None]: ...
+
+
+class Resending:
+    """Hears of blocks undone, and has every sender of the chain checked."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        outbox: Outbox,
+        mode: str,
+        is_of_mode: Callable[[str], bool],
+        reversals: Mapping[Purpose, Reversal],
+    ) -> None:
+        """`is_of_mode` says whether a partition is an environment of the mode. `reversals` are by
+        the purpose of a transfer; what has none is followed elsewhere."""
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._outbox = outbox
+        self._mode = mode
+        self._is_of_mode = is_of_mode
+        self._reversals = reversals
+
+    def undone(self, chain_id: int, first: int, last: int) -> None:
+        """Have each environment's sender on the chain checked."""
+        after: tuple[str, str] | None = None
+        while page := self._storage.locate(Sender, "by_chain", [(chain_id,)], after=after):
+            for located in page:
+                if not self._is_of_mode(located.partition):
+                    continue
+                now = self._clock.now()
+                lane = sender_lane(located.partition, chain_id)
+                check = Follow("chain", RESEND, lane, now, str(chain_id), {"first": str(first)})
+                outcome = Decision(None, jobs=(check,))
+                self._ledger.commit(
+                    Scope(located.partition, self._mode),
+                    lambda tx, draw, it=outcome: it,  # type: ignore[misc]
+                )
+            after = (page[-1].partition, page[-1].record.id)
+
+    def resend(self, claimed: Claimed) -> None:
+        """The job: send again what the chain does not know any more, and have it followed."""
+        scope = Scope.of(claimed)
+        chain_id = int(claimed.job.subject)
+        try:
+            dropped = self._outbox.send_dropped(scope, chain_id)
+        except ChainUnavailable:
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+        if dropped:
+            _log.warning(
+                "a reorg of chain %d dropped %d transactions of %s; they were sent again",
+                chain_id, dropped, claimed.partition,
+            )  # fmt: skip
+        undone = self._outbox.maybe_undone(scope, chain_id, int(claimed.job.arguments["first"]))
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            now = self._clock.now()
+            decision: Decision[None] = Decision(None)
+            for known in undone:
+                decision = decision.joined(_undone(tx, known.id, now=now))
+            return decision
+
+        self._ledger.commit(scope, decide, claimed=claimed)
+
+    def follow(self, claimed: Claimed) -> None:
+        """The job: look what became of a transfer whose success had been final."""
+        scope = Scope.of(claimed)
+        outgoing_id = claimed.job.subject
+        try:
+            outcome = self._outbox.outcome(scope, outgoing_id)
+        except ChainUnavailable:
+            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            return
+        if outcome.is_pending:
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
+            return
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            now = self._clock.now()
+            outgoing = tx.get(Outgoing, outgoing_id)
+            assert outgoing is not None
+            reversed: Decision[None] = Decision(None)
+            if outcome.reason is not None:
+                reverse = self._reversals[outgoing.purpose]
+                reversed = reverse(tx, outgoing, outcome.reason, now=now)
+            return reversed.joined(concluded(tx, outgoing_id, outcome, now=now))
+
+        try:
+            self._ledger.commit(scope, decide, claimed=claimed)
+        except LookOutdated:
+            self._ledger.finish(claimed, poll_again(self._clock.now()))
+            return
+        if outcome.reason is not None:
+            _log.critical(
+                "ALARM: a reorg undid %s, which was final, and it has failed: %s",
+                outgoing_id, outcome.reason,
+            )  # fmt: skip
+
+
+def _undone(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[None]:
+    """Whoever looked at the transfer before now must look again; if it was done, somebody must."""
+    outgoing = tx.get(Outgoing, outgoing_id, for_update=True)
+    assert outgoing is not None
+    undone = attrs.evolve(outgoing, block_number=None, reorgs=outgoing.reorgs + 1)
+    if outgoing.block_number is None:
+        return Decision(None, replaces=(undone,))
+    follow = follow_job(outgoing.id, now + POLL_MS)
+    return Decision(None, replaces=(undone,), jobs=(follow,))

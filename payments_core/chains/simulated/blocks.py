@@ -1,0 +1,89 @@
+"""The blocks of a simulated chain: computed from its state and the time, none of them stored."""
+
+from __future__ import annotations
+
+import hashlib
+
+import attrs
+
+from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
+from payments_core.chains.simulated.records import SimulatedChainState, SimulatedTransaction
+from payments_core.clock import SECOND, Instant
+
+CONFIRMATIONS = 3
+"""A block is final when this many blocks are on top of it."""
+
+COMMIT_MS = 900
+"""How long the commit of a transaction may take before readers would have seen its block empty."""
+
+MOST_FORKS = 64
+"""So many forks are told apart; the blocks of older ones are final long since."""
+
+
+def height(state: SimulatedChainState, now: Instant) -> int:
+    """The number of the newest block."""
+    grown = (now - state.began_at) // SECOND + state.extra_blocks
+    return max(grown, state.highest)  # a clock that steps back takes no block away
+
+
+def grown(state: SimulatedChainState, now: Instant, blocks: int) -> SimulatedChainState:
+    """The chain with so many blocks more."""
+    return attrs.evolve(
+        state,
+        extra_blocks=state.extra_blocks + blocks,
+        highest=height(state, now) + blocks,
+    )
+
+
+def extended(state: SimulatedChainState, now: Instant) -> SimulatedChainState:
+    """The chain with a block for a transaction, which is its newest.
+
+    Blocks come with time, and whoever looks while the transaction is being committed may see
+    those of the next moments. They must stay as empty as they were seen.
+    """
+    return attrs.evolve(
+        state,
+        extra_blocks=state.extra_blocks + 1,
+        highest=height(state, now + COMMIT_MS) + 1,
+    )
+
+
+def forked(state: SimulatedChainState, now: Instant, first: int, nonce: str) -> SimulatedChainState:
+    """The chain with other blocks from `first` on. It stays as high as it is."""
+    kept = tuple(fork for fork in state.forks if fork[0] < first)
+    return attrs.evolve(
+        state, forks=(*kept, (first, nonce))[-MOST_FORKS:], highest=height(state, now)
+    )
+
+
+def heads(state: SimulatedChainState, now: Instant) -> Heads:
+    """The newest block and the newest final one."""
+    latest = height(state, now)
+    return Heads(block(state, latest), block(state, max(0, latest - CONFIRMATIONS)))
+
+
+def block(state: SimulatedChainState, number: int) -> Block:
+    """The block of that height; its hash tells on which fork it is."""
+    nonces = (nonce for first, nonce in reversed(state.forks) if first <= number)
+    text = ":".join((state.id, str(number), *(nonce for nonce in [next(nonces, "")] if nonce)))
+    return Block(number, "0x" + hashlib.sha256(text.encode()).hexdigest())
+
+
+def view(state: SimulatedChainState, row: SimulatedTransaction) -> TransactionView:
+    """A transaction as the chain shows it."""
+    return TransactionView(row.hash, block(state, row.block_number), row.succeeded, logs(row))
+
+
+def logs(row: SimulatedTransaction) -> tuple[TransferLog, ...]:
+    """The logs of a transaction, at their places in it and in its block."""
+    return tuple(
+        TransferLog(
+            position,
+            row.log_index + position,
+            log.token_address,
+            log.sender,
+            log.recipient,
+            log.amount,
+        )
+        for position, log in enumerate(row.logs)
+    )

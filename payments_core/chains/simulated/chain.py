@@ -1,0 +1,400 @@
+"""The simulated chain: deterministic, final after three blocks, and honest about failure.
+
+It adds a block for every second of the clock (computed, not stored) and one for every
+transaction. A transfer without the funds is included and reverts, as on a real chain. What its
+blocks and books do is beside it: `simulated_blocks`, `simulated_transfers`, `simulated_reorgs`,
+`simulated_addresses`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+import attrs
+import msgspec
+
+from payments_core.assets import ChainType
+from payments_core.chains.port import (
+    AddressSpec,
+    BalancesAt,
+    Block,
+    ChainUnavailable,
+    Contract,
+    Heads,
+    ScannedTransfer,
+    Signed,
+    TransactionView,
+    TransferIntent,
+)
+from payments_core.chains.simulated import blocks
+from payments_core.chains.simulated.addresses import contract_address, is_contract
+from payments_core.chains.simulated.blocks import CONFIRMATIONS
+from payments_core.chains.simulated.failures import ANY, Failures, Faults, armed_failures
+from payments_core.chains.simulated.records import (
+    SimulatedBalance,
+    SimulatedChainState,
+    SimulatedReorg,
+    SimulatedSender,
+    SimulatedTransaction,
+)
+from payments_core.chains.simulated.reorgs import (
+    DEEPEST,
+    Tail,
+    decide_reorg,
+    reorg_id,
+    tail,
+    transactions,
+)
+from payments_core.chains.simulated.transfers import (
+    FAUCET,
+    Movement,
+    balance_at,
+    balance_id,
+    include,
+    put,
+)
+from payments_core.clock import HOUR, Clock
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import Unavailable
+from payments_core.storage.port import SIMULATED, Snapshot, Storage, StorageError, Transaction
+
+T = TypeVar("T")
+
+_SCOPE = Scope(SIMULATED, "sandbox")
+_ATTEMPTS = 100
+NO_TOKEN = "0x0000000000000000000000000000000000000000"
+_ORDERED = "the sandbox was told to let this fail"
+
+
+@attrs.frozen
+class _Call:
+    """What the bytes of a simulated transaction say."""
+
+    chain_id: int
+    intent_id: str
+    sender: str
+    slot: int
+    token_address: str
+    source: str
+    recipient: str
+    amount: str
+
+
+_CALLS = msgspec.json.Decoder(_Call)
+"""Made once: threads that make one at the same time end the process (`documents.py`)."""
+
+
+class SimulatedChain:
+    """One chain of the sandbox."""
+
+    chain_type: ChainType = "evm"
+    longest_pause_ms = 6 * HOUR  # the sandbox's doors wake the scanner
+    faucet = FAUCET
+    can_fail_on_order = True
+    patience_ms = None  # what is sent is in a block at once, or not at all
+    longest_scan = 100_000  # more than a day of seconds: what is empty costs nothing
+
+    def __init__(self, chain_id: int, storage: Storage, ledger: Ledger, clock: Clock) -> None:
+        self.chain_id = chain_id
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._failures = Failures(storage, ledger)
+
+    # The port.
+
+    def derive(self, spec: AddressSpec) -> str:
+        return contract_address(spec)
+
+    def heads(self) -> Heads:
+        return self._asked("heads", self._heads)
+
+    def block(self, number: int) -> Block | None:
+        def look(snapshot: Snapshot) -> Block | None:
+            state = self._state(snapshot)
+            there = 0 <= number <= blocks.height(state, self._clock.now())
+            return blocks.block(state, number) if there else None
+
+        return self._asked("heads", look)
+
+    def transaction(self, hash: str) -> TransactionView | None:
+        return self._asked("transaction", lambda snapshot: self._seen(snapshot, hash))
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        def look(snapshot: Snapshot) -> dict[str, TransactionView | None]:
+            return {hash: self._seen(snapshot, hash) for hash in hashes}
+
+        return self._asked("transaction", look)
+
+    def scan(
+        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
+    ) -> tuple[ScannedTransfer, ...]:
+        wanted, ours = frozenset(tokens), None if recipients is None else frozenset(recipients)
+
+        def look(snapshot: Snapshot) -> tuple[ScannedTransfer, ...]:
+            state = self._state(snapshot)
+            return tuple(
+                ScannedTransfer(
+                    row.hash,
+                    blocks.block(state, row.block_number),
+                    log.log_index,
+                    log.token_address,
+                    log.sender,
+                    log.recipient,
+                    log.amount_atomic,
+                )
+                for row in transactions(snapshot, self.chain_id, first, last)
+                for log in blocks.logs(row)
+                if log.token_address in wanted and (ours is None or log.recipient in ours)
+            )
+
+        return self._asked("scan", look)
+
+    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+        def look(snapshot: Snapshot) -> BalancesAt:
+            final = self._heads(snapshot).final.number
+            ids = {holder: balance_id(self.chain_id, token_address, holder) for holder in holders}
+            amounts = {
+                holder: balance_at(snapshot.get(SimulatedBalance, id), final)
+                for holder, id in ids.items()
+            }
+            return BalancesAt(final, amounts)
+
+        return self._asked("balances", look)
+
+    def check_contract_signature(
+        self, address: str, digest: bytes, signature: bytes
+    ) -> bool | None:
+        """None: its contracts are addresses without code, and strangers have none."""
+        return self._asked("check_contract_signature", lambda snapshot: None)
+
+    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+        sender = self.derive(AddressSpec(intent.environment_id, "operator", "operator"))
+        call = _Call(
+            self.chain_id,
+            intent.id,
+            sender,
+            slot,
+            intent.token_address,
+            intent.source.address,
+            intent.recipient,
+            str(intent.amount_atomic),
+        )
+        raw = msgspec.json.encode(call)
+        return Signed("0x" + hashlib.sha256(raw).hexdigest(), raw)
+
+    def fill(self, environment_id: str, slot: int) -> Signed:
+        sender = self.derive(AddressSpec(environment_id, "operator", "operator"))
+        nothing = TransferIntent(
+            f"nothing/{slot}",
+            environment_id,
+            NO_TOKEN,
+            Contract("operator", "operator", sender),
+            sender,
+            0,
+        )
+        return self.prepare(nothing, slot)
+
+    def bump(self, environment_id: str, signed: Signed) -> None:
+        return None
+
+    def slots_used(self, sender: str) -> int:
+        """None: nobody else has a sender's key here."""
+        return 0
+
+    def broadcast(self, signed: Signed) -> None:
+        call = _CALLS.decode(signed.raw)
+        trouble = self._commit(lambda tx, draw: self._decide_broadcast(tx, draw, signed.hash, call))
+        if trouble is not None:
+            raise ChainUnavailable(trouble)
+
+    # The sandbox's own doors, which no ordered failure touches. They raise as storage does:
+    # Unavailable, StorageError.
+
+    def tip(self) -> Heads:
+        """The newest and the newest final block."""
+        return self._looked(self._heads)
+
+    def is_contract(self, address: str) -> bool:
+        """Whether a service derived the address."""
+        return is_contract(address)
+
+    def passed(self, seconds: float) -> None:
+        """Nothing: its blocks are computed from the clock."""
+
+    def seen(self, hash: str) -> TransactionView | None:
+        """The transaction, or None where it is not in the chain."""
+        return self._looked(lambda snapshot: self._seen(snapshot, hash))
+
+    def mine(self, count: int) -> Heads:
+        """Add blocks at once."""
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[SimulatedChainState]:
+            grown = blocks.grown(self._locked_state(tx), self._clock.now(), count)
+            return Decision(grown).joined(put(grown))
+
+        return blocks.heads(self._done(decide), self._clock.now())
+
+    def transfer(
+        self,
+        token_address: str,
+        source: str | None,
+        recipient: str,
+        amount_atomic: int,
+        name: str,
+        *,
+        reverts: bool = False,
+    ) -> str:
+        """A stranger's transfer, once for each `name`, in a block when it returns: not final.
+
+        Without a `source` the tokens are new. Where the source lacks them, or with `reverts`, it
+        fails on the chain. Answers the hash.
+        """
+        hash = "0x" + hashlib.sha256(f"{self.chain_id}/{name}".encode()).hexdigest()
+        movement = Movement(
+            hash=hash,
+            token_address=token_address,
+            source=FAUCET if source is None else source,
+            recipient=recipient,
+            amount=amount_atomic,
+            reverts=reverts,
+        )
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[str]:
+            state = self._locked_state(tx)
+            if self._locked_transaction(tx, hash) is not None:
+                return Decision(hash)
+            return Decision(hash).joined(include(tx, state, movement, self._clock.now()))
+
+        return self._done(decide)
+
+    def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
+        """Credit new tokens, once for each `name`; final when it returns. Answers the hash."""
+        hash = self.transfer(token_address, None, recipient, amount_atomic, name)
+        self.mine(CONFIRMATIONS)
+        return hash
+
+    def reorg(self, depth: int, reinclude: bool = False, name: str | None = None) -> Heads:
+        """Replace the last `depth` blocks (1 to 50) by empty ones, once for each `name`.
+
+        Their transactions leave the chain; with `reinclude` they come back in one block on top,
+        at other places. The chain never gets lower.
+        """
+        if not 1 <= depth <= DEEPEST:
+            raise ValueError(f"a reorg takes away 1 to {DEEPEST} blocks")
+        name = name or self._ledger.draw().id("reorg")
+        for _ in range(_ATTEMPTS):
+            end = self._looked(lambda snapshot: self._tail(snapshot, depth))
+            state = self._done(partial(self._decide_reorg, end, name, reinclude))
+            if state is not None:
+                return blocks.heads(state, self._clock.now())
+        raise Unavailable()  # the chain did not stand still
+
+    # The books.
+
+    def _decide_broadcast(
+        self, tx: Transaction, draw: Draw, hash: str, call: _Call
+    ) -> Decision[str | None]:
+        """What is wrong, or None. Locks: failures, chain, sender, transaction, balances."""
+        faults = Faults(tx, draw, "chain", self.chain_id)
+        outcome: Decision[str | None] = Decision(None)
+        if faults.take(ANY, "broadcast"):
+            return attrs.evolve(outcome, result=_ORDERED).joined(faults.used())
+        state = self._locked_state(tx)
+        sender_id = f"{self.chain_id}:{call.sender}"
+        sender = tx.get(SimulatedSender, sender_id, for_update=True)
+        next_slot = sender.next_slot if sender else 0
+        if self._locked_transaction(tx, hash) is None:
+            if call.slot != next_slot:
+                return attrs.evolve(outcome, result=f"slot {call.slot} is not the sender's next")
+            movement = Movement(
+                hash=hash,
+                token_address=call.token_address,
+                source=call.source,
+                recipient=call.recipient,
+                amount=int(call.amount),
+                reverts=faults.take("transfer"),
+                sender=call.sender,
+                slot=call.slot,
+            )
+            used = attrs.evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
+            included = include(tx, state, movement, self._clock.now())
+            outcome = outcome.joined(included, put(used))
+        if faults.take("lost_answer"):
+            outcome = attrs.evolve(outcome, result=_ORDERED)
+        return outcome.joined(faults.used())
+
+    def _decide_reorg(
+        self, end: Tail, name: str, reinclude: bool, tx: Transaction, draw: Draw
+    ) -> Decision[SimulatedChainState | None]:
+        """The chain after the reorg, or None where it has moved since its end was looked at."""
+        state = self._locked_state(tx)
+        outcome: Decision[SimulatedChainState | None] = Decision(None)
+        if tx.get(SimulatedReorg, reorg_id(state, name), for_update=True) is not None:
+            return attrs.evolve(outcome, result=state)
+        if state.version != end.state.version:
+            return outcome
+        now = self._clock.now()
+        done = decide_reorg(tx, state, end, name=name, reinclude=reinclude, now=now)
+        return attrs.evolve(outcome, result=done.result).joined(done)
+
+    def _tail(self, snapshot: Snapshot, depth: int) -> Tail:
+        return tail(snapshot, self._state(snapshot), depth, self._clock.now())
+
+    def _heads(self, snapshot: Snapshot) -> Heads:
+        return blocks.heads(self._state(snapshot), self._clock.now())
+
+    def _seen(self, snapshot: Snapshot, hash: str) -> TransactionView | None:
+        row = snapshot.get(SimulatedTransaction, f"{self.chain_id}:{hash}")
+        return blocks.view(self._state(snapshot), row) if row is not None else None
+
+    def _state(self, snapshot: Snapshot) -> SimulatedChainState:
+        return self._begun(snapshot.get(SimulatedChainState, str(self.chain_id)))
+
+    def _locked_state(self, tx: Transaction) -> SimulatedChainState:
+        return self._begun(tx.get(SimulatedChainState, str(self.chain_id), for_update=True))
+
+    def _begun(self, state: SimulatedChainState | None) -> SimulatedChainState:
+        return state or SimulatedChainState(id=str(self.chain_id), began_at=self._clock.now())
+
+    def _locked_transaction(self, tx: Transaction, hash: str) -> SimulatedTransaction | None:
+        return tx.get(SimulatedTransaction, f"{self.chain_id}:{hash}", for_update=True)
+
+    # Calls.
+
+    def _asked(self, operation: str, look: Callable[[Snapshot], T]) -> T:
+        """The answer to a call of the port, unless it was ordered to fail."""
+        wanted = (ANY, operation)
+
+        def both(snapshot: Snapshot) -> tuple[bool, T]:
+            failures = armed_failures(snapshot)
+            armed = failures is not None and failures.has("chain", wanted, self.chain_id)
+            return armed, look(snapshot)
+
+        armed, answer = self._read(both)
+        if armed and self._reached(lambda: self._failures.take("chain", wanted, self.chain_id)):
+            raise ChainUnavailable(_ORDERED)
+        return answer
+
+    def _read(self, look: Callable[[Snapshot], T]) -> T:
+        return self._reached(lambda: self._looked(look))
+
+    def _commit(self, decide: Callable[[Transaction, Draw], Decision[T]]) -> T:
+        return self._reached(lambda: self._done(decide))
+
+    def _reached(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except (StorageError, Unavailable) as error:
+            raise ChainUnavailable(str(error)) from error
+
+    def _looked(self, look: Callable[[Snapshot], T]) -> T:
+        return self._storage.read(SIMULATED, look)
+
+    def _done(self, decide: Callable[[Transaction, Draw], Decision[T]]) -> T:
+        return self._ledger.commit(_SCOPE, decide)

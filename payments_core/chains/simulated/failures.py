@@ -1,0 +1,166 @@
+"""Failures to order: the next uses of a dependency fail, each of them once (contract §11).
+
+A simulated adapter asks `Failures.consume` before it does something, or `Faults` inside a
+transaction of its own, where the failure and the work must be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.chains.simulated.failure_records import (
+    ArmedFailure,
+    ArmedFailures,
+    Dependency,
+    matches,
+)
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import CapabilityNotActive, ValidationFailed
+from payments_core.storage.port import SIMULATED, Snapshot, Storage, Transaction
+
+ANY = "any"
+MOST_TIMES = 100
+
+OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
+    "chain": (
+        ANY,
+        "heads",
+        "transaction",
+        "balances",
+        "scan",
+        "broadcast",
+        "lost_answer",
+        "transfer",
+    ),
+    "kyc": (ANY, "start"),
+}
+"""What can fail of each dependency that there is. A new port adds its row.
+
+Of a chain, `any` is the next call of whatever kind. After a `lost_answer` the broadcast has
+happened and nobody hears of it; a `transfer` of the service's is included and reverts.
+"""
+
+_ID = "failures"
+_SCOPE = Scope(SIMULATED, "sandbox")
+_KEPT = 32
+
+
+class Failures:
+    """What is armed: shown, armed, and used up."""
+
+    def __init__(self, storage: Storage, ledger: Ledger) -> None:
+        self._storage = storage
+        self._ledger = ledger
+
+    def armed(self) -> tuple[ArmedFailure, ...]:
+        """What is to fail, in the order in which it was armed."""
+        row = self._storage.read(SIMULATED, armed_failures)
+        return row.armed if row else ()
+
+    def arm(
+        self, dependency: Dependency, operation: str, times: int, chain_id: int | None = None
+    ) -> ArmedFailure:
+        """Let the next `times` uses fail; a count that was armed before for the same is replaced.
+
+        Raises ValidationFailed, CapabilityNotActive.
+        """
+        item = _checked(dependency, operation, times, chain_id)
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[ArmedFailure]:
+            row = _locked(tx)
+            if row is None:
+                return Decision(item, inserts=(ArmedFailures(id=_ID, armed=(item,)),))
+            others = tuple(
+                other for other in row.armed if attrs.evolve(other, times=item.times) != item
+            )
+            return Decision(item, replaces=(attrs.evolve(row, armed=(*others, item)),))
+
+        return self._ledger.commit(_SCOPE, decide)
+
+    def consume(self, dependency: Dependency, operation: str, chain_id: int | None = None) -> bool:
+        """Whether this use shall fail; if so, it is counted. Raises Unavailable.
+
+        Without anything armed this is one read.
+        """
+        row = self._storage.read(SIMULATED, armed_failures)
+        wanted = (ANY, operation)
+        return (
+            row is not None
+            and row.has(dependency, wanted, chain_id)
+            and self.take(dependency, wanted, chain_id)
+        )
+
+    def take(
+        self, dependency: Dependency, operations: tuple[str, ...], chain_id: int | None = None
+    ) -> bool:
+        """Use up one failure that was seen to be armed; False if others did meanwhile."""
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[bool]:
+            faults = Faults(tx, draw, dependency, chain_id)
+            return Decision(faults.take(*operations)).joined(faults.used())
+
+        return self._ledger.commit(_SCOPE, decide)
+
+
+class Faults:
+    """The armed failures within one transaction; `used` must be joined to its decision.
+
+    Make it before anything else is locked: the row comes first in the order of locks.
+    """
+
+    def __init__(
+        self, tx: Transaction, draw: Draw, dependency: Dependency, chain_id: int | None = None
+    ) -> None:
+        self._before = self._row = _locked(tx)
+        self._use = draw.id("fault")
+        self._dependency = dependency
+        self._chain_id = chain_id
+
+    def take(self, *operations: str) -> bool:
+        """Whether this use shall fail as one of these operations."""
+        row, use = self._row, f"{self._use}/{operations[-1]}"
+        if row is None:
+            return False
+        if use in row.taken:  # by this very decision, whose COMMIT was not answered
+            return True
+        for place, item in enumerate(row.armed):
+            if matches(item, self._dependency, operations, self._chain_id):
+                left = (attrs.evolve(item, times=item.times - 1),) if item.times > 1 else ()
+                armed = (*row.armed[:place], *left, *row.armed[place + 1 :])
+                self._row = attrs.evolve(row, armed=armed, taken=(*row.taken, use)[-_KEPT:])
+                return True
+        return False
+
+    def used(self) -> Decision[None]:
+        """The row with what was taken from it."""
+        if self._row is None or self._row == self._before:
+            return Decision(None)
+        return Decision(None, replaces=(self._row,))
+
+
+def armed_failures(snapshot: Snapshot) -> ArmedFailures | None:
+    """The row of all that is armed, for a snapshot that is open anyway."""
+    return snapshot.get(ArmedFailures, _ID)
+
+
+def _locked(tx: Transaction) -> ArmedFailures | None:
+    return tx.get(ArmedFailures, _ID, for_update=True)
+
+
+def _checked(
+    dependency: Dependency, operation: str, times: int, chain_id: int | None
+) -> ArmedFailure:
+    if dependency not in OPERATIONS:
+        raise CapabilityNotActive(dependency)
+    if operation not in OPERATIONS[dependency]:
+        known = ", ".join(OPERATIONS[dependency])
+        raise ValidationFailed.at("operation", f"must be one of {known}")
+    if not 1 <= times <= MOST_TIMES:
+        raise ValidationFailed.at("times", f"must be 1 to {MOST_TIMES}")
+    if chain_id is not None and dependency != "chain":
+        raise ValidationFailed.at("chainId", "belongs to the dependency chain alone")
+    return ArmedFailure(dependency=dependency, operation=operation, chain_id=chain_id, times=times)

@@ -1,0 +1,152 @@
+"""Reorganisations of a simulated chain: its last blocks are replaced by empty ones.
+
+What was in them leaves the chain, or comes back at once in a block on top, in the old order and
+at another place: what a service must bear of a real chain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import attrs
+
+from payments_core.chains.simulated.blocks import forked, grown, height
+from payments_core.chains.simulated.records import (
+    SimulatedBalance,
+    SimulatedChainState,
+    SimulatedReorg,
+    SimulatedSender,
+    SimulatedTransaction,
+)
+from payments_core.chains.simulated.transfers import balance_id, put
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
+from payments_core.money import Atomic
+from payments_core.storage.port import Position, Snapshot, Transaction
+
+DEEPEST = 50
+"""The most blocks that one reorg takes away; balances can be told for more blocks than that."""
+
+_PAGE = 1_000
+
+
+@attrs.frozen
+class Tail:
+    """The last blocks of a chain as a snapshot saw them, and the transactions in them.
+
+    Every transaction changes the state: at the same version of it, these are still all of them.
+    """
+
+    state: SimulatedChainState
+    first: int
+    last: int
+    rows: tuple[SimulatedTransaction, ...]
+
+
+def tail(snapshot: Snapshot, state: SimulatedChainState, depth: int, now: Instant) -> Tail:
+    """The last `depth` blocks; block 0 stays."""
+    last = height(state, now)
+    first = max(1, last - depth + 1)
+    return Tail(state, first, last, transactions(snapshot, int(state.id), first, last))
+
+
+def transactions(
+    snapshot: Snapshot, chain_id: int, first: int, last: int
+) -> tuple[SimulatedTransaction, ...]:
+    """The transactions of those blocks, in the chain's order."""
+    found: list[SimulatedTransaction] = []
+    after: Position = (first, -1, "")  # before the first log of the first block
+    while True:
+        page = snapshot.find(
+            SimulatedTransaction, "by_block", (chain_id,), after=after, limit=_PAGE
+        )
+        found += (row for row in page.records if row.block_number <= last)
+        if page.next is None or (page.records and page.records[-1].block_number > last):
+            return tuple(found)
+        after = page.next
+
+
+def decide_reorg(
+    tx: Transaction,
+    state: SimulatedChainState,
+    seen: Tail,
+    *,
+    name: str,
+    reinclude: bool,
+    now: Instant,
+) -> Decision[SimulatedChainState]:
+    """Replace the blocks that were seen. `state` must be locked, at the version that was seen."""
+    nonce = hashlib.sha256(name.encode()).hexdigest()[:16]
+    after = forked(state, now, seen.first, nonce)
+    back_in = None
+    if reinclude and seen.rows:
+        after = grown(after, now, 1)
+        back_in = after.highest
+    done = SimulatedReorg(
+        id=reorg_id(state, name),
+        chain_id=int(state.id),
+        first_block=seen.first,
+        last_block=seen.last,
+        dropped=len(seen.rows),
+        included_in=back_in,
+    )
+    outcome = Decision(after, inserts=(done,)).joined(put(after))
+    if back_in is None:
+        outcome = outcome.joined(Decision(None, deletes=seen.rows), _slots_back(tx, state, seen))
+    else:
+        outcome = outcome.joined(_elsewhere(seen, back_in))
+    return outcome.joined(_undone(tx, state, seen, back_in))
+
+
+def reorg_id(state: SimulatedChainState, name: str) -> str:
+    """The id of the row that tells that a reorg took place."""
+    return f"{state.id}:{name}"
+
+
+def _elsewhere(seen: Tail, block_number: int) -> Decision[None]:
+    """The same transactions in one block, every log at another place than before."""
+    log_index = 1 + max(row.log_index for row in seen.rows)
+    moved = []
+    for row in seen.rows:
+        moved.append(attrs.evolve(row, block_number=block_number, log_index=log_index))
+        log_index += max(1, len(row.logs))
+    return Decision(None, replaces=tuple(moved))
+
+
+def _slots_back(tx: Transaction, state: SimulatedChainState, seen: Tail) -> Decision[None]:
+    """Each sender goes on with the first slot that was dropped."""
+    first: dict[str, int] = {}
+    for row in seen.rows:
+        if row.sender is not None and row.slot is not None:
+            first[row.sender] = min(row.slot, first.get(row.sender, row.slot))
+    senders = []
+    for address, slot in sorted(first.items()):
+        sender = tx.get(SimulatedSender, f"{state.id}:{address}", for_update=True)
+        assert sender is not None
+        senders.append(attrs.evolve(sender, next_slot=slot))
+    return Decision(None, replaces=tuple(senders))
+
+
+def _undone(
+    tx: Transaction, state: SimulatedChainState, seen: Tail, back_in: int | None
+) -> Decision[None]:
+    """The balances without what those blocks changed, or with it at the block on top."""
+    ids = {
+        balance_id(state.id, log.token_address, holder)
+        for row in seen.rows
+        for log in row.logs
+        for holder in (log.sender, log.recipient)
+    }
+    changed = []
+    for id in sorted(ids):
+        row = tx.get(SimulatedBalance, id, for_update=True)
+        if row is None:  # somebody who moved nothing
+            continue
+        kept = tuple(item for item in row.recent if item[0] < seen.first)
+        change = Atomic(sum(change for block, change in row.recent if block >= seen.first))
+        if back_in is None:
+            row = attrs.evolve(row, total=row.total - change, recent=kept)
+        else:
+            row = attrs.evolve(row, recent=(*kept, (back_in, change)))
+        changed.append(row)
+    return Decision(None, replaces=tuple(changed))

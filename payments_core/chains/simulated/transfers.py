@@ -1,0 +1,123 @@
+"""Transactions of a simulated chain: how one comes into a block, and moves what it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.chains.simulated.blocks import extended
+from payments_core.chains.simulated.records import (
+    SimulatedBalance,
+    SimulatedChainState,
+    SimulatedLog,
+    SimulatedTransaction,
+)
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
+from payments_core.errors import AmountOutOfRange
+from payments_core.money import MAX_ATOMIC, Atomic
+from payments_core.storage.port import Transaction
+from payments_core.storage.records import Record
+
+FAUCET = "0x000000000000000000000000000000000000fA0c"
+"""Where new tokens come from; its balance stands below zero by what it has given out."""
+
+RECENT_BLOCKS = 64
+"""For so many blocks back the balances can be told: more than the deepest reorg takes away."""
+
+
+@attrs.frozen(kw_only=True)
+class Movement:
+    """A transaction that wants to move a token; signed ones have a sender and a slot."""
+
+    hash: str
+    token_address: str
+    source: str
+    recipient: str
+    amount: int
+    reverts: bool = False
+    sender: str | None = None
+    slot: int | None = None
+
+
+def include(
+    tx: Transaction, state: SimulatedChainState, movement: Movement, now: Instant
+) -> Decision[SimulatedTransaction]:
+    """The next block with the transaction: with its transfer, or reverted without one.
+
+    `state` must be locked. Raises AmountOutOfRange where the faucet is to give out more than a
+    token can carry in all.
+    """
+    after = extended(state, now)
+    log = None if _must_revert(tx, state, movement) else _log(movement)
+    row = SimulatedTransaction(
+        id=f"{state.id}:{movement.hash}",
+        chain_id=int(state.id),
+        hash=movement.hash,
+        block_number=after.highest,
+        succeeded=log is not None,
+        logs=(log,) if log else (),
+        sender=movement.sender,
+        slot=movement.slot,
+    )
+    included = Decision(row, inserts=(row,)).joined(put(after))
+    if log is None or log.sender == log.recipient or not log.amount:
+        return included
+    changes = {log.recipient: log.amount, log.sender: Atomic(-log.amount)}
+    return included.joined(_moved(tx, state, log.token_address, changes, after.highest))
+
+
+def balance_id(chain_id: int | str, token_address: str, holder: str) -> str:
+    """The id of a holder's balance."""
+    return f"{chain_id}:{token_address}:{holder}"
+
+
+def balance_at(row: SimulatedBalance | None, number: int) -> int:
+    """What the holder had when that block, one of the last, was the newest."""
+    if row is None:
+        return 0
+    return row.total - sum(change for block, change in row.recent if block > number)
+
+
+def put(record: Record) -> Decision[None]:
+    """Insert a record that was never stored, replace one that was."""
+    if record.version == 0:
+        return Decision(None, inserts=(record,))
+    return Decision(None, replaces=(record,))
+
+
+def _must_revert(tx: Transaction, state: SimulatedChainState, movement: Movement) -> bool:
+    if movement.reverts or movement.source == FAUCET:
+        return movement.reverts
+    id = balance_id(state.id, movement.token_address, movement.source)
+    payer = tx.get(SimulatedBalance, id, for_update=True)
+    return (payer.total if payer else 0) < movement.amount
+
+
+def _log(movement: Movement) -> SimulatedLog:
+    return SimulatedLog(
+        token_address=movement.token_address,
+        sender=movement.source,
+        recipient=movement.recipient,
+        amount=movement.amount,
+    )
+
+
+def _moved(
+    tx: Transaction,
+    state: SimulatedChainState,
+    token_address: str,
+    changes: Mapping[str, Atomic],
+    number: int,
+) -> Decision[None]:
+    moved: Decision[None] = Decision(None)
+    for holder, change in changes.items():
+        id = balance_id(state.id, token_address, holder)
+        row = tx.get(SimulatedBalance, id, for_update=True) or SimulatedBalance(id=id)
+        recent = tuple(item for item in row.recent if item[0] > number - RECENT_BLOCKS)
+        changed = attrs.evolve(row, total=row.total + change, recent=(*recent, (number, change)))
+        if -changed.total > MAX_ATOMIC:
+            raise AmountOutOfRange("no token can carry so much in all")
+        moved = moved.joined(put(changed))
+    return moved

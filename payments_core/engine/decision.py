@@ -1,0 +1,125 @@
+"""Decisions: what an operation wants to be true, as values; `ledger.py` commits them.
+
+An operation reads inside a transaction, decides, and returns a Decision: a value that says which
+records to insert, replace or delete, which events happened and which jobs follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.events import Happening
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import PaymentsError
+from payments_core.storage.port import (
+    Claimed,
+    Transaction,
+)
+from payments_core.storage.records import R, Record
+
+T = TypeVar("T")
+
+EVENTS = "events"
+FAN_OUT = "webhooks.fan_out"
+
+
+class Permit(Protocol):
+    """In whose name a decision is committed."""
+
+    @property
+    def partition(self) -> str:
+        """The environment's id."""
+
+    @property
+    def mode(self) -> str:
+        """The mode that the environment's queues begin with."""
+
+    def confirm(self, tx: Transaction) -> None:
+        """Hold what the permit rests on; raise a PaymentsError if it no longer stands."""
+
+
+@attrs.frozen
+class Scope:
+    """The service's own permit: what a worker does in an environment."""
+
+    partition: str
+    mode: str
+
+    @classmethod
+    def of(cls, claimed: Claimed) -> Scope:
+        """The environment and the mode that a claimed job belongs to."""
+        return cls(claimed.partition, claimed.job.queue.partition(".")[0])
+
+    def confirm(self, tx: Transaction) -> None:
+        """It rests on nothing that could be revoked."""
+
+
+@attrs.frozen
+class Follow:
+    """A job as a decision states it; `queue` is given without its mode."""
+
+    queue: str
+    kind: str
+    lane: str
+    due_at: Instant
+    subject: str
+    arguments: Mapping[str, str] = attrs.field(factory=dict)
+    ordinal: int = 0
+
+
+@attrs.frozen
+class Decision(Generic[T]):
+    """What shall be true after the commit, and the result for the caller.
+
+    `holds` are records relied on and left unchanged. `refusals` says which error a taken unique
+    key means. Under a claimed job, `again_at` keeps the job for later and FOREVER parks it;
+    None ends it. `in_vain` says that nothing was achieved: the job counts its failures on.
+    """
+
+    result: T
+    holds: tuple[Record, ...] = ()
+    inserts: tuple[Record, ...] = ()
+    replaces: tuple[Record, ...] = ()
+    deletes: tuple[Record, ...] = ()
+    events: tuple[Happening, ...] = ()
+    jobs: tuple[Follow, ...] = ()
+    refusals: Mapping[str, PaymentsError] = attrs.field(factory=dict)
+    again_at: Instant | None = None
+    in_vain: bool = False
+
+    def joined(self, *others: Decision[Any]) -> Decision[T]:
+        """This decision with the records, events and jobs of others, committed together."""
+        parts = (self, *others)
+        return attrs.evolve(
+            self,
+            holds=tuple(item for part in parts for item in part.holds),
+            inserts=tuple(item for part in parts for item in part.inserts),
+            replaces=tuple(item for part in parts for item in part.replaces),
+            deletes=tuple(item for part in parts for item in part.deletes),
+            events=tuple(item for part in parts for item in part.events),
+            jobs=tuple(item for part in parts for item in part.jobs),
+        )
+
+
+def held(tx: Transaction, kind: type[R], id: str) -> R | None:
+    """The record as it is until the commit, or None: for what is relied on and left unchanged.
+
+    A plain `get` may be stale, and what it says must refuse nobody.
+    """
+    record = tx.get(kind, id)
+    if record is None:  # there is no holding of what is absent, or seems to be
+        record = tx.get(kind, id, for_update=True)
+    if record is not None:
+        tx.hold(record)
+    return record
+
+
+class LeaseLost(Exception):
+    """Another worker has claimed the job since, or finished it. Its outcome stands; drop ours."""
+
+
+Decide = Callable[[Transaction, Draw], Decision[T]]

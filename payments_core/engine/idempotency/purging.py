@@ -1,0 +1,46 @@
+"""Forgetting stored answers after their retention, a batch at a time (contract §4)."""
+
+from __future__ import annotations
+
+from payments_core.clock import HOUR, SECOND, Clock, Instant
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Follow, Scope
+from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.identifiers import Draw
+from payments_core.storage.port import Claimed, Storage, Transaction, Where
+
+PURGE = "idempotency.purge"
+BATCH = 200
+
+
+def purge_job(partition: str, now: Instant) -> Follow:
+    """The job that an environment is created with; it comes back for ever."""
+    return Follow("timers", PURGE, f"purge:{partition}", now + HOUR, partition)
+
+
+class Purge:
+    """Deletes the answers of one environment whose time is over."""
+
+    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+
+    def run(self, claimed: Claimed) -> None:
+        """Delete a batch; come back soon while there is more, else in an hour."""
+        now = self._clock.now()
+        page = self._storage.read(
+            claimed.partition,
+            lambda snapshot: snapshot.find(
+                StoredAnswer, "by_expiry", where=(Where("expires_at", "<=", now),), limit=BATCH
+            ),
+        )
+        again_at = now + (SECOND if len(page.records) == BATCH else HOUR)
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+            found = [tx.get(StoredAnswer, old.id, for_update=True) for old in page.records]
+            # Its key may have been used anew meanwhile.
+            over = tuple(answer for answer in found if answer and answer.expires_at <= now)
+            return Decision(None, deletes=over, again_at=again_at)
+
+        self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)

@@ -1,0 +1,142 @@
+"""Jobs that come to no outcome: they are tried again, ever more rarely, and then they park."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Collection
+
+import attrs
+
+from payments_core.clock import MINUTE, SECOND, Clock, Instant
+from payments_core.engine.decision import LeaseLost
+from payments_core.errors import PaymentsError
+from payments_core.storage.jobs import FOREVER, Job
+from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.telemetry import DEAF, Telemetry
+
+CLAIMS_BEFORE_PARKING = 20
+FIRST_BACK_OFF_MS = 1 * SECOND
+LONGEST_BACK_OFF_MS = 10 * MINUTE
+UNKNOWN_KIND_MS = 30 * SECOND
+"""How long a job waits that this release has no handler for; another process may have one."""
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class Queue:
+    """A queue of jobs, named without its mode.
+
+    `slots` jobs of a lane may run at once. `lease_ms` must outlast the slowest handler. With
+    `stops`, a job that fails holds up its lane, since those behind it rest on it (a Payment, a
+    sender); without, the others go on (a webhook endpoint). At most `threads` of a process serve
+    it at once, so that slow work there leaves threads for the other queues; None is no limit, and
+    with 0 a companion serves it.
+    """
+
+    name: str
+    slots: int = 1
+    lease_ms: int = 1 * MINUTE
+    stops: bool = True
+    threads: int | None = None
+
+    def full_name(self, mode: str) -> str:
+        """The name under which a mode's jobs are stored."""
+        return f"{mode}.{self.name}"
+
+
+class Parking:
+    """The rules, for whoever runs jobs."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        kinds: Collection[str],
+        telemetry: Telemetry = DEAF,
+    ) -> None:
+        """`kinds` are those that this release has handlers for."""
+        self._storage = storage
+        self._clock = clock
+        self._kinds = kinds
+        self.telemetry = telemetry
+
+    def admits(self, queue: Queue, claimed: Claimed) -> bool:
+        """Whether a claimed job may be run; one that may not parks, or waits for its release."""
+        job = claimed.job
+        if job.claims > CLAIMS_BEFORE_PARKING:  # those before took the process down with them
+            self._park(queue, claimed)
+            return False
+        if job.kind not in self._kinds:
+            _log.error("no handler for jobs of kind %s: %s waits", job.kind, job.id)
+            # It was not tried, so this claim does not count towards parking.
+            until = self._clock.now() + UNKNOWN_KIND_MS
+            self._rewrite(claimed, _not_before(queue, attrs.evolve(job, claims=0), until))
+            return False
+        return True
+
+    def failed(self, queue: Queue, claimed: Claimed, error: Exception) -> None:
+        """A job that was run came to no outcome."""
+        job = claimed.job
+        if isinstance(error, LeaseLost):
+            _log.debug("job %s was claimed by another worker meanwhile", job.id)
+            return
+        _log.warning(
+            "job %s (%s of %s) failed at claim %d: %s",
+            job.id, job.kind, job.subject, job.claims, described(error),
+        )  # fmt: skip
+        if job.claims >= CLAIMS_BEFORE_PARKING:
+            self._park(queue, claimed)
+            return
+        # By its claims: its failures count on through outcomes that were in vain.
+        doubled = FIRST_BACK_OFF_MS << (job.claims - 1)
+        until = self._clock.now() + min(doubled, LONGEST_BACK_OFF_MS)
+        self._rewrite(claimed, _not_before(queue, job, until))
+
+    def put_back(self, claimed: Claimed) -> None:
+        """A claimed job was not begun: it is due again at once, as if it had not been claimed."""
+        job = claimed.job
+        self._rewrite(claimed, attrs.evolve(job, lease_until=0, claims=job.claims - 1))
+
+    def _park(self, queue: Queue, claimed: Claimed) -> None:
+        job = claimed.job
+        _log.critical(
+            "ALARM: job %s (%s of %s) is parked after %d claims without an outcome; %s",
+            job.id, job.kind, job.subject, job.claims,
+            f"its lane {job.lane} stops" if queue.stops else "its lane goes on",
+        )  # fmt: skip
+        self.telemetry.parked(queue.name, job.kind)
+        self._rewrite(claimed, _not_before(queue, job, FOREVER))
+
+    def _rewrite(self, claimed: Claimed, changed: Job) -> None:
+        """Write the job's row, if it is still ours; if that fails, its lease runs out."""
+
+        def work(tx: Transaction) -> None:
+            stored = tx.get(Job, changed.id, for_update=True)
+            if stored is not None and stored.version == claimed.job.version:
+                tx.replace(changed)
+
+        try:
+            self._storage.transact(claimed.partition, work)
+        except Exception as error:  # whatever it is, those who run jobs must go on
+            _log.warning("job %s waits for its lease to end: %s", changed.id, described(error))
+
+
+def _not_before(queue: Queue, job: Job, until: Instant) -> Job:
+    """How a job waits: a live lease holds up its lane, a later due time lets the others pass."""
+    if queue.stops:
+        return attrs.evolve(job, lease_until=until)
+    return attrs.evolve(job, due_at=until, lease_until=0)
+
+
+def described(error: BaseException) -> str:
+    """What may be logged of an error: its type and place, and its text only where it is ours.
+
+    A stranger's text may quote what it choked on, a secret for instance.
+    """
+    text = f": {error.message}" if isinstance(error, PaymentsError) else ""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
+    cause = f", from {type(error.__cause__).__name__}" if error.__cause__ else ""
+    return f"{type(error).__name__}{text}{cause} ({places})"

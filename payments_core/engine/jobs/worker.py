@@ -1,0 +1,339 @@
+"""The worker: claims due jobs, runs their handlers, keeps what fails from spinning.
+
+A handler does its I/O outside any transaction and commits its outcome, the job's end included,
+by `Ledger.commit(..., claimed=claimed)`. Nothing here assumes that this process is alone: a lease
+saves work and proves nothing, the claim counter is what counts (architecture "Jobs").
+
+Two ways to run: `run_due` and its relatives in the caller's thread, for tests, for "do all due
+work now" and for a clock that is advanced; or `start`, for threads that sleep until something
+falls due or `wake` is called after a commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Protocol
+
+from payments_core.clock import SECOND, Clock, Instant
+from payments_core.engine.jobs.parking import Parking, Queue, described
+from payments_core.errors import Unavailable
+from payments_core.storage.jobs import FOREVER
+from payments_core.storage.port import Claimed, Storage
+from payments_core.telemetry import DEAF, Telemetry
+
+Handler = Callable[[Claimed], None]
+"""Does a job and commits its outcome; what it raises counts as no outcome."""
+
+LONGEST_RUN = 1_000_000
+EMPTY_PASSES = 3
+OTHERS_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Companion(Protocol):
+    """What runs a queue's jobs in threads of its own, beside the worker's and as it does."""
+
+    def start(self) -> None:
+        """Start the threads."""
+
+    def stop(self, timeout_s: float) -> bool:
+        """End the threads; False if some did not end in time."""
+
+    def wake(self) -> None:
+        """Look for work now."""
+
+    def pause(self, timeout_s: float) -> bool:
+        """Begin nothing, and wait for what runs; False if that did not end in time."""
+
+    def resume(self) -> None:
+        """Take back one `pause`."""
+
+
+class Worker:
+    """Runs the jobs of one mode."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        mode: str,
+        handlers: Mapping[str, Handler],
+        queues: Iterable[Queue],
+        *,
+        poll_s: float = 0.5,
+        refresh: Callable[[], None] = lambda: None,
+        telemetry: Telemetry = DEAF,
+    ) -> None:
+        """`handlers` by the kind of job. `poll_s` is the longest that work committed by another
+        process, which cannot `wake` this one, waits to be seen. `refresh` is called before the
+        clock is read for a claim: another process may have moved a sandbox's clock."""
+        self._storage = storage
+        self._clock = clock
+        self._mode = mode
+        self._handlers = dict(handlers)
+        self.parking = Parking(storage, clock, self._handlers, telemetry)
+        self._companions: list[Companion] = []
+        self._queues = tuple(queues)
+        if len({queue.name for queue in self._queues}) != len(self._queues):
+            raise ValueError("two queues share a name")
+        self._poll_s = poll_s
+        self._refresh = refresh
+        self._threads: list[threading.Thread] = []
+        # What the threads share; all of it under the condition's lock.
+        self._alone = threading.Lock()
+        self._changed = threading.Condition()
+        self._nudges = 0
+        self._pauses = 0
+        self._running = dict.fromkeys((queue.name for queue in self._queues), 0)
+        self._watched = False
+        self._stopping = False
+
+    def accompany(self, companion: Companion) -> None:
+        """Start, stop, wake and pause a companion with this worker, from now on."""
+        self._companions.append(companion)
+
+    # In the caller's thread.
+
+    def run_due(self, limit: int = LONGEST_RUN, *, now: Instant | None = None) -> int:
+        """Run what is due, queue by queue, in one pass; return how many jobs were run.
+
+        Jobs that a run adds to the same queue are run too. `now` is the clock's unless given.
+        """
+        ran = 0
+        for queue in self._queues:
+            while ran < limit and (claimed := self._claim(queue, now)) is not None:
+                self._run(queue, claimed)
+                ran += 1
+        return ran
+
+    def run_until_idle(self, now: Instant | None = None, limit: int = LONGEST_RUN) -> int:
+        """Run passes until nothing is left that is due; return how many jobs were run.
+
+        A claim may give less than there is while others claim too, so one empty pass proves
+        nothing; and what waits for a parked job of its lane stays due for ever, so a third of
+        them in a row is the end.
+        """
+        ran = empty = 0
+        while ran < limit and empty < EMPTY_PASSES:
+            done = self.run_due(limit - ran, now=now)
+            ran += done
+            empty = 0 if done else empty + 1
+            if not done:
+                due = self.next_due()
+                if due is None or due > (self._clock.now() if now is None else now):
+                    break
+        return ran
+
+    def run_through(self, until: Instant, move: Callable[[Instant], None]) -> int:
+        """Advance a clock to `until` and run each job at the instant at which it falls due.
+
+        What is due and was not run waits for its lane, which nothing frees before the next job
+        falls due or the next lease ends: the clock steps to that. `move` sets the clock. Pause
+        the threads first. Returns how many jobs were run.
+        """
+        ran = self.run_until_idle()
+        while (now := self._clock.now()) < until:
+            due = self.next_due()
+            if due is not None and due <= now:
+                due = self._earliest(partial(self._storage.next_due, after=now))
+            move(until if due is None else min(due, until))
+            ran += self.run_until_idle()
+        return ran
+
+    def next_due(self) -> Instant | None:
+        """The earliest instant at which a job may be claimed, or None. It may be too early."""
+        return self._earliest(self._storage.next_due)
+
+    def _earliest(
+        self, of_queue: Callable[[str], Instant | None], *, served: bool = False
+    ) -> Instant | None:
+        """The earliest of all queues, or of those that the worker's own threads serve."""
+        queues = [queue for queue in self._queues if not served or queue.threads != 0]
+        found = [of_queue(queue.full_name(self._mode)) for queue in queues]
+        return min((due for due in found if due is not None and due < FOREVER), default=None)
+
+    # In threads of its own.
+
+    def start(self, threads: int = 4) -> None:
+        """Start the threads; they run until `stop`."""
+        if self._threads:
+            raise RuntimeError("the worker has been started")
+        self._stopping = False
+        self._threads = [
+            threading.Thread(
+                target=self._serve, args=(n,), name=f"payments-worker-{n}", daemon=True
+            )
+            for n in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+        for companion in self._companions:
+            companion.start()
+
+    def stop(self, timeout_s: float = 30.0) -> bool:
+        """Claim no more, finish what is running, end the threads. False if some did not end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        deadline = time.monotonic() + timeout_s
+        quiet = [companion.stop(timeout_s) for companion in self._companions]
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        return not self._threads and all(quiet)
+
+    def wake(self) -> None:
+        """Look for work now; call it after a commit that added jobs. It never blocks for long."""
+        with self._changed:
+            self._nudges += 1
+            self._changed.notify()
+        for companion in self._companions:
+            companion.wake()
+
+    def pause(self, timeout_s: float = 30.0) -> bool:
+        """Claim no more in the threads, and wait for the jobs that they run.
+
+        False if one still ran after `timeout_s`. Pauses add up; each needs its `resume`.
+        `run_due` and its relatives still run, in the thread that calls them.
+        """
+        with self._changed:
+            self._pauses += 1
+            quiet = self._changed.wait_for(lambda: not any(self._running.values()), timeout_s)
+        return all([quiet, *(companion.pause(timeout_s) for companion in self._companions)])
+
+    def resume(self) -> None:
+        """Take back one `pause`."""
+        with self._changed:
+            self._pauses -= 1
+            self._nudges += 1
+            self._changed.notify_all()
+        for companion in self._companions:
+            companion.resume()
+
+    @contextmanager
+    def alone(self, timeout_s: float = 30.0) -> Iterator[None]:
+        """Have the worker to oneself: one caller at a time, its threads paused.
+
+        For those who run jobs in their own thread. Raises Unavailable where a running job does
+        not end in time, or another caller is at it: who waited would hold a thread of the server.
+        """
+        if not self._alone.acquire(timeout=min(timeout_s, OTHERS_S)):
+            raise Unavailable()
+        try:
+            quiet = self.pause(timeout_s)
+            try:
+                if not quiet:
+                    raise Unavailable()
+                yield
+            finally:
+                self.resume()
+        finally:
+            self._alone.release()
+
+    def _serve(self, turn: int) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping or not self._pauses)
+                if self._stopping:
+                    return
+                nudges = self._nudges
+            turn += 1  # begin with another queue each time: none starves behind a busy one
+            start = turn % len(self._queues) if self._queues else 0
+            try:
+                served = any(
+                    self._serve_one(queue)
+                    for queue in (*self._queues[start:], *self._queues[:start])
+                )
+                if not served:
+                    self._sleep(nudges)
+            except Exception as error:  # storage is out of reach: the thread must outlive that
+                _log.error("the worker could not look for jobs: %s", described(error))
+                self._sleep_s(self._poll_s)
+
+    def _serve_one(self, queue: Queue) -> bool:
+        """Claim a job and run it; False if there was none, or no thread to spare for its queue."""
+        if not self._enter(queue):
+            return False
+        try:
+            claimed = self._claim(queue, None)
+            if claimed is not None:
+                self.wake()  # where one job was, there may be another for another thread
+                self._run(queue, claimed)
+            return claimed is not None
+        finally:
+            self._leave(queue)
+
+    def _enter(self, queue: Queue) -> bool:
+        with self._changed:
+            if self._stopping or self._pauses:
+                return False
+            if queue.threads is not None and self._running[queue.name] >= queue.threads:
+                return False
+            self._running[queue.name] += 1
+            return True
+
+    def _leave(self, queue: Queue) -> None:
+        with self._changed:
+            self._running[queue.name] -= 1
+            if self._pauses:
+                self._changed.notify_all()
+
+    def _sleep(self, nudges: int) -> None:
+        """Wait until something falls due, or for a nudge later than `nudges`.
+
+        One thread watches the storage; the others sleep until one that found work wakes them.
+        """
+        with self._changed:
+            watch = not self._watched
+            self._watched = True
+        try:
+            wait_s = self._poll_s
+            if watch:
+                self._refresh()
+                due = self._earliest(self._storage.next_due, served=True)
+                ahead_ms = FOREVER if due is None else due - self._clock.now()
+                # What is due and cannot be claimed waits for its lane: look again at the next poll.
+                wait_s = min(self._poll_s, ahead_ms / SECOND) if ahead_ms > 0 else self._poll_s
+            else:
+                wait_s = 10 * self._poll_s
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._stopping or self._pauses or self._nudges != nudges, wait_s
+                )
+        finally:
+            if watch:
+                with self._changed:
+                    self._watched = False
+
+    def _sleep_s(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping, seconds)
+
+    # One job.
+
+    def _claim(self, queue: Queue, now: Instant | None) -> Claimed | None:
+        self._refresh()
+        claimed = self._storage.claim(
+            queue.full_name(self._mode),
+            self._clock.now() if now is None else now,
+            lease_ms=queue.lease_ms,
+            limit=1,
+            slots=queue.slots,
+        )
+        return claimed[0] if claimed else None
+
+    def _run(self, queue: Queue, claimed: Claimed) -> None:
+        if not self.parking.admits(queue, claimed):
+            return
+        kind = claimed.job.kind
+        try:
+            with self.parking.telemetry.job(queue.name, kind):
+                self._handlers[kind](claimed)
+        except Exception as error:
+            self.parking.failed(queue, claimed, error)

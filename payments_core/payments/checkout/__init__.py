@@ -1,0 +1,1 @@
+"""What a payer sees without an account: links, public Payments, direct options."""

@@ -1,0 +1,76 @@
+"""Checkout links: `{public_url}/pay/{code}`.
+
+A code names its environment in clear and then holds 144 random bits. It is stored as a keyed
+digest, by which it is looked up, and sealed to its Payment, so that the Payment can show it again.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+
+import attrs
+
+from payments_core.credentials.keyring import KeyRing, SealBroken
+from payments_core.credentials.secrets import Mode
+from payments_core.engine.identifiers import LENGTH
+from payments_core.entropy import Entropy
+from payments_core.payments.record import Payment, PaymentLink
+
+CODE_SHAPE = r"[A-Za-z0-9_-]{48}"
+"""Every code: the 24 characters of its environment's id, and 24 of 144 random bits."""
+
+_log = logging.getLogger(__name__)
+
+LINK_DIGEST = "payment link"
+LINK_SEAL = "payment link"
+
+
+def environment_of(code: str) -> str:
+    """The id of the environment that a code names, whether there is one or not."""
+    return "env_" + code[:LENGTH]
+
+
+@attrs.frozen
+class NewLink:
+    """A code with what is stored of it."""
+
+    record: PaymentLink
+    sealed_code: str
+
+
+class Links:
+    """Mints checkout links and shows them."""
+
+    def __init__(self, key_ring: KeyRing, entropy: Entropy, public_url: str) -> None:
+        self._key_ring = key_ring
+        self._entropy = entropy
+        self._public_url = public_url.rstrip("/")
+
+    def mint(self, environment_id: str, payment_id: str, mode: Mode) -> NewLink:
+        """A new link for a Payment."""
+        random = base64.urlsafe_b64encode(self._entropy(18)).decode()
+        code = environment_id.removeprefix("env_") + random
+        sealed = self._key_ring.seal(LINK_SEAL, payment_id, code.encode())
+        digest = self._key_ring.digest(LINK_DIGEST, code)
+        record = PaymentLink(id=digest, payment_id=payment_id, mode=mode)
+        return NewLink(record, base64.b64encode(sealed).decode())
+
+    def digests(self, code: str) -> tuple[str, ...]:
+        """The ids that a code's PaymentLink may have, one for each master key."""
+        return self._key_ring.digests(LINK_DIGEST, code)
+
+    def url(self, payment: Payment) -> str | None:
+        """The Payment's checkout link; only those that receive have one.
+
+        One that no master key opens is missing, with an alarm: the rest of a list is worth having.
+        """
+        if payment.link_code is None:
+            return None
+        sealed = base64.b64decode(payment.link_code)
+        try:
+            code = self._key_ring.open(LINK_SEAL, payment.id, sealed).decode()
+        except SealBroken:
+            _log.critical("ALARM: no master key opens the checkout link of %s", payment.id)
+            return None
+        return f"{self._public_url}/pay/{code}"

@@ -1,0 +1,230 @@
+"""Payments that strangers create: a shop's page, by app id and without any secret
+(contract §6 "Public checkout", interface "Authentication" rule 8).
+
+The app id names the settings that decide and proves nothing; the origin keeps other pages' browsers
+out and nobody else. So nothing here is chosen but what the settings leave open: an amount within
+bounds, to a wallet that the partner has named beforehand. No account has to do with it.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.amounts import amount_of
+from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.errors import (
+    AmountOutOfRange,
+    DestinationNotAllowed,
+    EntitlementRequired,
+    FieldError,
+    NotFound,
+    OriginNotAllowed,
+    UnsupportedAsset,
+    UnsupportedChain,
+    ValidationFailed,
+)
+from payments_core.money import parse_amount
+from payments_core.payment_settings.origins import is_under, url_fault
+from payments_core.payment_settings.record import (
+    AMOUNT_DECIMALS,
+    NEVER_SET,
+    SETTINGS_ID,
+    AllowedWallet,
+    PaymentSettings,
+    Terms,
+)
+from payments_core.payments.destinations import Destinations, ToWallet
+from payments_core.payments.details import PaymentDetails
+from payments_core.payments.operations import NewPayment, Payee, Payments
+from payments_core.payments.record import Destination
+from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
+from payments_core.tenants.authorization import Authority, Requirement
+from payments_core.tenants.record import App, Environment
+
+PUBLIC_CREATION = Requirement("public", products=("payments", "public_checkout"))
+
+
+@attrs.frozen(kw_only=True)
+class NewPublicPayment:
+    """What a stranger may say of a Payment; `amount` is a decimal string."""
+
+    amount: str
+    destination: ToWallet
+    asset_symbol: str | None = None
+    chain_id: int | None = None
+    reference: str | None = None
+    success_url: str | None = None
+    cancel_url: str | None = None
+
+
+@attrs.frozen
+class Shop:
+    """An app's environment of one mode, and the terms that it has set."""
+
+    environment: Environment
+    terms: Terms
+
+
+class PublicPayments:
+    """Creates Payments for those who hold no credential."""
+
+    def __init__(self, storage: Storage, payments: Payments, destinations: Destinations) -> None:
+        self._storage = storage
+        self._payments = payments
+        self._destinations = destinations
+
+    def shop(self, app_id: str, *, mode: str) -> Shop:
+        """What an app id stands for in this mode. Raises NotFound.
+
+        An unknown one is looked for as long as a known one.
+        """
+        app = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, app_id))
+        environment_id = app.environments.get(mode, app_id) if app else app_id
+
+        def look(snapshot: Snapshot) -> tuple[Environment | None, PaymentSettings]:
+            settings = snapshot.get(PaymentSettings, SETTINGS_ID) or NEVER_SET
+            return snapshot.get(Environment, environment_id), settings
+
+        environment, settings = self._storage.read(environment_id, look)
+        if environment is None or (environment.app_id, environment.mode) != (app_id, mode):
+            raise NotFound("app")
+        return Shop(environment, settings.terms)
+
+    def create(
+        self,
+        authority: Authority,
+        new: NewPublicPayment,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> PaymentDetails:
+        """A receive Payment to one of the wallets that the settings allow.
+
+        `authority` is of PUBLIC_CREATION and has the browser's origin. Raises EntitlementRequired,
+        OriginNotAllowed, ValidationFailed, UnsupportedChain, UnsupportedAsset, AmountOutOfRange,
+        DestinationNotAllowed.
+        """
+        refusal = self._refusal_of_own(new.destination)
+
+        def payee(tx: Transaction, terms: Terms) -> Payee:
+            require_admitted(terms, authority.origin)
+            paid = _judged(self._destinations, authority, new, terms)
+            if refusal is not None:
+                raise refusal
+            return paid
+
+        drafted = NewPayment(
+            amount=new.amount,
+            destination=new.destination,
+            reference=new.reference,
+            success_url=new.success_url,
+            cancel_url=new.cancel_url,
+        )
+        return self._payments.receive(authority, drafted, payee, idempotent=idempotent)
+
+    def _refusal_of_own(self, destination: ToWallet) -> DestinationNotAllowed | None:
+        """Why an address of this service's own cannot be paid. It is told last, and so never of an
+        address that is not allowed anyway: strangers shall not learn which are ours."""
+        try:
+            self._destinations.refuse_own(destination.address)
+        except DestinationNotAllowed as error:
+            return error
+        return None
+
+
+def require_admitted(terms: Terms, origin: str | None) -> None:
+    """Return if browsers on that origin may create Payments.
+
+    Raises EntitlementRequired where nobody may, in the words of a product that is off, and
+    OriginNotAllowed.
+    """
+    if not terms.enabled:
+        raise EntitlementRequired("public_checkout")
+    if not terms.admits(origin):
+        raise OriginNotAllowed()
+
+
+def _judged(
+    destinations: Destinations, authority: Authority, new: NewPublicPayment, terms: Terms
+) -> Payee:
+    """Who is paid what, if the terms allow it: first what is wrong in itself, all at once."""
+    faults = [
+        *_url_faults("successUrl", new.success_url, authority, terms),
+        *_url_faults("cancelUrl", new.cancel_url, authority, terms),
+    ]
+    try:
+        asset = _asset(new, terms)
+        amount, destination = _read(destinations, authority, new, asset)
+    except ValidationFailed as error:
+        raise ValidationFailed((*error.fields, *faults)) from None
+    except (UnsupportedChain, UnsupportedAsset, AmountOutOfRange):
+        if faults:
+            raise ValidationFailed(tuple(faults)) from None
+        raise
+    if faults:
+        raise ValidationFailed(tuple(faults))
+    _check_range(amount, asset, terms)
+    if AllowedWallet(chain_id=asset.chain_id, address=destination.address) not in (
+        terms.allowed_destinations
+    ):
+        raise DestinationNotAllowed("it is not among the allowed destinations")
+    return Payee(asset, amount, destination)
+
+
+def _read(
+    destinations: Destinations, authority: Authority, new: NewPublicPayment, asset: Asset
+) -> tuple[int, Destination]:
+    """The amount and the destination, or a ValidationFailed with the faults of both."""
+    faults: list[FieldError] = []
+    amount, destination = 0, None
+    try:
+        amount = amount_of(new.amount, asset)
+    except ValidationFailed as error:
+        faults += error.fields
+    try:
+        destination = destinations.destination(authority, new.destination, None, asset)
+    except ValidationFailed as error:
+        faults += error.fields
+    if faults or destination is None:
+        raise ValidationFailed(tuple(faults))
+    return amount, destination
+
+
+def _asset(new: NewPublicPayment, terms: Terms) -> Asset:
+    """The asset asked for, else the service's own default, else the first that is allowed."""
+    chain_id, symbol = new.chain_id, new.asset_symbol
+    if chain_id is None:
+        chains = terms.chains or (DEFAULT_CHAIN_ID,)
+        chain_id = DEFAULT_CHAIN_ID if DEFAULT_CHAIN_ID in chains else chains[0]
+    if terms.chains is not None and chain_id not in terms.chains:
+        raise UnsupportedChain(chain_id)
+    if symbol is None:
+        assets = terms.assets or (DEFAULT_SYMBOL,)
+        symbol = DEFAULT_SYMBOL if DEFAULT_SYMBOL in assets else assets[0]
+    if terms.assets is not None and symbol not in terms.assets:
+        raise UnsupportedAsset(chain_id, symbol)
+    return asset_of(chain_id, symbol)
+
+
+def _check_range(amount: int, asset: Asset, terms: Terms) -> None:
+    """Raise AmountOutOfRange beyond the settings' bounds, whatever decimals the asset has."""
+    scaled = amount * 10**AMOUNT_DECIMALS
+    if terms.min_amount is not None:
+        least = parse_amount(terms.min_amount, AMOUNT_DECIMALS) * 10**asset.decimals
+        if scaled < least:
+            raise AmountOutOfRange(f"it must be at least {terms.min_amount}")
+    if terms.max_amount is not None:
+        most = parse_amount(terms.max_amount, AMOUNT_DECIMALS) * 10**asset.decimals
+        if scaled > most:
+            raise AmountOutOfRange(f"it must be at most {terms.max_amount}")
+
+
+def _url_faults(
+    path: str, url: str | None, authority: Authority, terms: Terms
+) -> tuple[FieldError, ...]:
+    if url is None:
+        return ()
+    fault = url_fault(url, local_allowed=authority.mode == "sandbox")
+    if fault is None and not is_under(url, terms.allowed_origins):
+        fault = "must be under an allowed origin, spelled as that is"
+    return (FieldError(path, fault),) if fault else ()

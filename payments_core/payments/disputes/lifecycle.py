@@ -1,0 +1,127 @@
+"""What a session's status is, and what may become of a dispute (contract §6). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.events import Happening
+from payments_core.engine.state_machine import Machine, Transition
+from payments_core.errors import InvalidState
+from payments_core.payments.disputes.record import Dispute, Resolution
+from payments_core.payments.record import Payment
+
+SessionStatus = Literal["open", "pending", "routing", "settled", "refunded", "failed", "expired"]
+
+SESSION_STATUSES: Mapping[str, SessionStatus] = {
+    "awaiting_payment": "open",
+    "processing": "pending",
+    "accepted": "routing",
+    "executing": "routing",
+    "action_required": "routing",
+    "succeeded": "settled",
+    "partially_refunded": "settled",
+    "refunded": "refunded",
+    "failed": "failed",
+    "cancelled": "expired",
+    "expired": "expired",
+}
+"""The status of a session, by that of its Payment. A dispute does not change it."""
+
+DISPUTE = Machine(
+    "dispute",
+    (
+        Transition(
+            None,
+            "flag",
+            "flagged",
+            emits="dispute.flagged",
+            why="The session is settled and was never disputed.",
+        ),
+        Transition(
+            "flagged",
+            "resolve",
+            "resolved",
+            emits="dispute.resolved",
+            why="Won, lost or withdrawn, as the partner says.",
+        ),
+    ),
+    terminal=("resolved",),
+)
+
+
+@attrs.frozen
+class Session:
+    """A receive Payment seen as a session, with its dispute where there is one."""
+
+    payment: Payment
+    dispute: Dispute | None = None
+
+    @property
+    def id(self) -> str:
+        """The session's id, which is not the Payment's."""
+        return self.payment.session_id
+
+    @property
+    def status(self) -> SessionStatus:
+        """The Payment's status in the older vocabulary."""
+        return SESSION_STATUSES[self.payment.status]
+
+    @property
+    def updated_at(self) -> Instant:
+        """When the Payment or the dispute last changed."""
+        if self.dispute is None:
+            return self.payment.updated_at
+        changed_at = self.dispute.resolved_at or self.dispute.created_at
+        return max(self.payment.updated_at, changed_at)
+
+
+def flag(
+    session: Session, reason: str, description: str | None, *, nonce: str, now: Instant
+) -> tuple[Dispute, Happening]:
+    """A new dispute and its event; `nonce` is of this call alone.
+
+    Raises InvalidState where the session is not settled or was disputed before.
+    """
+    DISPUTE.step(session.dispute.status if session.dispute else None, "flag")
+    if session.status != "settled":
+        raise InvalidState("session", session.status, "dispute")
+    dispute = Dispute(
+        id=session.id,
+        payment_id=session.payment.id,
+        nonce=nonce,
+        status="flagged",
+        reason=reason,
+        description=description,
+        created_at=now,
+    )
+    return dispute, _happened("dispute.flagged", dispute, session.payment)
+
+
+def resolve(
+    session: Session, resolution: Resolution, note: str | None, *, now: Instant
+) -> tuple[Dispute, Happening]:
+    """The dispute at its end, and the event.
+
+    Raises InvalidState where there is none, or where it is resolved already.
+    """
+    if session.dispute is None:
+        raise InvalidState("session", "undisputed", "resolve")
+    DISPUTE.step(session.dispute.status, "resolve")
+    dispute = attrs.evolve(
+        session.dispute, status="resolved", resolution=resolution, note=note, resolved_at=now
+    )
+    return dispute, _happened("dispute.resolved", dispute, session.payment)
+
+
+def _happened(name: str, dispute: Dispute, payment: Payment) -> Happening:
+    return Happening(
+        name,
+        {"sessionId": dispute.id, "paymentId": payment.id, "status": dispute.status},
+        payment.api_version,
+        payment.account_id,
+        payment.external_user_id,
+    )

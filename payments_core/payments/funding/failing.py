@@ -1,0 +1,59 @@
+"""An operation that will bring nothing: its option, its Payment and its mandate learn of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from payments_core.accounts.vaults.reservations import Reservation
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
+from payments_core.engine.identifiers import Draw
+from payments_core.payments import lifecycle as payments
+from payments_core.payments.funding import lifecycle
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.lifecycle import Change
+from payments_core.payments.mandates.drawing import given_back
+from payments_core.payments.options import lifecycle as options
+from payments_core.payments.options.record import Option
+from payments_core.payments.progress import carry_on
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Transaction
+
+
+def reservation_of(operation: FundingOperation, payment: Payment) -> Reservation:
+    """What an operation's authorization has reserved."""
+    return Reservation(
+        vault_id=operation.vault_id,
+        asset=payment.asset,
+        amount=operation.amount,
+        counted_at=operation.authorized_at,
+    )
+
+
+def come_to_nothing(
+    tx: Transaction,
+    draw: Draw,
+    partition: str,
+    change: Change,
+    option: Option,
+    operation: FundingOperation,
+    trigger: str,
+    end_reservation: Callable[[], Decision[None]],
+    *,
+    reason: str,
+    now: Instant,
+) -> Decision[None]:
+    """The operation failed or expired, its option failed, and the Payment waits again.
+
+    The Payment is committed with what follows for it. `end_reservation` is asked last: a mandate is
+    locked before a balance, here as where both are drawn on.
+    """
+    ended, events = lifecycle.step(operation, trigger, change.payment, now=now, failure=reason)
+    failed = options.end(option, "fail", now=now)
+    after = change.then(payments.fail_attempt(change.payment, operation.id, now=now, reason=reason))
+    outcome = Decision(None, replaces=(ended, failed), events=events)
+    return outcome.joined(
+        carry_on(tx, draw, partition, after, now=now, ended=option.id),
+        given_back(tx, change.payment, operation.amount),
+        end_reservation(),
+    )

@@ -1,0 +1,134 @@
+"""The states of a funding operation (contract §6), and the pure steps through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.events import Happening
+from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.record import Payment
+
+FUNDING_OPERATION = Machine(
+    "vault funding operation",
+    (
+        Transition(
+            None, "create", "awaiting_authorization", why="The option waits for its action."
+        ),
+        Transition(
+            "awaiting_authorization",
+            "authorize",
+            "authorized",
+            emits="vault_funding.authorized",
+            why="The action was consumed and the vault's balance is reserved.",
+        ),
+        Transition(
+            "authorized",
+            "broadcast",
+            "broadcast",
+            emits="vault_funding.broadcast",
+            why="The signed transfer was sent to the chain.",
+        ),
+        Transition(
+            "broadcast",
+            "confirm",
+            "confirmed",
+            emits="vault_funding.confirmed",
+            why="The transfer is proven and final.",
+        ),
+        Transition("broadcast", "reorg", "authorized", why="The transfer was reorged out."),
+        *rows(
+            ("awaiting_authorization", "authorized"),
+            "expire",
+            "expired",
+            why="The time ran out before anything was sent.",
+        ),
+        *rows(
+            ("awaiting_authorization", "authorized"),
+            "cancel",
+            "cancelled",
+            why="The Payment was cancelled, or another option selected, before anything was sent.",
+        ),
+        *rows(
+            ("authorized", "broadcast", "unknown"),
+            "fail",
+            "failed",
+            emits="vault_funding.failed",
+            why="The failure is final on chain; the reservation is given back.",
+        ),
+        *rows(
+            ("authorized", "broadcast"),
+            "lose",
+            "unknown",
+            why="The chain's answer was lost; no new transaction before it was asked.",
+        ),
+        Transition(
+            "unknown",
+            "broadcast",
+            "broadcast",
+            emits="vault_funding.broadcast",
+            why="The chain was asked: it knows the transaction.",
+        ),
+        Transition(
+            "unknown",
+            "confirm",
+            "confirmed",
+            emits="vault_funding.confirmed",
+            why="The chain was asked: the transfer is proven and final.",
+        ),
+        Transition("unknown", "reorg", "authorized", why="The chain was asked: it never arrived."),
+    ),
+    terminal=("confirmed", "expired", "cancelled", "failed"),
+)
+
+LIVE = ("authorized", "broadcast", "unknown")
+"""The states in which funds may still move, and the vault's balance stays reserved."""
+
+_MOMENTS = {"authorized": "authorized_at", "broadcast": "broadcast_at", "confirmed": "confirmed_at"}
+
+
+def step(
+    operation: FundingOperation, trigger: str, payment: Payment, *, now: Instant, **changes: Any
+) -> tuple[FundingOperation, tuple[Happening, ...]]:
+    """The operation after `trigger`, with `changes`, and the events. Raises InvalidState."""
+    row = FUNDING_OPERATION.step(operation.status, trigger)
+    moment = _MOMENTS.get(row.target)
+    if moment is not None and getattr(operation, moment) is None:  # a reorg changes none of them
+        changes.setdefault(moment, now)
+    after = attrs.evolve(
+        operation,
+        status=row.target,
+        status_version=operation.status_version + 1,
+        updated_at=now,
+        **changes,
+    )
+    return after, (_happening(row.emits, after, payment),) if row.emits else ()
+
+
+def end(
+    operation: FundingOperation, trigger: str, payment: Payment, *, now: Instant
+) -> tuple[FundingOperation, tuple[Happening, ...]]:
+    """The operation expired or cancelled where that is possible, else as it is."""
+    if not FUNDING_OPERATION.allows(operation.status, trigger):
+        return operation, ()
+    return step(operation, trigger, payment, now=now)
+
+
+def _happening(name: str, operation: FundingOperation, payment: Payment) -> Happening:
+    return Happening(
+        name,
+        {
+            "paymentId": operation.payment_id,
+            "optionId": operation.option_id,
+            "fundingOperationId": operation.id,
+            "status": operation.status,
+            "statusVersion": operation.status_version,
+            "amountAtomic": str(operation.amount),
+        },
+        payment.api_version,
+        payment.account_id,
+        payment.external_user_id,
+    )

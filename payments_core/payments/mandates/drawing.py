@@ -1,0 +1,31 @@
+"""Drawing on a mandate within a decision, and giving back what came to nothing."""
+
+from __future__ import annotations
+
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
+from payments_core.errors import NotFound
+from payments_core.payments.mandates import lifecycle
+from payments_core.payments.mandates.record import Mandate
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Transaction
+
+
+def drawn(tx: Transaction, mandate_id: str, amount: int, *, now: Instant) -> Decision[Mandate]:
+    """Count an amount against the mandate's period. Raises NotFound, InvalidState, PolicyDenied."""
+    mandate = tx.get(Mandate, mandate_id, for_update=True)
+    if mandate is None:
+        raise NotFound("mandate")
+    after = lifecycle.draw(mandate, amount, now=now)
+    return Decision(after, replaces=(after,))
+
+
+def given_back(tx: Transaction, payment: Payment, amount: int) -> Decision[None]:
+    """Take an amount off the mandate of a collect whose transfer came to nothing."""
+    source = payment.source
+    if source is None or source.mandate_id is None:
+        return Decision(None)
+    mandate = tx.get(Mandate, source.mandate_id, for_update=True)
+    assert mandate is not None
+    after = lifecycle.give_back(mandate, amount, drawn_at=source.reserved_at)
+    return Decision(None, replaces=() if after == mandate else (after,))

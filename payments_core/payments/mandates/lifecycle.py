@@ -1,0 +1,100 @@
+"""The states of a mandate, and what is drawn on it in each period. Pure."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import attrs
+
+from payments_core.clock import DAY, Instant
+from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.errors import PolicyDenied
+from payments_core.payments.mandates.record import Mandate, Period
+
+MANDATE = Machine(
+    "mandate",
+    (
+        Transition(None, "create", "active", why="The account's approval was recorded."),
+        Transition(
+            "active", "collect", "active", why="A Payment draws on the present period's amount."
+        ),
+        Transition("active", "expire", "expired", why="Its time is over; nothing is stored."),
+        *rows(("active", "expired"), "revoke", "revoked", why="The approval was taken back."),
+    ),
+    terminal=("revoked",),
+)
+
+_EPOCH = date(1970, 1, 1)
+
+
+def status_of(mandate: Mandate, now: Instant) -> str:
+    """The status at an instant: an active mandate has expired from `expires_at` on."""
+    if mandate.status == "active" and mandate.expires_at is not None and now >= mandate.expires_at:
+        return MANDATE.step(mandate.status, "expire").target
+    return mandate.status
+
+
+def remaining(mandate: Mandate, now: Instant) -> int:
+    """What may still be drawn in the present period; nothing once it is revoked or expired."""
+    if not MANDATE.allows(status_of(mandate, now), "collect"):
+        return 0
+    return max(0, mandate.amount_per_period - _drawn(mandate, now))
+
+
+def draw(mandate: Mandate, amount: int, *, now: Instant) -> Mandate:
+    """The mandate with `amount` drawn in the present period.
+
+    Raises InvalidState if it is revoked or expired, and PolicyDenied beyond what remains.
+    """
+    MANDATE.step(status_of(mandate, now), "collect")
+    if amount > remaining(mandate, now):
+        raise PolicyDenied("amountPerPeriod")
+    return attrs.evolve(
+        mandate,
+        period_start=_counted_period(mandate, now),
+        drawn=_drawn(mandate, now) + amount,
+        updated_at=now,
+    )
+
+
+def give_back(mandate: Mandate, amount: int, *, drawn_at: Instant) -> Mandate:
+    """The mandate after a collection that came to nothing.
+
+    A draw of an earlier period is over, and of the present one nothing is taken off for it.
+    """
+    if period_start(mandate.period, drawn_at) != mandate.period_start:
+        return mandate
+    return attrs.evolve(mandate, drawn=max(0, mandate.drawn - amount))
+
+
+def revoke(mandate: Mandate, *, now: Instant) -> Mandate:
+    """The mandate, revoked. Raises InvalidState where it is already."""
+    MANDATE.step(status_of(mandate, now), "revoke")
+    return attrs.evolve(mandate, status="revoked", revoked_at=now, updated_at=now)
+
+
+def period_start(period: Period, instant: Instant) -> Instant:
+    """When the calendar's day, week or month of an instant began, in UTC; weeks on Monday."""
+    day = instant // DAY
+    if period == "week":
+        day -= (_EPOCH.weekday() + day) % 7
+    if period == "month":
+        day = ((_EPOCH + timedelta(days=day)).replace(day=1) - _EPOCH).days
+    return day * DAY
+
+
+def _drawn(mandate: Mandate, now: Instant) -> int:
+    """What counts now.
+
+    Where the clock has stepped back, the newer period's count goes on; one that lies further ahead
+    was drawn under a clock that was wrong, and holds nobody up.
+    """
+    return mandate.drawn if mandate.period_start == _counted_period(mandate, now) else 0
+
+
+def _counted_period(mandate: Mandate, now: Instant) -> Instant:
+    """The period that a draw counts towards, by its beginning."""
+    tomorrows = period_start(mandate.period, now + DAY)
+    if mandate.period_start == tomorrows:
+        return tomorrows
+    return period_start(mandate.period, now)

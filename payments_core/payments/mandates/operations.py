@@ -1,0 +1,141 @@
+"""Mandates: create, list, revoke (contract §5). What is drawn on them is the Payments' matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.belongings import page_of
+from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.provisioning import own_vault
+from payments_core.accounts.vaults.record import Vault
+from payments_core.amounts import amount_of
+from payments_core.assets import DEFAULT_SYMBOL, asset_of
+from payments_core.clock import Clock, Instant
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, held
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import AccountSuspended, NotFound, ValidationFailed
+from payments_core.payments.mandates import lifecycle
+from payments_core.payments.mandates.record import Mandate, Period
+from payments_core.storage.port import Page, Position, Storage, Transaction
+from payments_core.tenants.authorization import Authority
+
+LATEST = 253_402_300_799_999
+"""The end of the year 9999: no later moment can be written in ISO 8601."""
+
+
+@attrs.frozen(kw_only=True)
+class NewMandate:
+    """What a mandate is made from; the amount is a decimal text in whole tokens."""
+
+    vault_id: str
+    amount_per_period: str
+    period: Period
+    asset_symbol: str = DEFAULT_SYMBOL
+    expires_at: Instant | None = None
+    reference: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@attrs.frozen
+class MandateNow:
+    """A mandate, with what the clock says of it."""
+
+    mandate: Mandate
+    status: str
+    remaining_atomic: int
+
+
+class Mandates:
+    """Creates, lists and revokes standing approvals to collect from vaults."""
+
+    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+
+    def create(
+        self,
+        authority: Authority,
+        account_id: str,
+        new: NewMandate,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> MandateNow:
+        """A new mandate over a vault of the account.
+
+        Raises ValidationFailed, NotFound, AccountSuspended, UnsupportedAsset, AmountOutOfRange.
+        """
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[MandateNow]:
+            if new.expires_at is not None and not now < new.expires_at <= LATEST:
+                raise ValidationFailed.at("expiresAt", "must lie ahead, before the year 10000")
+            account = held(tx, Account, account_id)
+            vault = own_vault(held(tx, Vault, new.vault_id), account)
+            assert account is not None
+            if account.status != "active":
+                raise AccountSuspended(account.id, account.status)
+            asset = asset_of(vault.chain_id, new.asset_symbol)
+            mandate = Mandate(
+                id=draw.id("mandate"),
+                account_id=account.id,
+                vault_id=vault.id,
+                chain_id=asset.chain_id,
+                asset_symbol=asset.symbol,
+                amount_per_period=amount_of(new.amount_per_period, asset, "amountPerPeriod"),
+                period=new.period,
+                expires_at=new.expires_at,
+                reference=new.reference,
+                metadata=new.metadata,
+                created_at=now,
+                updated_at=now,
+            )
+            return Decision(_at(mandate, now), inserts=(mandate,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def list(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[MandateNow]:
+        """The account's mandates, newest first. Raises NotFound."""
+        now = self._clock.now()
+        page = page_of(self._storage, authority, account_id, Mandate, after=after, limit=limit)
+        return Page(tuple(_at(mandate, now) for mandate in page.records), page.next)
+
+    def revoke(
+        self,
+        authority: Authority,
+        account_id: str,
+        mandate_id: str,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> MandateNow:
+        """End a mandate; what was drawn goes on. Revoking twice is no error. Raises NotFound."""
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[MandateNow]:
+            if held(tx, Account, account_id) is None:
+                raise NotFound("account")
+            mandate = tx.get(Mandate, mandate_id, for_update=True)
+            if mandate is None or mandate.account_id != account_id:
+                raise NotFound("mandate")
+            if mandate.status == "revoked":
+                return Decision(_at(mandate, now))
+            revoked = lifecycle.revoke(mandate, now=now)
+            return Decision(_at(revoked, now), replaces=(revoked,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+
+def _at(mandate: Mandate, now: Instant) -> MandateNow:
+    return MandateNow(mandate, lifecycle.status_of(mandate, now), lifecycle.remaining(mandate, now))

@@ -1,0 +1,139 @@
+"""A direct option: its offer, and the pure steps of its life (contract §6 "Option").
+
+Only receipts move it. What a payer submits says where to look.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import Conflicting, InvalidState, OptionExpired, OptionSuperseded
+from payments_core.money import Atomic
+from payments_core.payments.machine import OPEN
+from payments_core.payments.options.lifecycle import OPTION, SELECTION
+from payments_core.payments.options.record import DirectOption, Submission
+from payments_core.payments.receipts.record import evidence_id
+from payments_core.payments.record import Payment
+
+SUBMISSION_LIMIT = 5
+"""So many transactions one option names; a scan finds the others, and these too."""
+
+
+def offer(payment: Payment, payer_address: str | None, draw: Draw, now: Instant) -> DirectOption:
+    """An offer to pay what remains of the Payment from any wallet; not selected yet."""
+    return DirectOption(
+        id=draw.id("pay_option"),
+        payment_id=payment.id,
+        status=OPTION.step(None, "offer").target,
+        payer_address=payer_address,
+        chain_id=payment.chain_id,
+        asset_symbol=payment.asset_symbol,
+        required=payment.remaining.amount_atomic,
+        expires_at=payment.expires_at,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def check_open(option: DirectOption, action: str) -> None:
+    """Raise OptionSuperseded, OptionExpired or InvalidState where nothing can be done with it."""
+    if option.selection_status == "superseded":
+        raise OptionSuperseded(option.id)
+    if option.status == "expired":
+        raise OptionExpired()
+    if option.status in OPTION.terminal:
+        raise InvalidState("payment option", option.status, action)
+
+
+def select(option: DirectOption, *, now: Instant) -> DirectOption:
+    """The option that the payer means to pay by. Raises as `check_open`."""
+    check_open(option, "select")
+    row = SELECTION.step(option.selection_status, "select")
+    return attrs.evolve(option, selection_status=row.target, updated_at=now)
+
+
+def supersede(option: DirectOption, *, now: Instant) -> DirectOption:
+    """Another option was selected; a receipt that comes by this one still matches it."""
+    row = SELECTION.step(option.selection_status, "supersede")
+    return attrs.evolve(option, selection_status=row.target, updated_at=now)
+
+
+def refresh(option: DirectOption, payment: Payment, *, now: Instant) -> DirectOption:
+    """The option for what remains of the Payment by now. Raises as `check_open`."""
+    check_open(option, "refresh")
+    if option.status != "pending":
+        raise InvalidState("payment option", option.status, "refresh")
+    required = Atomic(option.paid + payment.remaining.amount_atomic)
+    return attrs.evolve(option, required=required, updated_at=now)
+
+
+def end(option: DirectOption, trigger: str, *, now: Instant) -> DirectOption:
+    """The option expired or cancelled where that is possible, else as it is."""
+    if not OPTION.allows(option.status, trigger):
+        return option
+    return attrs.evolve(option, status=OPTION.step(option.status, trigger).target, updated_at=now)
+
+
+def submit(
+    option: DirectOption, chain_id: int, transaction_hash: str, *, now: Instant
+) -> DirectOption:
+    """The option with a transaction that is said to pay; naming it twice changes nothing.
+
+    Raises Conflicting where it names as many as it may.
+    """
+    if has_submitted(option, chain_id, transaction_hash):
+        return option
+    if len(option.submissions) >= SUBMISSION_LIMIT:
+        raise Conflicting(
+            f"An option takes at most {SUBMISSION_LIMIT} submissions; "
+            "transfers are found without them."
+        )
+    submission = Submission(chain_id=chain_id, transaction_hash=transaction_hash, submitted_at=now)
+    submissions = (*option.submissions, submission)
+    return attrs.evolve(option, submissions=submissions, updated_at=now)
+
+
+def has_submitted(option: DirectOption, chain_id: int, transaction_hash: str) -> bool:
+    """Whether the payer named this transaction."""
+    named = {(item.chain_id, item.transaction_hash) for item in option.submissions}
+    return (chain_id, transaction_hash) in named
+
+
+def is_locked(option: DirectOption, payment: Payment) -> bool:
+    """Whether a transfer that the payer named is on its way.
+
+    What strangers send is none of the payer's doing, or dust would hold every choice up. Nor is a
+    transaction that nobody has seen.
+    """
+    named = {
+        evidence_id(payment.id, item.chain_id, item.transaction_hash) for item in option.submissions
+    }
+    return not named.isdisjoint(payment.sighted)
+
+
+def moved(
+    option: DirectOption, before: Payment, after: Payment, evidence: str, gained: int, now: Instant
+) -> DirectOption:
+    """The option after a look at one of its transactions, which changed the Payment so.
+
+    `gained` is what the look proved of the transaction, or took back with a minus. An option that
+    is over keeps its state: what comes late is still written down. It has succeeded with all that
+    it asked for, or with what covers the Payment.
+    """
+    known = tuple(id for id in (*option.sighted, evidence) if id in after.sighted)
+    sighted = tuple(dict.fromkeys(known))
+    paid = option.paid + gained
+    if (sighted, gained) == (option.sighted, 0):
+        return option
+    status = option.status
+    if status == "pending" and (sighted or gained > 0):
+        status = OPTION.step(status, "fund").target
+    if status == "processing":
+        covers = before.status in OPEN and after.counted >= after.required
+        if gained > 0 and (covers or paid >= option.required):
+            status = OPTION.step(status, "verify").target
+        elif not sighted:
+            status = OPTION.step(status, "reopen").target
+    return attrs.evolve(option, status=status, paid=Atomic(paid), sighted=sighted, updated_at=now)

@@ -1,0 +1,132 @@
+"""The states of an option (contract §6 "Option"), and the pure steps through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from payments_core.clock import SECOND, Instant
+from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.errors import (
+    ActionAlreadyUsed,
+    ActionExpired,
+    ActionInvalid,
+    InvalidState,
+    OptionExpired,
+    OptionSuperseded,
+)
+from payments_core.payments.options.record import Option
+
+ACTION_LIVES_MS = 300 * SECOND
+
+OPTION = Machine(
+    "payment option",
+    (
+        Transition(None, "create", "creating", why="A provider is being asked for an offer."),
+        Transition(None, "offer", "pending", why="A vault needs no provider: the offer stands."),
+        Transition("creating", "offer", "pending", why="The provider's offer stands."),
+        Transition("creating", "fail", "failed", why="The provider made no offer."),
+        Transition("pending", "fund", "processing", why="Funds are on their way."),
+        Transition("pending", "expire", "expired", why="The offer's time ran out."),
+        Transition("pending", "cancel", "cancelled", why="The Payment was cancelled."),
+        Transition("pending", "fail", "failed", why="The provider withdrew the offer."),
+        Transition("processing", "verify", "succeeded", why="The receipt is proven and final."),
+        Transition("processing", "fail", "failed", why="The funds will not come."),
+        Transition("processing", "expire", "expired", why="The authorization ran out."),
+        Transition(
+            "processing",
+            "reopen",
+            "pending",
+            why="The receipt was reorged out, or a direct receipt was short.",
+        ),
+    ),
+    terminal=("succeeded", "expired", "failed", "cancelled"),
+)
+
+SELECTION = Machine(
+    "option selection",
+    (
+        Transition(None, "select", "selected", why="Creating a Vault option selects it."),
+        *rows(("selected",), "supersede", "superseded", why="Another option was selected."),
+    ),
+    terminal=("superseded",),
+)
+
+
+def step(option: Option, trigger: str, *, now: Instant, **changes: Any) -> Option:
+    """The option after `trigger`, with `changes`. Raises InvalidState."""
+    row = OPTION.step(option.status, trigger)
+    return attrs.evolve(option, status=row.target, updated_at=now, **changes)
+
+
+def supersede(option: Option, *, now: Instant) -> Option:
+    """Another option was selected: this one's action is void, a late receipt still matches."""
+    row = SELECTION.step(option.selection_status, "supersede")
+    return attrs.evolve(
+        option,
+        selection_status=row.target,
+        action_id=None,
+        action_expires_at=None,
+        updated_at=now,
+    )
+
+
+def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> Option:
+    """The option with a new one-time action, for what is required of the Payment by now.
+
+    The old action is void from then on. Raises OptionSuperseded, OptionExpired, InvalidState.
+    """
+    _check_open(option)
+    if option.status != "pending":
+        raise InvalidState("payment option", option.status, "refresh")
+    return attrs.evolve(
+        option,
+        required=required,
+        action_id=action_id,
+        action_expires_at=min(now + ACTION_LIVES_MS, option.expires_at),
+        updated_at=now,
+    )
+
+
+def check_action(option: Option, action_id: str, *, now: Instant) -> None:
+    """Raise unless `action_id` is the option's live action.
+
+    Raises OptionSuperseded, OptionExpired, ActionAlreadyUsed, ActionInvalid, ActionExpired.
+    """
+    _check_open(option)
+    if action_id in option.used_action_ids:
+        raise ActionAlreadyUsed()
+    if option.action_id is None or option.action_expires_at is None:
+        raise ActionInvalid()
+    if action_id != option.action_id:
+        raise ActionInvalid()
+    if now >= option.action_expires_at:
+        raise ActionExpired(option.action_expires_at)
+
+
+def consume(option: Option, *, now: Instant) -> Option:
+    """The option with its action used up and funds on their way. Raises InvalidState."""
+    assert option.action_id is not None
+    return step(
+        option,
+        "fund",
+        now=now,
+        used_action_ids=(*option.used_action_ids, option.action_id),
+        action_id=None,
+        action_expires_at=None,
+    )
+
+
+def end(option: Option, trigger: str, *, now: Instant) -> Option:
+    """The option expired, cancelled or failed, its action void; a terminal one stays as it is."""
+    if option.status in OPTION.terminal:
+        return option
+    return step(option, trigger, now=now, action_id=None, action_expires_at=None)
+
+
+def _check_open(option: Option) -> None:
+    if option.selection_status == "superseded":
+        raise OptionSuperseded(option.id)
+    if option.status == "expired":
+        raise OptionExpired()

@@ -1,0 +1,52 @@
+"""Making a Vault option with its funding operation. Pure but for the ids that it draws."""
+
+from __future__ import annotations
+
+from payments_core.accounts.vaults.record import Vault
+from payments_core.clock import Instant
+from payments_core.engine.identifiers import Draw
+from payments_core.payments.funding import lifecycle as funding
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options import lifecycle
+from payments_core.payments.options.record import Option
+from payments_core.payments.record import Payment
+
+
+def offer(
+    payment: Payment, vault: Vault, draw: Draw, now: Instant
+) -> tuple[Option, FundingOperation]:
+    """An offer to pay what remains of the Payment from the vault."""
+    option_id, operation_id = draw.id("pay_option"), draw.id("pay_funding")
+    option = Option(
+        id=option_id,
+        payment_id=payment.id,
+        status=lifecycle.OPTION.step(None, "offer").target,
+        selection_status=lifecycle.SELECTION.step(None, "select").target,
+        payer_account_id=vault.account_id,
+        vault_id=vault.id,
+        vault_address=vault.address,
+        funding_operation_id=operation_id,
+        chain_id=payment.chain_id,
+        asset_symbol=payment.asset_symbol,
+        required=payment.remaining.amount_atomic,
+        action_id=draw.id("action"),
+        action_expires_at=min(now + lifecycle.ACTION_LIVES_MS, payment.expires_at),
+        expires_at=payment.expires_at,
+        created_at=now,
+        updated_at=now,
+    )
+    operation = FundingOperation(
+        id=operation_id,
+        payment_id=payment.id,
+        option_id=option_id,
+        vault_id=vault.id,
+        status=funding.FUNDING_OPERATION.step(None, "create").target,
+        status_version=1,
+        amount=option.required,
+        chain_id=payment.chain_id,
+        asset_symbol=payment.asset_symbol,
+        expires_at=payment.expires_at,
+        created_at=now,
+        updated_at=now,
+    )
+    return option, operation

@@ -1,0 +1,196 @@
+"""Vault options of a payer: create, read, list, refresh (contract §5 "Client", §6 "Option")."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.record import Vault
+from payments_core.assets import Asset
+from payments_core.clock import Clock
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, held
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import (
+    AccountSuspended,
+    CapabilityNotActive,
+    InvalidState,
+    NotFound,
+    OptionLocked,
+    PaymentOptionLimitReached,
+    UnsupportedAsset,
+    UnsupportedChain,
+)
+from payments_core.payments.details import (
+    OptionDetails,
+    details_of,
+    locked_option,
+    locked_payment,
+)
+from payments_core.payments.lifecycle import check_payable
+from payments_core.payments.machine import OPEN
+from payments_core.payments.options import lifecycle
+from payments_core.payments.options.offering import offer
+from payments_core.payments.options.selecting import check_submissions, superseded
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.tenants.authorization import Authority
+
+OPTION_LIMIT = 10
+
+
+class Options:
+    """Offers a payer's vault as a way to fund a Payment."""
+
+    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+
+    def create(
+        self,
+        authority: Authority,
+        payment_id: str,
+        *,
+        chain_id: int | None = None,
+        asset_symbol: str | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> OptionDetails:
+        """A Vault option of the token's account, selected at once; the one before is superseded.
+
+        Raises NotFound, PaymentExpired, InvalidState, OptionLocked, PaymentOptionLimitReached,
+        CapabilityNotActive, UnsupportedChain, UnsupportedAsset, AccountSuspended.
+        """
+        vaults = self._vaults(authority)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[OptionDetails]:
+            payment = locked_payment(tx, payment_id)
+            check_payable(payment, now=now)
+            if "vault" not in payment.allowed_methods:
+                raise CapabilityNotActive("vault")
+            asset = same_asset(payment, chain_id, asset_symbol)
+            if payment.authorized:
+                raise OptionLocked(_own_option(tx, payment, authority.account_id))
+            check_submissions(tx, payment)
+            if payment.status not in OPEN:
+                raise InvalidState("payment", payment.status, "create option")
+            check_room(payment)
+            active_account(tx, authority.account_id)
+            vault = vaults.get(asset.chain_id)
+            if vault is None:  # the account is older than the deployment's service of that chain
+                raise UnsupportedChain(asset.chain_id)
+            option, operation = offer(payment, vault, draw, now)
+            before = superseded(tx, payment, now)
+            selecting = attrs.evolve(
+                payment,
+                option_ids=(*payment.option_ids, option.id),
+                selected_option_id=option.id,
+                updated_at=now,
+            )
+            return Decision(
+                OptionDetails(selecting, option, operation),
+                inserts=(option, operation),
+                replaces=(selecting,),
+            ).joined(before)
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def get(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
+        """The payer's option of a Payment. Raises NotFound."""
+        return self._own(authority, payment_id, option_id)
+
+    def list(self, authority: Authority, payment_id: str) -> tuple[OptionDetails, ...]:
+        """The payer's options of a Payment, oldest first. Raises NotFound."""
+
+        def look(snapshot: Snapshot) -> tuple[OptionDetails, ...]:
+            payment = snapshot.get(Payment, payment_id)
+            if payment is None:
+                raise NotFound("payment")
+            options = details_of(snapshot, payment).options
+            return tuple(
+                item for item in options if item.option.payer_account_id == authority.account_id
+            )
+
+        return self._storage.read(authority.partition, look)
+
+    def refresh(
+        self,
+        authority: Authority,
+        payment_id: str,
+        option_id: str,
+        *,
+        idempotent: Idempotent | None = None,
+    ) -> OptionDetails:
+        """The option with a new one-time action; the old one is void.
+
+        Raises NotFound, PaymentExpired, InvalidState, OptionSuperseded, OptionExpired.
+        """
+        self._own(authority, payment_id, option_id)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[OptionDetails]:
+            payment = locked_payment(tx, payment_id)
+            check_payable(payment, now=now)
+            active_account(tx, authority.account_id)
+            option, operation = locked_option(tx, option_id)
+            required = payment.remaining.amount_atomic
+            refreshed = lifecycle.refresh(option, draw.id("action"), required, now=now)
+            moving = attrs.evolve(operation, amount=required, updated_at=now)
+            details = OptionDetails(payment, refreshed, moving)
+            return Decision(details, replaces=(refreshed, moving))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
+        for item in self.list(authority, payment_id):
+            if item.option.id == option_id:
+                return item
+        raise NotFound("payment option")
+
+    def _vaults(self, authority: Authority) -> dict[int, Vault]:
+        page = self._storage.read(
+            authority.partition,
+            lambda snapshot: snapshot.find(Vault, "by_account", (authority.account_id,), limit=100),
+        )
+        return {vault.chain_id: vault for vault in page.records}
+
+
+def _own_option(tx: Transaction, payment: Payment, account_id: str) -> str | None:
+    """The id of the selected option where it is the payer's own: others' are not told."""
+    selected = payment.selected_option_id
+    if selected is None or selected not in payment.option_ids:
+        return None
+    option, _ = locked_option(tx, selected)
+    return option.id if option.payer_account_id == account_id else None
+
+
+def active_account(tx: Transaction, account_id: str) -> Account:
+    """The payer's account, held. Raises AccountSuspended."""
+    return check_active(held(tx, Account, account_id))
+
+
+def check_active(account: Account | None) -> Account:
+    """The account, if it may act. Raises AccountSuspended."""
+    if account is None:
+        raise NotFound("account")
+    if account.status != "active":
+        raise AccountSuspended(account.id, account.status)
+    return account
+
+
+def check_room(payment: Payment) -> None:
+    """Raise PaymentOptionLimitReached where the Payment has as many options as it may, of all
+    kinds together."""
+    if len(payment.option_ids) + len(payment.direct_option_ids) >= OPTION_LIMIT:
+        raise PaymentOptionLimitReached(OPTION_LIMIT)
+
+
+def same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:
+    """The Payment's asset: it is paid in no other. Raises UnsupportedChain, UnsupportedAsset."""
+    if chain_id not in (None, payment.chain_id):
+        raise UnsupportedChain(chain_id or 0)
+    if asset_symbol not in (None, payment.asset_symbol):
+        raise UnsupportedAsset(payment.chain_id, asset_symbol or "")
+    return payment.asset

@@ -1,0 +1,36 @@
+"""Which option a Payment is to be paid by: one at a time, whatever its kind."""
+
+from __future__ import annotations
+
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
+from payments_core.errors import OptionLocked
+from payments_core.payments.details import locked_direct_option, locked_option
+from payments_core.payments.funding import lifecycle as funding
+from payments_core.payments.options import direct, lifecycle
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Transaction
+
+
+def check_submissions(tx: Transaction, payment: Payment) -> None:
+    """Raise OptionLocked while a transfer that was submitted to the selected option is coming."""
+    selected = payment.selected_option_id
+    if selected is None or selected not in payment.direct_option_ids:
+        return
+    if direct.is_locked(locked_direct_option(tx, selected), payment):
+        raise OptionLocked(selected)
+
+
+def superseded(tx: Transaction, payment: Payment, now: Instant) -> Decision[None]:
+    """The option selected until now gives way; its unused operation is cancelled."""
+    selected = payment.selected_option_id
+    if selected is None:
+        return Decision(None)
+    if selected in payment.direct_option_ids:
+        option = locked_direct_option(tx, selected)
+        return Decision(None, replaces=(direct.supersede(option, now=now),))
+    vault_option, operation = locked_option(tx, selected)
+    given_way = lifecycle.supersede(vault_option, now=now)
+    ended, events = funding.end(operation, "cancel", payment, now=now)
+    changed = (given_way,) if ended == operation else (given_way, ended)
+    return Decision(None, replaces=changed, events=events)

@@ -1,0 +1,182 @@
+"""What a look at a transaction makes of its receipts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from payments_core.chains.judge import Expectation, Verdict, judge
+from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
+from payments_core.clock import Instant
+from payments_core.money import Atomic
+from payments_core.payments.receipts import lifecycle
+from payments_core.payments.receipts.record import Evidence, Receipt
+
+MOST_RECEIPTS = 200
+"""Of one transaction so many logs to one escrow are looked at; a record must stay small."""
+
+
+@attrs.frozen
+class Sighting:
+    """A transaction as the chain knew it, and the heads that were read before it."""
+
+    view: TransactionView | None
+    heads: Heads
+
+    @property
+    def block(self) -> Block | None:
+        """The block that it is in."""
+        return self.view.block if self.view is not None else None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is in a block that is final, whatever it shows there."""
+        return self.block is not None and self.block.number <= self.heads.final.number
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is final and did nothing."""
+        return self.is_final and self.view is not None and not self.view.succeeded
+
+
+@attrs.frozen
+class Weighed:
+    """What became of a transaction's receipts.
+
+    `proven` are right and final and wait to be counted; `undone` are as they were when they
+    counted. Both are among `receipts`, the former still observed, the latter no longer verified.
+    `is_promising` says that a transfer is right in all but finality.
+    """
+
+    receipts: tuple[Receipt, ...]
+    proven: tuple[Receipt, ...]
+    undone: tuple[Receipt, ...]
+    is_promising: bool
+
+
+def weigh(
+    evidence: Evidence,
+    known: Sequence[Receipt],
+    sighting: Sighting,
+    expectation: Expectation,
+    new_id: Callable[[], str],
+    *,
+    now: Instant,
+) -> Weighed:
+    """The receipts after a look: seen, proven, rejected or undone."""
+    verdicts = _verdicts(evidence, sighting, expectation)
+    receipts: list[Receipt] = []
+    undone: list[Receipt] = []
+    positions = {verdict.log.position for verdict in verdicts if verdict.log is not None}
+    for receipt in known:
+        if receipt.position in positions:
+            continue
+        if receipt.status == "verified":
+            undone.append(receipt)
+        receipts.append(_missing(receipt, sighting))
+    by_position = {receipt.position: receipt for receipt in known}
+    proven: list[Receipt] = []
+    for verdict in verdicts:
+        log, block = verdict.log, sighting.block
+        if log is None or block is None:
+            continue
+        before = by_position.get(log.position)
+        if before is None:
+            before = _observed(new_id(), evidence, block, log, now)
+        receipt = _placed(before, evidence, sighting, block, log)
+        if before.status == "verified" and receipt.status != "verified":
+            undone.append(before)
+        if receipt.status == "observed" and sighting.is_final:
+            if verdict.reason is None:
+                proven.append(receipt)
+            else:
+                receipt = lifecycle.rejected(receipt, verdict.reason)
+        receipts.append(receipt)
+    is_promising = any(verdict.is_pending and verdict.log is not None for verdict in verdicts)
+    return Weighed(tuple(receipts), tuple(proven), tuple(undone), is_promising)
+
+
+def _verdicts(
+    evidence: Evidence, sighting: Sighting, expectation: Expectation
+) -> tuple[Verdict, ...]:
+    if sighting.view is None or sighting.block is None:
+        return ()
+    verdicts = judge(
+        expectation, evidence.chain_id, sighting.view, sighting.heads, consumed=frozenset()
+    )
+    return verdicts[:MOST_RECEIPTS]
+
+
+def _missing(receipt: Receipt, sighting: Sighting) -> Receipt:
+    """A receipt whose log the transaction no longer has."""
+    if receipt.status == "rejected":
+        return receipt
+    if receipt.status == "verified":
+        receipt = lifecycle.reorged(receipt)
+    if sighting.has_failed:
+        return lifecycle.rejected(receipt, "transaction_failed")
+    return receipt if receipt.status == "reorged" else lifecycle.reorged(receipt)
+
+
+def _placed(
+    receipt: Receipt, evidence: Evidence, sighting: Sighting, block: Block, log: TransferLog
+) -> Receipt:
+    """The receipt where its log is now.
+
+    A log that came back in another block is compared again: one that says something else, that is
+    not final there, or that was rejected where it was, is judged anew.
+    """
+    moved = receipt.block_hash != block.hash
+    again = receipt.status == "rejected" or (receipt.status == "verified" and not sighting.is_final)
+    had_failed = receipt.rejection_reason == "transaction_failed"
+    if receipt.status == "reorged":
+        receipt = _said(lifecycle.reobserved(receipt), log)
+    elif not _is_same(receipt, log) or (moved and again) or had_failed:
+        receipt = _said(lifecycle.reobserved(lifecycle.reorged(receipt)), log)
+    return attrs.evolve(
+        receipt,
+        option_id=evidence.brought_by,  # who sent it may have been learnt since
+        block_number=block.number,
+        block_hash=block.hash,
+        log_index=log.log_index,
+    )
+
+
+def _is_same(receipt: Receipt, log: TransferLog) -> bool:
+    return (receipt.token_address, receipt.sender, receipt.recipient, receipt.amount) == (
+        log.token_address,
+        log.sender,
+        log.recipient,
+        log.amount_atomic,
+    )
+
+
+def _said(receipt: Receipt, log: TransferLog) -> Receipt:
+    return attrs.evolve(
+        receipt,
+        token_address=log.token_address,
+        sender=log.sender,
+        recipient=log.recipient,
+        amount=Atomic(log.amount_atomic),
+    )
+
+
+def _observed(id: str, evidence: Evidence, block: Block, log: TransferLog, now: Instant) -> Receipt:
+    return Receipt(
+        id=id,
+        payment_id=evidence.payment_id,
+        option_id=evidence.brought_by,
+        chain_id=evidence.chain_id,
+        transaction_hash=evidence.transaction_hash,
+        position=log.position,
+        log_index=log.log_index,
+        token_address=log.token_address,
+        sender=log.sender,
+        recipient=log.recipient,
+        amount=Atomic(log.amount_atomic),
+        block_number=block.number,
+        block_hash=block.hash,
+        status=lifecycle.RECEIPT.step(None, "observe").target,
+        observed_at=now,
+    )

@@ -1,0 +1,62 @@
+"""The states of a receipt (contract §6 "Receipts"), and the pure steps through them."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.money import Atomic
+from payments_core.payments.receipts.record import Reason, Receipt
+
+RECEIPT = Machine(
+    "receipt",
+    (
+        Transition(None, "observe", "observed", why="The log is in a block that is not final."),
+        Transition("observed", "verify", "verified", why="The transfer is right, and final."),
+        *rows(
+            ("observed", "reorged"),
+            "reject",
+            "rejected",
+            why="What is final there proves nothing, or has failed.",
+        ),
+        *rows(
+            ("observed", "verified", "rejected"),
+            "reorg",
+            "reorged",
+            why="The chain undid the block, and the log is not where it was.",
+        ),
+        Transition("reorged", "observe", "observed", why="The transaction was included once more."),
+    ),
+    terminal=(),
+)
+
+
+def verified(receipt: Receipt, counted: int, now: Instant) -> Receipt:
+    """The receipt proven, and how much of it the release may take."""
+    row = RECEIPT.step(receipt.status, "verify")
+    return attrs.evolve(receipt, status=row.target, counted=Atomic(counted), verified_at=now)
+
+
+def rejected(receipt: Receipt, reason: Reason) -> Receipt:
+    """The receipt, final and worth nothing."""
+    row = RECEIPT.step(receipt.status, "reject")
+    return attrs.evolve(receipt, status=row.target, rejection_reason=reason)
+
+
+def reobserved(receipt: Receipt) -> Receipt:
+    """The receipt of a log that came back, to be judged once more."""
+    row = RECEIPT.step(receipt.status, "observe")
+    return attrs.evolve(receipt, status=row.target)
+
+
+def reorged(receipt: Receipt) -> Receipt:
+    """The receipt of a log that the chain undid; its key is free for it to come back."""
+    row = RECEIPT.step(receipt.status, "reorg")
+    return attrs.evolve(
+        receipt,
+        status=row.target,
+        counted=Atomic(0),
+        rejection_reason=None,
+        verified_at=None,
+    )

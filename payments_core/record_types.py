@@ -1,0 +1,108 @@
+"""Every kind of record, for the adapters that make tables of them. Add a new collection here."""
+
+from __future__ import annotations
+
+from payments_core.accounts.record import Account, Wallet, WalletChallenge
+from payments_core.accounts.vaults.record import (
+    Policy,
+    PolicyVersion,
+    Vault,
+    VaultBalance,
+    YieldSettings,
+)
+from payments_core.accounts.verification.record import Verification
+from payments_core.chains.outbox.record import Outgoing, Replacement, Sender
+from payments_core.chains.scanner import ScanCursor, ScanWish
+from payments_core.chains.simulated.failure_records import ArmedFailures
+from payments_core.chains.simulated.records import (
+    SimulatedBalance,
+    SimulatedChainState,
+    SimulatedReorg,
+    SimulatedSender,
+    SimulatedTime,
+    SimulatedTransaction,
+)
+from payments_core.deposits.record import Deposit, DepositAddress
+from payments_core.engine.events import Event
+from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.maintenance.record import CopyMark
+from payments_core.payment_settings.record import PaymentSettings, PaymentSettingsVersion
+from payments_core.payments.disputes.record import Dispute
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.journal.record import Entry
+from payments_core.payments.mandates.record import Mandate
+from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.receipts.record import Evidence, Receipt
+from payments_core.payments.record import Payment, PaymentLink
+from payments_core.payments.refunds.record import Refund
+from payments_core.storage.jobs import Job
+from payments_core.storage.records import Record
+from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
+from payments_core.tenants.record import (
+    App,
+    Environment,
+    KeyUse,
+    MasterKeyMark,
+    Operator,
+    PartnerName,
+    SecretAddress,
+)
+from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
+
+KINDS: tuple[type[Record], ...] = (
+    # The directory
+    App,
+    PartnerName,
+    SecretAddress,
+    MasterKeyMark,
+    Operator,
+    CopyMark,
+    ScanCursor,
+    ScanWish,
+    # Each environment
+    Environment,
+    KeyUse,
+    ClientSession,
+    SessionExchange,
+    Account,
+    Wallet,
+    WalletChallenge,
+    Verification,
+    Vault,
+    Policy,
+    PolicyVersion,
+    VaultBalance,
+    YieldSettings,
+    Mandate,
+    DepositAddress,
+    Deposit,
+    PaymentSettings,
+    PaymentSettingsVersion,
+    Payment,
+    PaymentLink,
+    Option,
+    DirectOption,
+    FundingOperation,
+    Evidence,
+    Receipt,
+    Entry,
+    Refund,
+    Dispute,
+    Outgoing,
+    Replacement,
+    Sender,
+    Event,
+    Endpoint,
+    Delivery,
+    ConsoleAction,
+    StoredAnswer,
+    Job,
+    # The simulated chains and clock
+    SimulatedTime,
+    SimulatedChainState,
+    SimulatedTransaction,
+    SimulatedSender,
+    SimulatedBalance,
+    SimulatedReorg,
+    ArmedFailures,
+)

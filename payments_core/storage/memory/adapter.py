@@ -1,0 +1,351 @@
+"""Storage in memory: the reference model of the port, for tests and for trying things out.
+
+With a `Weakness` it keeps only what the port promises, and breaks on purpose whatever a caller
+might lean on besides: works interleave and run again, what is not locked is stale, pages end
+short, answers to COMMIT are lost, claims give less than they could or come from clocks that run
+ahead. What passes on it does not depend on luck.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import attrs
+
+from payments_core.clock import SECOND, Instant
+from payments_core.storage import documents
+from payments_core.storage.jobs import Job
+from payments_core.storage.matching import Place, findable_keys, in_turn, places_of
+from payments_core.storage.memory import wholesale as memory_wholesale
+from payments_core.storage.memory.rows import (
+    MemorySnapshot,
+    MemoryTransaction,
+    Past,
+    Rerun,
+    Row,
+    Table,
+    Tables,
+    UniqueKey,
+    row_of,
+)
+from payments_core.storage.port import (
+    NO_LANES,
+    SCAN_LIMIT,
+    Claimed,
+    CommitUnknown,
+    Located,
+    Snapshot,
+    StorageUnavailable,
+    Transaction,
+    Where,
+)
+from payments_core.storage.records import R, Record, Value
+from payments_core.storage.wholesale import BATCH, Alone
+
+T = TypeVar("T")
+
+REMEMBERED = 20
+
+
+@attrs.frozen
+class Weakness:
+    """How often the weak mode does what the port does not forbid; each a share of 1.
+
+    `unavailable` is 0 unless asked for: a caller can do nothing about it but say so.
+    """
+
+    seed: int = 0
+    stale_get: float = 0.1
+    stale_find: float = 0.3
+    short_page: float = 0.1
+    rerun: float = 0.1
+    lost_commit: float = 0.03
+    short_claim: float = 0.1
+    clock_ahead_ms: int = 40 * SECOND
+    clock_ahead: float = 0.1
+    unavailable: float = 0.0
+
+
+class MemoryStorage:
+    """Everything in dictionaries under one lock. Nothing outlives the process."""
+
+    def __init__(self, weakness: Weakness | None = None) -> None:
+        self._lock = threading.RLock()
+        self._tables: Tables = defaultdict(dict)
+        self._uniques: dict[UniqueKey, str] = {}
+        self._rings: dict[str, str] = {}
+        self._recent: list[tuple[str, str, str, Row | None]] = []
+        self._weakness = weakness
+        self._random = random.Random(weakness.seed if weakness else 0)
+        self._busy = threading.local()
+        self._closed = False
+
+    # The port.
+
+    def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        if getattr(self._busy, "transacting", False):
+            raise RuntimeError("a work may not start another transaction")
+        self._busy.transacting = True
+        try:
+            if self._weakness is None:
+                with self._lock:
+                    return self._attempt(partition, work)
+            while True:
+                try:
+                    return self._weak_attempt(partition, work, self._weakness)
+                except Rerun:
+                    continue
+        finally:
+            self._busy.transacting = False
+
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        with self._lock:
+            self._require_open()
+            if self._weakness is None:
+                return work(MemorySnapshot(self._tables, partition))
+            tables: Tables = defaultdict(dict)
+            for place, rows in self._tables.items():
+                if place[0] == partition:
+                    tables[place] = dict(rows)
+            snapshot = MemorySnapshot(tables, partition, self._scan_limit)
+        return work(snapshot)  # others go on writing meanwhile
+
+    def locate(
+        self,
+        kind: type[R],
+        lookup: str,
+        keys: Sequence[Sequence[Value]],
+        *,
+        where: Sequence[Where] = (),
+        after: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Located[R]]:
+        collection = kind.collection
+        with self._lock:
+            self._require_open()
+            rows = dict(self._rows_of(collection.name))
+        chosen = collection.lookup(lookup)
+        findable = findable_keys(collection, chosen, keys, limit)
+        columns = {place: row.columns for place, row in rows.items()}
+        places = places_of(chosen, findable, columns, where, after, limit)
+        return [Located(place[0], rows[place].read(kind)) for place in places]
+
+    def claim(
+        self,
+        queue: str,
+        now: Instant,
+        *,
+        lease_ms: int,
+        limit: int,
+        slots: int,
+        of_lane: Mapping[str, int] = NO_LANES,
+    ) -> Sequence[Claimed]:
+        with self._lock:
+            self._require_open()
+            if self._weakness and self._chance(self._weakness.clock_ahead):
+                now += self._weakness.clock_ahead_ms
+            if self._weakness and self._chance(self._weakness.short_claim):
+                limit = self._random.randrange(limit + 1)
+            lanes: dict[str, list[tuple[str, Row]]] = defaultdict(list)
+            for partition, row in self._jobs(queue):
+                lanes[str(row.columns["lane"])].append((partition, row))
+            last = self._rings.get(queue, "")
+            offered: list[list[tuple[str, Row]]] = []
+            for lane in sorted(lanes, key=lambda lane: (lane <= last, lane)):
+                live = sum(_integer(row, "lease_until") > now for _, row in lanes[lane])
+                room = max(0, of_lane.get(lane, slots) - live)
+                ready = [(p, row) for p, row in lanes[lane] if _ready_at(row) <= now]
+                ready.sort(key=lambda item: _order_in_lane(item[1]))
+                offered.append(ready[:room])
+            claimed = [self._lease(*item, now + lease_ms) for item in in_turn(offered, limit)]
+            if claimed:
+                self._rings[queue] = claimed[-1].job.lane
+            return claimed
+
+    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
+        with self._lock:
+            self._require_open()
+            instants = [_ready_at(row) for _, row in self._jobs(queue)]
+        return min((due for due in instants if after is None or due > after), default=None)
+
+    def migrate(self) -> None:
+        self._require_open()
+
+    def close(self) -> None:
+        self._closed = True
+
+    # Beyond the port: `wholesale.py`.
+
+    def walk(
+        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
+    ) -> Sequence[Located[R]]:
+        with self._lock:
+            self._require_open()
+            return memory_wholesale.walk(self._tables, kind, after, limit)
+
+    @contextmanager
+    def alone(self) -> Iterator[Alone]:
+        with self._lock:
+            self._require_open()
+            with memory_wholesale.alone(self._tables, self._uniques) as everything:
+                yield everything
+
+    # Under the port.
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StorageUnavailable("the storage is closed")
+
+    def _begin(self, partition: str) -> MemoryTransaction:
+        past = self._past if self._weakness else None
+        return MemoryTransaction(
+            self._tables, self._uniques, partition, past=past, limits=self._scan_limit
+        )
+
+    def _attempt(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        """Run the work and apply it, under the lock throughout."""
+        self._require_open()
+        tx = self._begin(partition)
+        result = work(tx)
+        tx.finish()
+        self._apply(partition, tx)
+        return result
+
+    def _weak_attempt(
+        self, partition: str, work: Callable[[Transaction], T], weakness: Weakness
+    ) -> T:
+        """Run the work without a lock; at the end verify what it was allowed to rely on.
+
+        Raises Rerun where that has changed, and at times for no reason at all.
+        """
+        with self._lock:
+            self._require_open()
+            if self._chance(weakness.unavailable):
+                raise StorageUnavailable("as it may be at any time")
+            tx = self._begin(partition)
+        try:
+            result = work(tx)
+            tx.finish()
+        except Exception:
+            with self._lock:
+                tx.verify()
+            raise
+        time.sleep(0)  # let another thread in between the work and its commit
+        with self._lock:
+            self._require_open()
+            tx.verify()
+            if self._chance(weakness.rerun):
+                raise Rerun
+            lost = bool(tx.writes) and self._chance(weakness.lost_commit)
+            if lost and self._chance(0.5):
+                raise CommitUnknown("the answer to COMMIT was lost, and so was the commit")
+            self._apply(partition, tx)
+        if lost:
+            raise CommitUnknown("the answer to COMMIT was lost")
+        return result
+
+    def _apply(self, partition: str, tx: MemoryTransaction) -> None:
+        """Make the writes of a transaction everyone's."""
+        for collection, id in tx.writes:  # all keys are given up before any is taken
+            for unique in self._remember(partition, collection, id):
+                del self._uniques[unique]
+        for (collection, id), row in tx.writes.items():
+            table = self._tables[partition, collection]
+            if row is None:
+                table.pop(id, None)
+            else:
+                table[id] = row
+                self._uniques.update(dict.fromkeys(row.uniques, id))
+
+    def _remember(self, partition: str, collection: str, id: str) -> tuple[UniqueKey, ...]:
+        """Keep a row for stale reads before it changes; return its unique keys."""
+        row = self._tables[partition, collection].get(id)
+        if self._weakness:
+            self._recent = [
+                *self._recent[1 - REMEMBERED :],
+                (partition, collection, id, row),
+            ]
+        return row.uniques if row else ()
+
+    def _lease(self, partition: str, row: Row, until: Instant) -> Claimed:
+        job = row.read(Job)
+        leased = documents.stamp(
+            attrs.evolve(job, claims=job.claims + 1, lease_until=until), job.version + 1
+        )
+        name = Job.collection.name
+        self._remember(partition, name, job.id)
+        self._tables[partition, name][job.id] = row_of(partition, leased)
+        return Claimed(partition, leased)
+
+    def _jobs(self, queue: str) -> Iterator[tuple[str, Row]]:
+        for (partition, _), row in self._rows_of(Job.collection.name):
+            if row.columns["queue"] == queue:
+                yield partition, row
+
+    def _rows_of(self, collection: str) -> Iterator[tuple[Place, Row]]:
+        """The rows of a collection in every partition."""
+        for (partition, name), table in list(self._tables.items()):
+            if name == collection:
+                for id, row in table.items():
+                    yield (partition, id), row
+
+    # Weakness.
+
+    def _chance(self, share: float) -> bool:
+        with self._lock:
+            return self._random.random() < share
+
+    def _scan_limit(self) -> int:
+        """How many rows a page with comparisons looks at; the port sets only the most."""
+        if self._weakness and self._chance(self._weakness.short_page):
+            return self._random.randint(1, 5)
+        return SCAN_LIMIT
+
+    def _past(self, partition: str, collection: str, what: Past) -> Table:
+        """A table as it was some writes ago, or as it is; perhaps amid a transaction."""
+        with self._lock:
+            rows = dict(self._tables[partition, collection])
+            weakness = self._weakness
+            assert weakness is not None
+            if self._chance(weakness.stale_get if what == "get" else weakness.stale_find):
+                ago = self._random.randint(1, REMEMBERED)
+                for *place, id, before in reversed(self._recent[-ago:]):
+                    if place == [partition, collection]:
+                        rows.pop(id, None)
+                        if before is not None:
+                            rows[id] = before
+            return rows
+
+
+def _integer(row: Row, column: str) -> int:
+    value = row.columns[column]
+    assert isinstance(value, int)
+    return value
+
+
+def _ready_at(row: Row) -> Instant:
+    return max(_integer(row, "due_at"), _integer(row, "lease_until"))
+
+
+def _order_in_lane(row: Row) -> tuple[int, int, str]:
+    return _integer(row, "due_at"), _integer(row, "ordinal"), row.id
+
+
+def open_url(url: str, kinds: Sequence[type[Record]]) -> MemoryStorage:
+    """`memory:`, or `memory:weak` and `memory:weak?seed=7` for the weak mode.
+
+    It learns the kinds of records as they come, so it has no use for the list.
+    """
+    rest = url.removeprefix("memory:").lstrip("/")
+    if not rest:
+        return MemoryStorage()
+    mode, _, query = rest.partition("?")
+    if mode != "weak" or not (query == "" or query.startswith("seed=")):
+        raise ValueError("expected memory:, memory:weak or memory:weak?seed=N")
+    return MemoryStorage(Weakness(seed=int(query.removeprefix("seed=") or 0)))

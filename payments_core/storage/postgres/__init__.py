@@ -1,0 +1,1 @@
+"""The storage in PostgreSQL; `adapter.py` is its front."""

@@ -1,0 +1,250 @@
+"""Claiming jobs in PostgreSQL: which lanes have due work, and the leases.
+
+A row for each queue says where its ring of lanes stands. Claims lock it, so that two never count
+a lane's slots at once; looking for work does not. A claim waits three times for the server: for a
+look at some dozens of lanes, for the jobs of those with room, and for the leases with COMMIT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage import documents
+from payments_core.storage.jobs import FOREVER, Job
+from payments_core.storage.port import Claimed
+from payments_core.storage.postgres.exchange import Exchange
+from payments_core.storage.postgres.wire import Row
+from payments_core.storage.postgres.writing import statements_of
+from payments_core.storage.unreadable import alarm_of, readable
+
+RINGS = "storage_rings"
+READY = "GREATEST(due_at, lease_until)"
+BUCKET_BITS = 20
+BUCKET = f"{READY} >> {BUCKET_BITS}"
+"""When a job can be claimed, in steps of 17 minutes; a claim finds the due lanes by these."""
+
+SPARE_LANES = 32
+"""So many more lanes than jobs are looked at, since some will have no room."""
+MOST_LANES = 160
+MOST_IN_VAIN = 4
+"""Lanes that were seen to have work may be another claim's by now: so often others are tried."""
+
+# The index of the buckets is walked from bucket to bucket and in each from lane to lane, since
+# PostgreSQL 15 would read all of its rows to find the few distinct ones. A row is compared and
+# ordered by bucket and lane together: by the lane alone, the planner may take another index.
+_NEXT_LANE = f"""
+    SELECT {BUCKET} AS bucket, lane FROM jobs
+    WHERE queue = $1 AND ({BUCKET}, lane) > {{}} ORDER BY {BUCKET}, lane LIMIT 1
+"""
+_LANES = f"""
+    SELECT DISTINCT found.lane FROM buckets CROSS JOIN LATERAL (
+        WITH RECURSIVE lanes (bucket, lane) AS (
+            ({_NEXT_LANE.format("(buckets.bucket, {after})")})
+            UNION ALL
+            SELECT next.* FROM lanes CROSS JOIN LATERAL (
+                {_NEXT_LANE.format("(lanes.bucket, lanes.lane)")}
+            ) AS next WHERE lanes.bucket = buckets.bucket
+        )
+        SELECT lane FROM lanes WHERE lanes.bucket = buckets.bucket LIMIT $4
+    ) AS found
+    ORDER BY lane LIMIT $4
+"""
+_AFTER = f"COALESCE($3::text, (SELECT lane FROM {RINGS} WHERE queue = $1), '')"
+_LOOK = f"""
+    WITH RECURSIVE steps (bucket) AS (
+        (SELECT {BUCKET} FROM jobs WHERE queue = $1 ORDER BY {BUCKET} LIMIT 1)
+        UNION ALL
+        SELECT (
+            SELECT {BUCKET} FROM jobs WHERE queue = $1 AND ({BUCKET}) > steps.bucket
+            ORDER BY {BUCKET} LIMIT 1
+        ) FROM steps WHERE steps.bucket < $2::bigint >> {BUCKET_BITS}
+    ),
+    buckets AS MATERIALIZED (
+        SELECT bucket FROM steps WHERE bucket <= $2::bigint >> {BUCKET_BITS}
+    )
+    SELECT lane, turn, (
+        SELECT count(*) FROM jobs
+        WHERE jobs.queue = $1 AND jobs.lane = ahead.lane AND jobs.lease_until > $2::bigint
+    ) FROM (
+        (SELECT lane, 0 AS turn FROM ({_LANES.format(after=_AFTER)}) AS behind)
+        UNION ALL
+        (SELECT lane, 1 AS turn FROM ({_LANES.format(after="''")}) AS again WHERE lane <= {_AFTER})
+        LIMIT $4
+    ) AS ahead
+"""
+
+# The rows chosen are looked at again once they are locked. `|| ''` keeps the planner from reading
+# a whole queue's index for each of them.
+_DUE = "due_at <= $4::bigint AND lease_until <= $4::bigint"
+_TAKE = f"""
+    WITH chosen AS MATERIALIZED (
+        SELECT due.partition, due.id, lanes.turn, due.place
+        FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS lanes (lane, slots, turn)
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS live FROM jobs
+            WHERE jobs.queue = $1 AND jobs.lane = lanes.lane AND jobs.lease_until > $4::bigint
+        ) AS leased
+        CROSS JOIN LATERAL (
+            SELECT partition, id, row_number() OVER (ORDER BY due_at, ordinal, id) AS place
+            FROM (
+                SELECT partition, id, due_at, ordinal FROM jobs
+                WHERE jobs.queue = $1 AND jobs.lane = lanes.lane AND {_DUE}
+                ORDER BY due_at, ordinal, id
+                LIMIT GREATEST(LEAST(lanes.slots - leased.live, $5), 0)
+            ) AS first
+        ) AS due
+        ORDER BY due.place, lanes.turn LIMIT $5
+    )
+    SELECT jobs.partition, jobs.id, jobs.body, chosen.turn, chosen.place
+    FROM chosen JOIN jobs ON jobs.partition = chosen.partition AND jobs.id = chosen.id
+    WHERE jobs.queue || '' = $1 AND {_DUE}
+    FOR UPDATE OF jobs SKIP LOCKED
+"""
+
+_MAKE_RING = f"INSERT INTO {RINGS} VALUES ($1, '') ON CONFLICT DO NOTHING"
+_LOCK_RING = f"SELECT lane FROM {RINGS} WHERE queue = $1 FOR UPDATE"
+_TURN_RING = f"UPDATE {RINGS} SET lane = $2 WHERE queue = $1"
+_SET_ASIDE = "UPDATE jobs SET lease_until = $3 WHERE partition = $1 AND id = $2"
+
+
+@attrs.frozen
+class Lease:
+    """What a claim asks for."""
+
+    queue: str
+    now: Instant
+    lease_ms: int
+    limit: int
+    slots: int
+    of_lane: Mapping[str, int]
+
+    @property
+    def lanes_at_once(self) -> int:
+        """How many lanes are looked at together."""
+        return min(self.limit + SPARE_LANES, MOST_LANES)
+
+    def slots_of(self, lane: str) -> int:
+        """How many jobs of the lane may be leased at once."""
+        return self.of_lane.get(lane, self.slots)
+
+
+@attrs.frozen
+class Ahead:
+    """Lanes with work, in ring order. `lanes` are those with room; `last` is None at the end."""
+
+    lanes: Sequence[str]
+    looked_at: Sequence[str]
+    last: str | None
+
+
+@attrs.frozen
+class Taken:
+    """What a claim leased, and the jobs that it set aside since they cannot be read."""
+
+    claimed: Sequence[Claimed]
+    unreadable: Sequence[tuple[str, str]]
+
+
+Run = Callable[[Callable[[Exchange], Any]], Any]
+"""Runs something in a transaction."""
+
+
+def claim(look_in: Run, write_in: Run, lease: Lease) -> Sequence[Claimed]:
+    """Lease jobs of the first lanes in the ring that have work and room."""
+    last: str | None = None
+    seen: set[str] = set()
+    in_vain = 0
+    most = lease.lanes_at_once
+    while in_vain < MOST_IN_VAIN:
+        ahead: Ahead = look_in(partial(look, lease=lease, last=last, most=most))
+        if ahead.lanes:
+            taken: Taken = write_in(partial(take, lease=lease, ahead=ahead))
+            alarm_of(taken.unreadable)
+            if taken.claimed:
+                return taken.claimed
+            if taken.unreadable:  # there may be others behind them
+                continue
+            in_vain += 1
+        else:
+            most = MOST_LANES
+        if ahead.last is None or seen.issuperset(ahead.looked_at):
+            break
+        seen.update(ahead.looked_at)
+        last = ahead.last
+    return ()
+
+
+def next_due(exchange: Exchange, queue: str, after: Instant | None) -> Instant | None:
+    """The earliest instant at which a job of the queue can be claimed, later than `after`."""
+    later = "" if after is None else f"AND {READY} > $2"
+    sql = f"SELECT {READY} FROM jobs WHERE queue = $1 {later} ORDER BY {READY} LIMIT 1"
+    rows = exchange.ask(sql, (queue,) if after is None else (queue, after))
+    return int(rows[0][0] or 0) if rows else None
+
+
+def look(exchange: Exchange, lease: Lease, last: str | None, most: int) -> Ahead:
+    """Lanes with due jobs, in ring order after `last`, or from where the ring stands."""
+    rows = exchange.ask(_LOOK, (lease.queue, lease.now, last, most))
+    found = sorted((int(turn or 0), _text(lane), int(live or 0)) for lane, turn, live in rows)
+    names = [lane for _, lane, _ in found]
+    lanes = [lane for _, lane, live in found if lease.slots_of(lane) > live]
+    return Ahead(lanes, names, names[-1] if len(names) == most else None)
+
+
+def take(exchange: Exchange, lease: Lease, ahead: Ahead) -> Taken:
+    """Lease jobs of those lanes in turn, in a transaction that the caller commits."""
+    exchange.later(_MAKE_RING, (lease.queue,))
+    exchange.later(_LOCK_RING, (lease.queue,))
+    slots = [lease.slots_of(lane) for lane in ahead.lanes]
+    rows = exchange.ask(_TAKE, (lease.queue, ahead.lanes, slots, lease.now, lease.limit))
+    claimed: list[Claimed] = []
+    unreadable: list[tuple[str, str]] = []
+    for partition, id, body in _in_order(rows):
+        job = readable(Job, body)
+        if job is None:
+            unreadable.append((partition, id))
+            exchange.later(_SET_ASIDE, (partition, id, FOREVER))
+            continue
+        claimed.append(_leased(exchange, lease, partition, job))
+    if claimed:
+        exchange.later(_TURN_RING, (lease.queue, _came_to(claimed, ahead)))
+    return Taken(claimed, unreadable)
+
+
+def _in_order(rows: Sequence[Row]) -> list[tuple[str, str, bytes]]:
+    """The jobs in turn; of a lane those before the first that another transaction has locked."""
+    found = sorted((int(place or 0), int(turn or 0), row) for *row, turn, place in rows)
+    taken: dict[int, int] = {}
+    jobs = []
+    for place, turn, (partition, id, body) in found:
+        if place == taken.get(turn, 0) + 1:
+            taken[turn] = place
+            jobs.append((_text(partition), _text(id), body or b""))
+    return jobs
+
+
+def _leased(exchange: Exchange, lease: Lease, partition: str, job: Job) -> Claimed:
+    until = lease.now + lease.lease_ms
+    leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until)
+    stored = documents.stamp(leased, job.version + 1)
+    columns = Job.collection.values(stored)
+    sql = statements_of(Job.collection).update
+    body = documents.encode(stored)
+    exchange.later(sql, (partition, job.id, stored.version, *columns, body))
+    return Claimed(partition, stored)
+
+
+def _came_to(claimed: Sequence[Claimed], ahead: Ahead) -> str:
+    """The lane after which the next claim goes on round the ring."""
+    if ahead.last is None:  # these are all there are, and the turn goes on among them
+        return claimed[-1].job.lane
+    return list(dict.fromkeys(item.job.lane for item in claimed))[-1]
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode()

@@ -1,0 +1,169 @@
+"""The indexes of PostgreSQL's tables: which ones a collection wants, and how they come to be.
+
+On a table with rows an index is built CONCURRENTLY, so that nobody waits for it. What an
+interrupted build leaves behind is invalid; it is dropped and built again. An index's comment says
+what it was made of, since its own text comes back in other words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import psycopg
+from psycopg import errors
+
+from payments_core.storage.port import StorageError
+from payments_core.storage.postgres.claims import BUCKET, READY
+from payments_core.storage.postgres.errors import plain
+from payments_core.storage.postgres.patience import DDL_LOCK_MS, patiently
+from payments_core.storage.postgres.rows import index_name
+from payments_core.storage.records import Collection, Record
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+CLAIM_INDEXES = {
+    "jobs__claim_lanes": "queue, lane, due_at, ordinal, id",
+    "jobs__claim_leased": "queue, lane, lease_until",
+    "jobs__claim_ready": f"queue, ({READY})",
+    "jobs__claim_buckets": f"queue, ({BUCKET}), lane",
+}
+_NEXT = "__next"
+"""What an index is called while it is built that takes another's place."""
+
+_PRESENT = """
+    SELECT tables.relname, indexes.relname, indisvalid, obj_description(indexrelid, 'pg_class')
+    FROM pg_index
+    JOIN pg_class AS indexes ON indexes.oid = indexrelid
+    JOIN pg_class AS tables ON tables.oid = indrelid
+    JOIN pg_namespace ON pg_namespace.oid = tables.relnamespace
+    WHERE nspname = current_schema() AND NOT indisprimary
+"""
+
+
+@attrs.frozen
+class Wanted:
+    """An index that there shall be; `columns` is SQL."""
+
+    table: str
+    name: str
+    unique: str | None
+    """The collection's name for a unique key."""
+    columns: str
+
+    @property
+    def made_of(self) -> str:
+        """What its comment says."""
+        return f"UNIQUE {self.columns}" if self.unique else self.columns
+
+    def create(self, name: str, *, concurrently: bool) -> bytes:
+        """The statement that builds it under a name."""
+        kind = "UNIQUE INDEX" if self.unique else "INDEX"
+        how = "CONCURRENTLY " * concurrently
+        return f'CREATE {kind} {how}"{name}" ON "{self.table}" ({self.columns})'.encode()
+
+    def comment(self, name: str) -> bytes:
+        """The statement that says what it was made of."""
+        return f"COMMENT ON INDEX \"{name}\" IS '{_quoted(self.made_of)}'".encode()
+
+
+def indexes_of(collection: Collection) -> list[Wanted]:
+    """The indexes of a collection: its keys, its indexes, its lookups, and those of claims."""
+    found = []
+
+    def want(name: str, unique: str | None, *columns: str) -> None:
+        listed = ", ".join(f'"{column}"' for column in columns)
+        found.append(Wanted(collection.name, index_name(collection, name), unique, listed))
+
+    for key in collection.uniques:
+        want(key.name, key.name, "partition", *key.columns)
+    for index in collection.indexes:
+        want(index.name, None, "partition", *index.key, *index.order, "id")
+    for lookup in collection.lookups:
+        want(lookup.name, None, *lookup.columns, "partition", "id")
+    if collection.name == "jobs":
+        found += [Wanted("jobs", name, None, columns) for name, columns in CLAIM_INDEXES.items()]
+    return found
+
+
+def bring_indexes(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+    """Make the declared indexes. Those that are no longer declared stay: `drop_undeclared`.
+
+    Raises StorageError where rows break a unique key; what there was before is then there still.
+    """
+    wanted = {item.name: item for kind in kinds for item in indexes_of(kind.collection)}
+    present: dict[str, str | None] = {}
+    tables = {kind.collection.name for kind in kinds}
+    for table, name, valid, made_of in connection.execute(_PRESENT.encode()).fetchall():
+        if table not in tables or not name.startswith(f"{table}__"):
+            continue
+        if not valid or name.endswith(_NEXT):
+            _drop(connection, name)  # an interrupted build's
+        elif name in wanted:
+            present[name] = made_of
+    missing = [item for item in wanted.values() if present.get(item.name) != item.made_of]
+    for item in missing:
+        if item.unique:
+            _require_unique(connection, item)
+    for item in missing:
+        _build(connection, item, replaces=item.name in present)
+
+
+def drop_undeclared(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+    """Drop the indexes and unique keys that no collection declares any more.
+
+    Not while another release may run, be it older or newer than this one: it may read by them, and
+    rely on the keys.
+    """
+    declared = {item.name for kind in kinds for item in indexes_of(kind.collection)}
+    tables = {kind.collection.name for kind in kinds}
+    for table, name, _, _ in connection.execute(_PRESENT.encode()).fetchall():
+        if table in tables and name.startswith(f"{table}__") and name not in declared:
+            _drop(connection, name)
+
+
+def _require_unique(connection: Connection, wanted: Wanted) -> None:
+    """Ask before an index is begun: even one that fails refuses rows while it is built."""
+    columns = wanted.columns.split(", ")
+    filled = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+    sql = (
+        f'SELECT 1 FROM "{wanted.table}" WHERE {filled} GROUP BY {wanted.columns} '
+        "HAVING count(*) > 1 LIMIT 1"
+    )
+    if connection.execute(sql.encode()).fetchone():
+        raise _broken(wanted)
+
+
+def _build(connection: Connection, wanted: Wanted, *, replaces: bool) -> None:
+    name = f"{wanted.name}{_NEXT}" if replaces else wanted.name
+    try:
+        connection.execute("SET lock_timeout = 0")  # it waits for others, and none for it
+        connection.execute(wanted.create(name, concurrently=True))
+    except errors.UniqueViolation as error:
+        _drop(connection, name)
+        raise _broken(wanted) from plain(error)
+    finally:
+        connection.execute(f"SET lock_timeout = {DDL_LOCK_MS}".encode())
+    connection.execute(wanted.comment(name))
+    if replaces:
+
+        def swap() -> None:
+            with connection.transaction():
+                connection.execute(f'DROP INDEX "{wanted.name}"'.encode())
+                rename = f'ALTER INDEX "{name}" RENAME TO "{wanted.name}"'
+                connection.execute(rename.encode())
+
+        patiently(swap)
+
+
+def _drop(connection: Connection, name: str) -> None:
+    patiently(lambda: connection.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"'.encode()))
+
+
+def _broken(wanted: Wanted) -> StorageError:
+    return StorageError(f"{wanted.table}: rows break the unique key {wanted.unique}")
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")

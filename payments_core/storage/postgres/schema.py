@@ -1,0 +1,173 @@
+"""The tables of the collections in PostgreSQL, and how they come up to date while others work.
+
+Migrations only add: tables, columns filled from the stored bodies, indexes. One process at a time
+does it, under the lock of a row that another connection holds meanwhile. Each step is a
+transaction of its own, or none at all, and finds out itself whether it was done: who is killed in
+the middle is followed by another that goes on. Requests wait for none of them longer than
+`DDL_LOCK_MS`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+
+from payments_core.storage.fingerprints import fingerprint
+from payments_core.storage.postgres.claims import RINGS
+from payments_core.storage.postgres.filling import fill
+from payments_core.storage.postgres.indexes import (
+    CLAIM_INDEXES,
+    bring_indexes,
+    drop_undeclared,
+    indexes_of,
+)
+from payments_core.storage.postgres.patience import DDL_LOCK_MS, patiently
+from payments_core.storage.records import Collection, Record
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+SCHEMA_TABLE = "storage_schema"
+MIGRATION_S = 3_600
+"""As long as another process's migration may take: it may have an index of millions to build."""
+LOOK_AGAIN_S = 0.1
+
+_TYPES = {str: 'text COLLATE "C"', int: "bigint"}
+"""Texts are ordered by code point, whatever the database's own order is."""
+
+_UNFILLED = "not filled yet"
+"""The comment of a column from its making until its rows have their values."""
+
+_COLUMNS = """
+    SELECT relname, attname, col_description(attrelid, attnum)
+    FROM pg_attribute
+    JOIN pg_class ON pg_class.oid = attrelid
+    JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = current_schema() AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped
+"""
+
+
+def is_current(connection: Connection, kinds: Sequence[type[Record]]) -> bool:
+    """Whether the last migration was for just these kinds."""
+    row = connection.execute("SELECT to_regclass(%s)", (SCHEMA_TABLE,)).fetchone()
+    if row is None or row[0] is None:
+        return False
+    found = connection.execute(f"SELECT fingerprint FROM {SCHEMA_TABLE}".encode()).fetchone()
+    return found is not None and found[0] == fingerprint(kinds, CLAIM_INDEXES)
+
+
+def make_lock(connection: Connection) -> None:
+    """Make the row that migrations lock; of several processes all but one may fail to."""
+    connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {SCHEMA_TABLE} "
+        f"(id integer PRIMARY KEY, fingerprint {_TYPES[str]} NOT NULL)".encode()
+    )
+    connection.execute(f"INSERT INTO {SCHEMA_TABLE} VALUES (1, '') ON CONFLICT DO NOTHING".encode())
+
+
+def lock(connection: Connection) -> bool:
+    """Be the one who migrates, until the transaction ends; False where another is.
+
+    Nobody waits in a statement for the other to end: the building of an index waits for every
+    statement that began before it.
+    """
+    sql = f"SELECT 1 FROM {SCHEMA_TABLE} WHERE id = 1 FOR UPDATE SKIP LOCKED"
+    return connection.execute(sql.encode()).fetchone() is not None
+
+
+def note(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+    """Take note of what the schema was made from, in the transaction that holds the lock."""
+    connection.execute(
+        f"UPDATE {SCHEMA_TABLE} SET fingerprint = %s WHERE id = 1".encode(),
+        (fingerprint(kinds, CLAIM_INDEXES),),
+    )
+
+
+def bring_up_to_date(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+    """Add what is missing, on a connection of its own in no transaction, while locked."""
+    _be_modest(connection)
+    present = _columns(connection)
+    rings = (
+        f"CREATE TABLE IF NOT EXISTS {RINGS} "
+        f"(queue {_TYPES[str]} PRIMARY KEY, lane {_TYPES[str]} NOT NULL)"
+    )
+    connection.execute(rings.encode())
+    for kind in kinds:
+        if kind.collection.name in present:
+            _add_columns(connection, kind.collection, present[kind.collection.name])
+        else:
+            _make_table(connection, kind.collection)
+            present[kind.collection.name] = dict.fromkeys(kind.collection.columns)
+    found = _columns(connection)
+    for kind in kinds:
+        columns = found[kind.collection.name]
+        unfilled = [name for name in kind.collection.columns if columns[name] == _UNFILLED]
+        if unfilled:
+            fill(connection, kind)
+        for name in unfilled:
+            _tell(connection, kind.collection, name, "NULL")
+    bring_indexes(connection, kinds)
+
+
+def refill(connection: Connection, kinds: Sequence[type[Record]]) -> int:
+    """Correct all columns that differ from what the bodies say; how many rows did.
+
+    The release before writes no columns that came after it, and leaves those of its rows empty,
+    or as they were. So this is run once more when that release has ended. The indexes that only
+    that one read by then go.
+    """
+    _be_modest(connection)
+    corrected = sum(fill(connection, kind) for kind in kinds if kind.collection.columns)
+    drop_undeclared(connection, kinds)
+    return corrected
+
+
+def _be_modest(connection: Connection) -> None:
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    connection.execute("SET statement_timeout = 0")
+    connection.execute(f"SET lock_timeout = {DDL_LOCK_MS}".encode())
+
+
+def _columns(connection: Connection) -> dict[str, dict[str, str | None]]:
+    """The columns of each table, with their comments."""
+    found: dict[str, dict[str, str | None]] = defaultdict(dict)
+    for table, column, comment in connection.execute(_COLUMNS.encode()).fetchall():
+        found[table][column] = comment
+    return dict(found)
+
+
+def _make_table(connection: Connection, collection: Collection) -> None:
+    text = _TYPES[str]
+    own = "".join(f'"{name}" {_TYPES[type_]}, ' for name, type_ in collection.columns.items())
+    with connection.transaction():
+        connection.execute(
+            f'CREATE TABLE "{collection.name}" (partition {text} NOT NULL, id {text} NOT NULL, '
+            f"version bigint NOT NULL, {own}body {text} NOT NULL, "
+            "PRIMARY KEY (partition, id))".encode()
+        )
+        for index in indexes_of(collection):
+            connection.execute(index.create(index.name, concurrently=False))
+            connection.execute(index.comment(index.name))
+
+
+def _add_columns(
+    connection: Connection, collection: Collection, present: Mapping[str, str | None]
+) -> None:
+    missing = {name: kind for name, kind in collection.columns.items() if name not in present}
+
+    def add() -> None:
+        with connection.transaction():
+            adds = ", ".join(f'ADD "{name}" {_TYPES[kind]}' for name, kind in missing.items())
+            connection.execute(f'ALTER TABLE "{collection.name}" {adds}'.encode())
+            for name in missing:
+                _tell(connection, collection, name, f"'{_UNFILLED}'")
+
+    if missing:
+        patiently(add)
+
+
+def _tell(connection: Connection, collection: Collection, column: str, comment: str) -> None:
+    sql = f'COMMENT ON COLUMN "{collection.name}"."{column}" IS {comment}'
+    patiently(lambda: connection.execute(sql.encode()))

@@ -1,0 +1,80 @@
+"""What a PostgreSQL is set to that would lose, or hide, what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+
+from payments_core.storage.port import StorageError
+from payments_core.storage.postgres.schema import SCHEMA_TABLE
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+ENCODING = "UTF8"
+
+_ASK = b"""
+    SELECT current_setting('server_encoding'), current_schema(), (
+        SELECT nspname
+        FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE relkind IN ('r', 'p') AND relname = %s AND pg_table_is_visible(pg_class.oid)
+        AND nspname <> current_schema()
+    )
+"""
+
+_LOSING: Mapping[str, str] = {
+    "synchronous_commit": "what was answered may be lost in a crash",
+}
+_DOUBTFUL: Mapping[str, str] = {
+    "fsync": "unless what is below keeps it, a machine that dies may take the database with it",
+    "full_page_writes": "unless what is below writes whole pages, some may be half written",
+}
+"""What it does that a setting is off. Services that replace the disk set those below, and may."""
+
+
+def require_place(connection: Connection) -> None:
+    """Refuse to make tables where they would be of no use. Raises StorageError.
+
+    A schema that came in front of the search path would get new, empty tables, and they would be
+    found before those that hold everything.
+    """
+    faults = _misplaced(connection)
+    if faults:
+        raise StorageError(f"PostgreSQL: {faults[0]}")
+
+
+def faults(connection: Connection) -> list[str]:
+    """What is wrong, each in a sentence."""
+    return [*_misplaced(connection), *_off(connection, _LOSING)]
+
+
+def doubts(connection: Connection) -> list[str]:
+    """What is wrong unless somebody knows better."""
+    return _off(connection, _DOUBTFUL)
+
+
+def _off(connection: Connection, settings: Mapping[str, str]) -> list[str]:
+    found = []
+    for name, what in settings.items():
+        row = connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone()
+        if row is not None and row[0] == "off":
+            found.append(f"{name} is off: {what}")
+    return found
+
+
+def _misplaced(connection: Connection) -> list[str]:
+    row = connection.execute(_ASK, (SCHEMA_TABLE,)).fetchone()
+    assert row is not None
+    encoding, schema, other = row
+    found = []
+    if encoding != ENCODING:
+        found.append(f"the database's encoding is {encoding}, and has to be {ENCODING}")
+    if schema is None:
+        found.append("the search path names no schema that is there")
+    if other is not None:
+        found.append(
+            f"the tables are in the schema {other}, and new ones would be made in {schema}: "
+            f"name the right one in the URL, as options=-csearch_path%3D{other}"
+        )
+    return found

@@ -1,0 +1,254 @@
+"""One connection to PostgreSQL, spoken to in pipelines of prepared statements.
+
+psycopg connects and keeps the socket; the statements go through its wrapper of libpq. What a
+statement costs in its cursors is most of what a small transaction costs, and a cursor waits for
+each answer. Here `run` waits once for the answers to many statements, and what ends a snapshot is
+not waited for at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import select
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg.pq import ConnStatus, ExecStatus, PipelineStatus, TransactionStatus
+
+from payments_core.storage.postgres.errors import NoAnswer, from_result
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Param = str | int | bytes | None | Sequence[str | int]
+Encoded = Sequence[bytes | None]
+Row = tuple[bytes | None, ...]
+
+PREPARE_AT = 3
+"""A statement is prepared when it comes for this time on a connection."""
+MOST_PREPARED = 500
+"""Each costs the server some tens of kilobytes for every connection."""
+
+_GOOD = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
+
+
+class Failed(Exception):
+    """A statement failed, and none behind it was run. `place` is its own, counted from 0."""
+
+    def __init__(self, error: psycopg.Error, place: int) -> None:
+        super().__init__(place)
+        self.error = error
+        self.place = place
+
+
+class Wire:
+    """A connection, with what is on its way over it. It belongs to one thread at a time."""
+
+    def __init__(
+        self, connection: Connection, *, prepares: bool = True, answer_ms: int | None = None
+    ) -> None:
+        """The server may say nothing for `answer_ms` milliseconds, or for ever."""
+        self.connection = connection
+        self.slot: Any = None
+        """What the pool counts it by while it is taken."""
+        self.is_unanswered = False
+        """Whether it was closed because the server said nothing."""
+        self._answer_ms = answer_ms
+        self.made_at = self.used_at = time.monotonic()
+        self._pgconn = connection.pgconn
+        self._prepares = prepares
+        self._names: dict[str, bytes] = {}
+        self._uses: dict[str, int] = {}
+        self._sent: list[str | None] = []
+        """For each answer awaited the text that it prepares, None for a statement's own."""
+        self._unread = 0
+        """Answers to `leave` that nobody has read."""
+        self._midway = False
+        self._poll = select.poll()
+        self._poll.register(self._pgconn.socket, select.POLLIN)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the connection has ended, or nobody knows what it would say next."""
+        return self._midway or self._pgconn.status == ConnStatus.BAD
+
+    @property
+    def is_free(self) -> bool:
+        """Whether another may use it: it lives, and is in no transaction but one that it leaves."""
+        return not self.broken and (self._unread > 0 or not self.in_transaction)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the server waits for the end of a transaction, failed or not."""
+        return self._pgconn.transaction_status != TransactionStatus.IDLE
+
+    def run(self, statements: Sequence[tuple[str, Encoded]]) -> list[list[Row]]:
+        """Send statements, with `$1`, `$2`, … for their values, and return the rows of each.
+
+        Raises Failed; where the connection ended, it is closed, and `place` says nothing.
+        """
+        self._midway = True
+        try:
+            if self._pgconn.pipeline_status == PipelineStatus.OFF:
+                self._pgconn.enter_pipeline_mode()
+            for sql, values in statements:
+                self._send(sql, values)
+            self._pgconn.pipeline_sync()
+            self._send_all()
+            while self._unread:
+                self._pass_over()
+            rows = self._answers()
+        except psycopg.Error as error:
+            self.connection.close()
+            raise Failed(error, 0) from None
+        self._midway = False
+        if isinstance(rows, Failed):
+            raise rows
+        return rows
+
+    def leave(self, sql: str) -> None:
+        """Send a statement whose answer nobody waits for; it is passed over later."""
+        self._midway = True
+        try:
+            self._pgconn.send_query_params(sql.encode(), ())
+            self._pgconn.pipeline_sync()
+            self._unread += 1
+            self._pgconn.flush()
+        except psycopg.Error:
+            self.connection.close()
+        self._midway = False
+
+    def settle(self) -> None:
+        """Read what is unread, so that the driver's own cursors can use the connection."""
+        self._midway = True
+        try:
+            while self._unread:
+                self._pass_over()
+            if self._pgconn.pipeline_status != PipelineStatus.OFF:
+                self._pgconn.exit_pipeline_mode()
+        except psycopg.Error as error:
+            self.connection.close()
+            raise Failed(error, 0) from None
+        self._midway = False
+
+    def is_alive(self) -> bool:
+        """Whether nothing tells that the server has ended the connection. Asks no server."""
+        try:
+            while self._poll.poll(0):
+                self._pgconn.consume_input()
+        except psycopg.Error:
+            return False
+        return not self.broken
+
+    def _send(self, sql: str, values: Encoded) -> None:
+        name = self._names.get(sql) or self._prepared(sql)
+        if name:
+            self._pgconn.send_query_prepared(name, values)
+        else:
+            self._pgconn.send_query_params(sql.encode(), values)
+        self._sent.append(None)
+
+    def _prepared(self, sql: str) -> bytes:
+        """Send the statement to be prepared if it comes often, and return its name."""
+        if not self._prepares or len(self._names) >= MOST_PREPARED:
+            return b""
+        uses = self._uses[sql] = self._uses.get(sql, 0) + 1
+        if uses < PREPARE_AT:
+            if len(self._uses) > 2 * MOST_PREPARED:
+                self._uses.clear()
+            return b""
+        # Named by what it says: behind a pooler that mixes up its servers' connections a name of
+        # another's would be run in its place, and with such names that is the same statement.
+        name = b"payments_" + hashlib.blake2b(sql.encode(), digest_size=16).hexdigest().encode()
+        self._pgconn.send_prepare(name, sql.encode())
+        self._names[sql] = name
+        self._sent.append(sql)
+        return name
+
+    def _answers(self) -> list[list[Row]] | Failed:
+        """The rows of each statement, or the first failure."""
+        rows: list[list[Row]] = []
+        failure: Failed | None = None
+        sent, self._sent = self._sent, []
+        try:
+            for prepares in sent:
+                result = self._result()
+                if result.status not in _GOOD:
+                    failure = failure or Failed(from_result(result), len(rows))
+                    if prepares is not None:
+                        del self._names[prepares]
+                elif prepares is None:
+                    rows.append(_rows(result))
+            self._result()  # of the sync
+        except psycopg.Error:
+            if failure is None:
+                raise
+            self.connection.close()  # the server said why it was going to end it
+        return failure or rows
+
+    def _pass_over(self) -> None:
+        self._result()
+        self._result()
+        self._unread -= 1
+
+    def _result(self) -> psycopg.pq.abc.PGresult:
+        """The next answer, whole."""
+        result = self._next()
+        while result is None:  # the mark between two statements
+            if self._pgconn.status == ConnStatus.BAD:
+                raise psycopg.OperationalError("the connection was lost")
+            result = self._next()
+        return result
+
+    def _next(self) -> psycopg.pq.abc.PGresult | None:
+        while self._pgconn.is_busy():
+            self._wait()
+            self._pgconn.consume_input()
+        return self._pgconn.get_result()
+
+    def _send_all(self) -> None:
+        """Hand everything to the system; what the server says meanwhile is taken in."""
+        while self._pgconn.flush():
+            self._poll.modify(self._pgconn.socket, select.POLLIN | select.POLLOUT)
+            events = self._wait()
+            self._poll.modify(self._pgconn.socket, select.POLLIN)
+            if events & ~select.POLLOUT:
+                self._pgconn.consume_input()
+
+    def _wait(self) -> int:
+        """What the socket is ready for. The server's own timeouts do not end a server that hangs,
+        and the system's do not end one whose system still acknowledges what is sent."""
+        ready = self._poll.poll(self._answer_ms)
+        if not ready:
+            self.is_unanswered = True
+            raise NoAnswer(f"no answer came within {self._answer_ms} ms")
+        return ready[0][1]
+
+
+def encoded(values: Sequence[Param]) -> list[bytes | None]:
+    """Values as the texts that PostgreSQL reads. Raises DataError for U+0000."""
+    return [_in_text(value) for value in values]
+
+
+def _rows(result: psycopg.pq.abc.PGresult) -> list[Row]:
+    value, columns = result.get_value, range(result.nfields)
+    return [tuple([value(row, column) for column in columns]) for row in range(result.ntuples)]
+
+
+def _in_text(value: Param) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        if "\0" in value:  # libpq would take the text to end there
+            raise psycopg.DataError("PostgreSQL has no text with U+0000")
+        return value.encode()
+    if isinstance(value, int):
+        return b"%d" % value
+    return b"{%b}" % b",".join([_element(item) for item in value])
+
+
+def _element(value: str | int) -> bytes:
+    text = _in_text(value) or b""
+    if isinstance(value, int):
+        return text
+    return b'"%b"' % text.replace(b"\\", b"\\\\").replace(b'"', b'\\"')

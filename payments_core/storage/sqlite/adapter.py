@@ -1,0 +1,329 @@
+"""Storage in one SQLite file, for one machine: many threads, and several processes.
+
+WAL with `synchronous=FULL`, but for leases. One writer at a time; readers never wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from payments_core.clock import Instant
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import (
+    NO_LANES,
+    Claimed,
+    CommitUnknown,
+    Located,
+    Snapshot,
+    StorageError,
+    StorageUnavailable,
+    Transaction,
+    Where,
+)
+from payments_core.storage.records import R, Record, Value
+from payments_core.storage.sqlite import schema as sqlite_schema
+from payments_core.storage.sqlite import wholesale as sqlite_wholesale
+from payments_core.storage.sqlite.claims import (
+    Lease,
+    UnreadableJobs,
+    came_to,
+    lanes_with_work,
+    lease_jobs,
+    next_due,
+    set_aside,
+)
+from payments_core.storage.sqlite.gate import Gate
+from payments_core.storage.sqlite.groups import GROUP_LIMIT, Groups
+from payments_core.storage.sqlite.rows import Rows, WritingRows, locate, storage_error
+from payments_core.storage.unreadable import alarm_of
+from payments_core.storage.wholesale import BATCH, Alone, Place
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_S = 5.0
+CHECKPOINT_PAGES = 4_000
+"""SQLite's own 1,000 makes a commit in every few hundred wait for a checkpoint."""
+LOG_BYTES = 64 * 2**20
+"""A checkpoint cuts a longer log back to this."""
+
+
+class SqliteStorage:
+    """The storage port over an SQLite file. The file is made at the first `migrate`."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        kinds: Sequence[type[Record]],
+        *,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        group_limit: int = GROUP_LIMIT,
+    ) -> None:
+        self._path = Path(path).resolve()  # beside a link there are no companions
+        self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
+        self._busy_timeout_s = busy_timeout_s
+        self._gate = Gate(self._path.with_name(self._path.name + "-gate"), busy_timeout_s)
+        self._groups = Groups(self._writing, lambda open: self._commit(open), limit=group_limit)
+        self._write_lock = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._writing_thread: int | None = None
+        self._waits_for_disk: bool | None = True
+        self._idle_readers: list[sqlite3.Connection] = []
+        self._rings: dict[str, str] = {}
+        self._process = os.getpid()
+        self._closed = False
+
+    # The port.
+
+    def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
+        def run(connection: sqlite3.Connection) -> T:
+            rows = WritingRows(connection, partition)
+            result = work(rows)
+            rows.finish()
+            return result
+
+        return self._write(run)
+
+    def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
+        with self._reading() as connection:
+            return work(Rows(connection, partition))
+
+    def locate(
+        self,
+        kind: type[R],
+        lookup: str,
+        keys: Sequence[Sequence[Value]],
+        *,
+        where: Sequence[Where] = (),
+        after: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Located[R]]:
+        with self._reading() as connection:
+            return locate(connection, kind, lookup, keys, where, after, limit)
+
+    def claim(
+        self,
+        queue: str,
+        now: Instant,
+        *,
+        lease_ms: int,
+        limit: int,
+        slots: int,
+        of_lane: Mapping[str, int] = NO_LANES,
+    ) -> Sequence[Claimed]:
+        lease = Lease(queue, now, lease_ms, limit, slots, of_lane)
+        while True:
+            with self._reading() as connection:
+                lanes = lanes_with_work(connection, lease, self._rings.get(queue, ""))
+            if not lanes:
+                return []
+            try:
+                # A power cut ends whoever holds the lease: it need not outlast one.
+                claimed = self._write(partial(lease_jobs, lease=lease, lanes=lanes), durable=False)
+            except UnreadableJobs as error:
+                self._set_aside(error)
+                continue
+            if claimed:
+                self._rings[queue] = came_to(lease, claimed, lanes)
+                return claimed
+
+    def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
+        with self._reading() as connection:
+            return next_due(connection, queue, after)
+
+    def migrate(self) -> None:
+        with self._reading() as connection:
+            if sqlite_schema.is_current(connection, self._kinds):
+                return
+        self._write(self._migrate)
+
+    def finish_migration(self) -> int:
+        """Give every row the columns that its record says, once the release before has ended.
+
+        How many rows were put right. It may be called again, and while the service runs.
+        """
+        corrected = 0
+        for kind in self._kinds:
+            last: int | None = 0
+            while last is not None:
+                refill = partial(sqlite_schema.refill, kind=kind, after=last)
+                last, found = self._write(refill)
+                corrected += found
+        self._write(partial(sqlite_schema.drop_undeclared, kinds=self._kinds))
+        return corrected
+
+    def close(self) -> None:
+        self._closed = True
+        with self._write_lock:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+            self._gate.close()
+        while self._idle_readers:
+            self._idle_readers.pop().close()
+
+    # Beyond the port: `TellsFaults` in port.py, and `wholesale.py`.
+
+    def faults(self) -> Sequence[str]:
+        """Whether the file was retired."""
+        with self._reading() as connection:
+            retired = sqlite_wholesale.is_retired(connection)
+        return ["its records were moved, and it takes no writes"] if retired else []
+
+    def doubts(self) -> Sequence[str]:
+        """None: this adapter sets what there is to set."""
+        return ()
+
+    def walk(
+        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
+    ) -> Sequence[Located[R]]:
+        with self._reading() as connection:
+            return sqlite_wholesale.walk(connection, kind, after, limit)
+
+    def alone(self) -> AbstractContextManager[Alone]:
+        self._require_open()
+        gate = Gate(self._path.with_name(self._path.name + "-gate"), self._busy_timeout_s)
+        return sqlite_wholesale.alone(self._connect, gate, self._commit)
+
+    # Under the port.
+
+    def _write(self, run: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
+        """Run in a transaction, perhaps together with others, and commit."""
+        if self._writing_thread == threading.get_ident():
+            raise RuntimeError("a work may not start another transaction")
+        return self._groups.run(run, durable=durable)
+
+    @contextmanager
+    def _writing(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """A transaction that is alone with the file; what is not committed in it is undone."""
+        with self._write_lock:
+            self._require_open()
+            if self._writer is None:
+                self._writer = self._connect()
+                self._waits_for_disk = True
+            with self._gate.held():
+                self._writing_thread = threading.get_ident()
+                try:
+                    with _translated():
+                        if durable != self._waits_for_disk:
+                            self._waits_for_disk = None  # until it is done
+                            sync = "FULL" if durable else "NORMAL"
+                            self._writer.execute(f"PRAGMA synchronous = {sync}")
+                            self._waits_for_disk = durable
+                        self._writer.execute("BEGIN IMMEDIATE")
+                        yield self._writer
+                finally:
+                    self._writing_thread = None
+                    _undo(self._writer)
+
+    def _set_aside(self, unreadable: UnreadableJobs) -> None:
+        jobs = self._write(partial(set_aside, rows=unreadable.rows))
+        alarm_of(jobs)
+        if not jobs:  # they can be read after all
+            raise StorageUnavailable("SQLite: jobs could not be leased") from unreadable
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        # Another process may have done it while this one waited for the lock.
+        if not sqlite_schema.is_current(connection, self._kinds):
+            sqlite_schema.bring_up_to_date(connection, self._kinds)
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        """Commit; raises StorageUnavailable if nothing was written, CommitUnknown if it may be.
+
+        After an I/O error the transaction can lie whole in the log: a crash would bring it back.
+        """
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+                raise CommitUnknown(f"SQLite: {error}") from error
+            raise storage_error(error) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A snapshot on a connection of its own, which another thread may use afterwards."""
+        self._require_open()
+        try:
+            connection = self._idle_readers.pop()
+        except IndexError:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+        try:
+            with _translated():
+                connection.execute("BEGIN")
+                yield connection
+        finally:
+            _undo(connection)
+            self._idle_readers.append(connection)
+            if self._closed:
+                self.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StorageUnavailable("the storage is closed")
+        if self._process != os.getpid():
+            raise StorageUnavailable("SQLite connections do not survive a fork; open it again")
+
+    def _connect(self) -> sqlite3.Connection:
+        with _translated():
+            self._make_private()
+            connection = sqlite3.connect(
+                self._path,
+                timeout=self._busy_timeout_s,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=512,
+            )
+            try:
+                # Setting the mode takes a lock, without waiting for it; asking takes none.
+                if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+                connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
+                connection.execute("PRAGMA cache_size = -16000")
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    def _make_private(self) -> None:
+        """Make a new file that only its owner can read; its companions take after it.
+
+        One that is there is not opened: closing it again would drop the locks that SQLite's
+        other connections in this process hold on it.
+        """
+        try:
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise StorageUnavailable(f"{self._path}: {error.strerror}") from error
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise storage_error(error) from error
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    """Roll back what was not committed. SQLite may already have done so after an error."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def open_url(url: str, kinds: Sequence[type[Record]]) -> SqliteStorage:
+    """`sqlite:///relative.db`, or `sqlite:////absolute.db`."""
+    path = url.removeprefix("sqlite:///")
+    if path in (url, "", ":memory:") or any(sign in path for sign in "?#"):
+        raise StorageError("expected sqlite:///relative.db or sqlite:////absolute.db")
+    return SqliteStorage(path, kinds)

@@ -1,0 +1,353 @@
+"""Backups of an SQLite file while the service runs, and putting one back.
+
+A backup is one plain file: no log lies beside it, whoever copies it copies all. It is checked
+before it gets its name, and so is what is put back. Until then it has a name that nobody else has.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import attrs
+
+from payments_core.entropy import system_entropy
+from payments_core.storage.records import Record
+from payments_core.storage.sqlite.schema import SCHEMA_TABLE, is_current
+from payments_core.storage.sqlite.wholesale import is_retired
+
+UNFINISHED = ".unfinished"
+"""What follows on the target's name until the file is checked; behind it comes chance."""
+
+LOCK = f"{UNFINISHED}-lock"
+"""How the file is named, behind its target, that a backup or a restore holds while it runs."""
+
+BUSY_TIMEOUT_S = 5.0
+COMPANIONS = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a file. It would take an old log for the new file's own."""
+
+_SHARED_LOCKS = (0x40000002, 510)
+"""The bytes of a file, and how many, of which every process that has it open locks one."""
+
+_IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+@attrs.frozen
+class Backup:
+    """What was written, or put back. `current` is false where `migrate` has work to do."""
+
+    path: Path
+    bytes: int
+    rows: int
+    current: bool
+
+
+class BackupFailed(Exception):
+    """Why there is no backup, or it was not put back; what was there is there still."""
+
+
+def backup(
+    path: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    kinds: Sequence[type[Record]],
+    *,
+    overwrite: bool = False,
+) -> Backup:
+    """Write all that is committed at one moment into a file of mode 0600, and check it.
+
+    The service may go on; its log grows meanwhile, since nothing of it can be given up. Raises
+    BackupFailed for a file that is not one of ours or is damaged, for one in the way unless
+    `overwrite`, and for a disk that is full; of those in the way, always for one that is in use,
+    is neither empty nor ours, or is retired while what would replace it is not.
+    """
+    source, target = Path(path).resolve(), Path(to).resolve()
+    with _told(), _alone_with(source, target, overwrite):
+        if target.exists():
+            _require_ours(target)
+        with _checked_copy(source, target, kinds) as unfinished:
+            _put(unfinished, target, overwrite=overwrite)
+            return unfinished.made
+
+
+def restore(
+    path: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    kinds: Sequence[type[Record]],
+    *,
+    overwrite: bool = False,
+    retired_too: bool = False,
+) -> Backup:
+    """Put a backup in the place of a storage's file, or where there is none; check it first.
+
+    It belongs to whoever the file belonged to, or its folder. Stop all processes that use the file
+    before: one that has it open is noticed, and one that only is about to is not. Raises
+    BackupFailed for a backup that is damaged or is not one of ours, for a file in use, for one that
+    is there unless `overwrite`, and, unless `retired_too`, where either is retired, so that its
+    records are at work elsewhere.
+    """
+    source, target = Path(path).resolve(), Path(to).resolve()
+    with (
+        _told(),
+        _alone_with(source, target, overwrite),
+        _checked_copy(source, target, kinds) as unfinished,
+    ):
+        if unfinished.retired and not retired_too:
+            raise BackupFailed(
+                f"{source} is a backup of a retired file: nothing can work on it, and its records "
+                "were moved and are at work elsewhere"
+            )
+        _give_owner(unfinished, target)
+        _put(unfinished, target, overwrite=overwrite, retired_too=retired_too)
+        return unfinished.made
+
+
+def require_unused(path: str | os.PathLike[str]) -> None:
+    """Raise BackupFailed for a storage's file that a process has open, this one too."""
+    file = Path(path).resolve()
+    with _told():
+        if file.exists():
+            with _nobody_uses(file):
+                pass
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise BackupFailed(f"SQLite: {error}") from error
+    except OSError as error:
+        raise BackupFailed(f"{error.filename or 'the file'}: {error.strerror}") from error
+
+
+@contextmanager
+def _alone_with(source: Path, target: Path, overwrite: bool) -> Iterator[None]:
+    """One backup or restore to a target at a time, of one file to another."""
+    if not source.is_file():
+        raise BackupFailed(f"{source} is not there")
+    lock = target.with_name(target.name + LOCK)
+    file = _locked(lock, target)
+    try:
+        if target.exists() and not target.is_file():
+            raise BackupFailed(f"{target} is no file")
+        if target.exists() and not overwrite:
+            raise BackupFailed(f"{target} is there already")
+        if target.exists() and target.samefile(source):
+            raise BackupFailed("a file cannot be copied over itself")
+        _clear_away_unfinished(target, but=source)
+        yield
+    finally:
+        with suppress(OSError):  # one that stays is free, and taken by the next
+            lock.unlink()
+        os.close(file)
+
+
+def _locked(lock: Path, target: Path) -> int:
+    """The lock's file, held; the system gives it back when a process dies."""
+    while True:
+        file = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is(lock, os.fstat(file)):
+                return file
+        except BlockingIOError as error:
+            os.close(file)
+            raise BackupFailed(f"another backup or restore to {target} is under way") from error
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)  # of one that ended between these two steps, and took its name away
+
+
+def _is(path: Path, known: os.stat_result) -> bool:
+    """Whether a name is that of a certain file still."""
+    try:
+        return os.path.samestat(path.lstat(), known)
+    except FileNotFoundError:
+        return False
+
+
+def _clear_away_unfinished(target: Path, *, but: Path) -> None:
+    """Remove what runs that were killed have left; nobody else is at this target."""
+    ours = re.compile(
+        f"{re.escape(target.name + UNFINISHED)}(-[0-9a-f]{{16}})?({'|'.join(COMPANIONS)})?"
+    )
+    for path in target.absolute().parent.iterdir():
+        if ours.fullmatch(path.name) and path != but:
+            path.unlink(missing_ok=True)
+
+
+@attrs.frozen
+class _Unfinished:
+    """A file that is whole and checked, and has no name yet."""
+
+    path: Path
+    known: os.stat_result
+    retired: bool
+    made: Backup
+
+
+@contextmanager
+def _checked_copy(
+    source: Path, target: Path, kinds: Sequence[type[Record]]
+) -> Iterator[_Unfinished]:
+    """A checked copy beside the target, which is gone afterwards unless it was given its name."""
+    path = target.with_name(f"{target.name}{UNFINISHED}-{system_entropy(8).hex()}")
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    try:
+        try:
+            with closing(_open(source, "ro")) as old, closing(_open(path, "rw")) as new:
+                # In one step, so one read transaction: in several, it would begin again with each
+                # commit that comes in between, and never end beside a busy service.
+                old.backup(new, pages=-1)
+                new.execute("PRAGMA journal_mode = DELETE")
+                rows, current = _check(new, kinds)
+                retired = is_retired(new)
+            os.fsync(file)
+            known = os.fstat(file)
+        finally:
+            os.close(file)
+        yield _Unfinished(path, known, retired, Backup(target, known.st_size, rows, current))
+    finally:
+        path.unlink(missing_ok=True)
+        _clear_away_companions(path)
+
+
+def _put(
+    unfinished: _Unfinished, target: Path, *, overwrite: bool, retired_too: bool = False
+) -> None:
+    """Give a checked file its name, in the place of one that nobody uses."""
+    if not target.exists():
+        _clear_away_companions(target)
+        _name(unfinished, target)
+        return
+    if not overwrite:
+        raise BackupFailed(f"{target} has come meanwhile")
+    with _nobody_uses(target) as retired:
+        if retired and not unfinished.retired and not retired_too:
+            raise BackupFailed(
+                f"{target} is retired: its records were moved and are at work elsewhere, and what "
+                "replaced it would take writes beside them"
+            )
+        _clear_away_companions(target)
+        _name(unfinished, target)
+
+
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+    )
+
+
+def _check(connection: sqlite3.Connection, kinds: Sequence[type[Record]]) -> tuple[int, bool]:
+    """How many rows there are, and whether its schema is ours as it is now."""
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if found != "ok":
+        raise BackupFailed(f"the file is damaged: {found}")
+    tables = _tables(connection)
+    if SCHEMA_TABLE not in tables:
+        raise BackupFailed("the file is not a storage of ours, or was never migrated")
+    rows = sum(
+        connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]
+        for name in {kind.collection.name for kind in kinds} & tables
+    )
+    return rows, is_current(connection, kinds)
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {name for (name,) in found}
+
+
+def _require_ours(path: Path) -> None:
+    """Raise BackupFailed for a file that no backup has written, unless nothing is in it."""
+    if path.is_file() and path.stat().st_size == 0:
+        return
+    try:
+        with closing(_open(path, "ro")) as connection:
+            ours = SCHEMA_TABLE in _tables(connection)
+    except sqlite3.DatabaseError as error:
+        if _is_in_use(error):
+            raise BackupFailed(f"a process uses {path}: stop it first") from error
+        ours = False
+    if not ours:
+        raise BackupFailed(f"{path} is no backup of ours, or a damaged one, and is not replaced")
+
+
+@contextmanager
+def _nobody_uses(path: Path) -> Iterator[bool]:
+    """Keep others from the file; whether it is retired. Raises BackupFailed for one that is open.
+
+    What is committed and lies in its log comes into the file first, so that a kill loses nothing.
+    """
+    with closing(_open(path, "rw")) as connection:
+        try:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA journal_mode = DELETE")  # only who is alone can leave WAL
+            connection.execute("BEGIN EXCLUSIVE")
+            damaged = False
+        except sqlite3.Error as error:
+            if _is_in_use(error):
+                raise BackupFailed(f"a process uses {path}: stop it first") from error
+            damaged = True
+        retired = _was_retired(connection)
+        if not damaged:
+            yield retired
+            return
+    with path.open("r+b") as file:  # what is in its place is no database that SQLite could lock
+        start, length = _SHARED_LOCKS
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+        except OSError as error:
+            raise BackupFailed(f"a process uses {path}: stop it first") from error
+        yield retired
+
+
+def _was_retired(connection: sqlite3.Connection) -> bool:
+    """Whether a file is retired, as far as a damaged one can tell."""
+    try:
+        connection.execute("PRAGMA writable_schema = ON")  # reads on behind what is malformed
+        return is_retired(connection)
+    except sqlite3.Error:
+        return False
+
+
+def _is_in_use(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _IN_USE
+
+
+def _clear_away_companions(path: Path) -> None:
+    for ending in COMPANIONS:
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _give_owner(unfinished: _Unfinished, target: Path) -> None:
+    """Let root put back a file for somebody else: the service could not open root's own."""
+    if os.geteuid() == 0:
+        owner = (target if target.exists() else target.parent).stat()
+        os.chown(unfinished.path, owner.st_uid, owner.st_gid)
+
+
+def _name(unfinished: _Unfinished, target: Path) -> None:
+    """Give a file its name, for good; what is under its former one is what was checked."""
+    if not _is(unfinished.path, unfinished.known):
+        raise BackupFailed(f"{unfinished.path} is not the file any more that was checked")
+    os.replace(unfinished.path, target)
+    _sync(target.absolute().parent)
+
+
+def _sync(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        with suppress(OSError):
+            os.close(file)

@@ -1,0 +1,255 @@
+"""Claiming jobs in SQLite: which lanes have due work, and the leases.
+
+Lanes that may have work are found in a snapshot, without the lock; each is then looked at again
+by the writer. So a wrong guess costs a look and never a lease too many. Lanes are looked at, and
+jobs are leased, by dozens in one statement: each statement costs more than what it does.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.storage.jobs import FOREVER, Job
+from payments_core.storage.matching import in_turn
+from payments_core.storage.port import Claimed
+from payments_core.storage.sqlite.schema import BUCKET, FREE, LEASED, bucket_of
+from payments_core.storage.unreadable import readable
+
+_FREE = f"FROM jobs INDEXED BY jobs__claim_free WHERE queue = :queue AND {FREE}"
+
+_NEXT_BUCKET = f"SELECT {BUCKET} {_FREE} AND {BUCKET} > :bucket ORDER BY {BUCKET} LIMIT 1"
+
+# SQLite has no skip scan without statistics, and `min` does not see an expression's index:
+# each step asks the index for the next lane.
+_NEXT_LANE = f"SELECT lane {_FREE} AND {BUCKET} = :bucket AND lane > {{}} ORDER BY lane LIMIT 1"
+_LANES_OF_BUCKET = f"""
+    WITH RECURSIVE lanes (lane) AS (
+        SELECT * FROM ({_NEXT_LANE.format(":after")})
+        UNION ALL
+        SELECT ({_NEXT_LANE.format("lanes.lane")}) FROM lanes WHERE lanes.lane IS NOT NULL
+        LIMIT :lanes
+    )
+    SELECT lane FROM lanes WHERE lane IS NOT NULL
+"""
+
+_LEASED = f"FROM jobs INDEXED BY jobs__claim_leased WHERE queue = :queue AND {LEASED}"
+
+_LANES_OF_ENDED_LEASES = f"""
+    SELECT DISTINCT lane {_LEASED} AND lane > :after AND lease_until <= :now AND due_at <= :now
+    ORDER BY lane LIMIT :lanes
+"""
+
+_DUE = """
+    FROM jobs INDEXED BY jobs__claim_order
+    WHERE queue = :queue AND lane = {} AND due_at <= :now AND lease_until <= :now
+    ORDER BY due_at, ordinal, id LIMIT {}
+"""
+_DUE_OF_LANE = (
+    f"SELECT * FROM (SELECT {{place}}, rowid {_DUE.format(':lane{place}', ':room{place}')})"
+)
+
+_LOOK = f"""
+    SELECT
+        value,
+        (SELECT count(*) {_LEASED} AND lane = value AND lease_until > :now),
+        (SELECT rowid {_DUE.format("value", "1")})
+    FROM json_each(:lanes)
+"""
+
+_LEASE = """
+    UPDATE jobs SET version = version + 1, claims = claims + 1, lease_until = :until,
+        body = json_set(
+            body, '$.version', version + 1, '$.claims', claims + 1, '$.lease_until', :until
+        )
+    WHERE rowid IN (SELECT value FROM json_each(:rows))
+    RETURNING rowid, partition, body
+"""
+
+_BODIES = """
+    SELECT rowid, partition, id, body FROM jobs WHERE rowid IN (SELECT value FROM json_each(:rows))
+"""
+_SET_ASIDE = "UPDATE jobs SET lease_until = ? WHERE rowid = ?"
+
+MOST_LANES = 96
+SPARE_LANES = 32
+"""So many more lanes than jobs are looked at, since some will have no room."""
+
+_NEXT_DUE = f"""
+    SELECT min(at) FROM (
+        SELECT * FROM (
+            SELECT due_at AS at FROM jobs INDEXED BY jobs__claim_due
+            WHERE queue = :queue AND {FREE} AND due_at > :after ORDER BY due_at LIMIT 1
+        )
+        UNION ALL
+        SELECT min(max(due_at, lease_until)) {_LEASED} AND max(due_at, lease_until) > :after
+    )
+"""
+
+
+class UnreadableJobs(Exception):
+    """Among the jobs to be leased there may be one that cannot be read; undo, and `set_aside`."""
+
+    def __init__(self, rows: str) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
+@attrs.frozen
+class Lease:
+    """What a claim asks for."""
+
+    queue: str
+    now: Instant
+    lease_ms: int
+    limit: int
+    slots: int
+    of_lane: Mapping[str, int]
+
+    @property
+    def lanes_at_once(self) -> int:
+        """How many lanes are looked at together."""
+        return min(self.limit + SPARE_LANES, MOST_LANES)
+
+
+@attrs.frozen
+class _Lane:
+    """A lane with due work: how many jobs it has room for, and the first of them."""
+
+    name: str
+    room: int
+    first: int
+
+
+def next_due(connection: sqlite3.Connection, queue: str, after: Instant | None) -> Instant | None:
+    """The earliest instant at which a job of the queue can be claimed, later than `after`."""
+    at = {"queue": queue, "after": -(2**63) if after is None else after}
+    row: tuple[Instant | None] = connection.execute(_NEXT_DUE, at).fetchone()
+    return row[0]
+
+
+def lanes_with_work(connection: sqlite3.Connection, lease: Lease, last: str) -> Sequence[str]:
+    """Some dozens of lanes in ring order after `last`, of which the first has due jobs and room.
+
+    Whether the others have, only the writer asks, whose pages stay in its memory.
+    """
+    for lanes in _ring(connection, lease, last):
+        for ready in _looked_at(connection, lease, lanes):
+            return lanes[lanes.index(ready.name) :]
+    return ()
+
+
+def came_to(lease: Lease, claimed: Sequence[Claimed], lanes: Sequence[str]) -> str:
+    """The lane after which the next claim goes on round the ring."""
+    if (
+        len(lanes) < lease.lanes_at_once
+    ):  # they may be all there are, and the turn goes on among them
+        return claimed[-1].job.lane
+    return list(dict.fromkeys(item.job.lane for item in claimed))[-1]
+
+
+def _ring(connection: sqlite3.Connection, lease: Lease, last: str) -> Iterator[list[str]]:
+    """The lanes with jobs in the due buckets: those after `last`, then the others."""
+    lanes = _lanes_after(connection, lease, last)
+    while len(lanes) == lease.lanes_at_once:
+        yield lanes
+        lanes = _lanes_after(connection, lease, lanes[-1])
+    after = ""
+    while after < last:
+        begin = _lanes_after(connection, lease, after)
+        yield lanes + [lane for lane in begin if lane <= last]
+        lanes, after = [], begin[-1] if len(begin) == lease.lanes_at_once else last
+    if lanes:
+        yield lanes
+
+
+def _lanes_after(connection: sqlite3.Connection, lease: Lease, after: str) -> list[str]:
+    """The next lanes with jobs in the due buckets or with leases that ended, by dozens."""
+    at: dict[str, str | int] = {
+        "queue": lease.queue,
+        "bucket": -(2**63),
+        "after": after,
+        "lanes": lease.lanes_at_once,
+        "now": lease.now,
+    }
+    lanes = {lane for (lane,) in connection.execute(_LANES_OF_ENDED_LEASES, at)}
+    while row := connection.execute(_NEXT_BUCKET, at).fetchone():
+        (at["bucket"],) = row
+        if row[0] > bucket_of(lease.now):
+            break
+        lanes.update(lane for (lane,) in connection.execute(_LANES_OF_BUCKET, at))
+    # Beyond the first so many each of these may have kept lanes back.
+    return sorted(lanes)[: lease.lanes_at_once]
+
+
+def _looked_at(
+    connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]
+) -> Iterator[_Lane]:
+    """Those of the lanes that have due jobs and room for them."""
+    at = {"queue": lease.queue, "now": lease.now, "lanes": json.dumps(lanes)}
+    cursor = connection.execute(_LOOK, at)
+    try:
+        for lane, taken, first in cursor:
+            room = lease.of_lane.get(lane, lease.slots) - taken
+            if room > 0 and first is not None:
+                yield _Lane(lane, room, first)
+    finally:
+        cursor.close()  # an unfinished one would keep its snapshot open
+
+
+def lease_jobs(connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]) -> list[Claimed]:
+    """Lease jobs of those lanes in turn, inside the transaction that the caller began."""
+    ready = list(islice(_looked_at(connection, lease, lanes), lease.limit))
+    if len(ready) == lease.limit:
+        rows = [lane.first for lane in ready]
+    else:
+        rows = _several_each(connection, lease, ready)
+    until = lease.now + lease.lease_ms
+    chosen = json.dumps(rows)
+    try:
+        leased = connection.execute(_LEASE, {"until": until, "rows": chosen}).fetchall()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            raise
+        raise UnreadableJobs(chosen) from error  # "malformed JSON"
+    by_row: dict[int, Claimed] = {}
+    for row, partition, body in leased:
+        job = readable(Job, body)
+        if job is None:
+            raise UnreadableJobs(chosen)
+        by_row[row] = Claimed(partition, job)
+    return [by_row[row] for row in rows]
+
+
+def set_aside(connection: sqlite3.Connection, rows: str) -> list[tuple[str, str]]:
+    """Lease for ever those of the jobs that cannot be read; their partitions and ids."""
+    found = connection.execute(_BODIES, {"rows": rows}).fetchall()
+    unreadable = [item for item in found if readable(Job, item[3]) is None]
+    connection.executemany(_SET_ASIDE, [(FOREVER, row) for row, *_ in unreadable])
+    return [(partition, id) for _, partition, id, _ in unreadable]
+
+
+def _several_each(
+    connection: sqlite3.Connection, lease: Lease, lanes: Sequence[_Lane]
+) -> list[int]:
+    """The due jobs of a few lanes in turn, as far as the limit goes."""
+    if not lanes:
+        return []
+    at: dict[str, str | int] = {"queue": lease.queue, "now": lease.now}
+    for place, lane in enumerate(lanes):
+        at[f"lane{place}"], at[f"room{place}"] = lane.name, min(lane.room, lease.limit)
+    rows: list[list[int]] = [[] for _ in lanes]
+    for place, row in connection.execute(_due_of_lanes(len(lanes)), at):
+        rows[place].append(row)
+    return in_turn(rows, lease.limit)
+
+
+@lru_cache(maxsize=2 * MOST_LANES)
+def _due_of_lanes(count: int) -> str:
+    return " UNION ALL ".join(_DUE_OF_LANE.format(place=place) for place in range(count))

@@ -1,0 +1,32 @@
+"""Opening a storage by its URL: adapters are found by the entry-point group below.
+
+An adapter's `open_url` is called with the URL and the kinds of records, and returns a Storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from payments_core.adapters import load_adapter, require_port, scheme_of
+from payments_core.storage.port import Storage
+from payments_core.storage.records import Record
+
+GROUP = "payments_core.storage"
+
+
+def open_storage(url: str, kinds: Sequence[type[Record]] | None = None) -> Storage:
+    """The storage that a URL such as `sqlite:///payments.db` names; `memory:` is one too.
+
+    `kinds` are the kinds of records that it will hold, the service's own unless given.
+    Raises UnknownAdapter for a scheme that no adapter serves, ImportError where an adapter's
+    driver is not installed, ValueError where what it opens is no storage, and what the adapter
+    raises for a URL that it cannot read.
+    """
+    if kinds is None:
+        from payments_core.record_types import KINDS  # what they are made of imports this package
+
+        kinds = KINDS
+    scheme, hint = scheme_of(url), " (a file is opened as sqlite:///name.db)"
+    opened: Storage = load_adapter(GROUP, scheme, "storage adapter", hint)(url, kinds)
+    require_port(opened, Storage, scheme, "storage adapter")
+    return opened

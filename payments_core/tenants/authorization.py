@@ -1,0 +1,180 @@
+"""Authorization: one pure function over what a call needs and what its credential may do now.
+
+The effective rights of every call are the token's, cut to the issuing key's rights now, cut to
+the environment's products now (interface "Authentication" rule 1). Writing calls ask again inside
+their transaction, where `Authority.confirm` holds the records that the answer rests on.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.decision import held
+from payments_core.errors import (
+    EntitlementRequired,
+    InsufficientPermissions,
+    Unauthorized,
+)
+from payments_core.storage.port import Transaction
+from payments_core.tenants.client_sessions.record import ClientSession
+from payments_core.tenants.record import PERMISSION_PRODUCTS, SCOPE_PRODUCT, Environment, Key
+
+Caller = Literal["server", "client", "payer", "trusted", "public"]
+
+
+@attrs.frozen
+class Requirement:
+    """What a route asks of its caller.
+
+    `scopes` go for server keys and `permissions` for client tokens; all of them are needed.
+    `products` must be enabled whoever calls. `standard_only` refuses restricted keys. A `public`
+    call has no credential at all: its app is named, and its origin is judged by the settings.
+    """
+
+    caller: Caller
+    scopes: tuple[str, ...] = ()
+    permissions: tuple[str, ...] = ()
+    products: tuple[str, ...] = ()
+    standard_only: bool = False
+
+
+TRUSTED = Requirement("trusted")
+
+
+def authorize(
+    requirement: Requirement,
+    environment: Environment,
+    key: Key | None,
+    session: ClientSession | None,
+    payment_id: str | None = None,
+) -> None:
+    """Return if the call is allowed.
+
+    Raises InsufficientPermissions where the credential lacks something, and then
+    EntitlementRequired where the environment lacks a product.
+    """
+    if requirement.caller == "trusted":
+        return
+    needed: list[str] = []
+    if requirement.caller == "public":
+        pass  # what is open to everybody rests on the products alone
+    elif requirement.caller == "payer":
+        if payment_id is None:
+            raise Unauthorized()
+    elif requirement.caller == "client":
+        if session is None:
+            raise Unauthorized()
+        _require(requirement.permissions, session.permissions)
+        needed = [p for name in requirement.permissions for p in PERMISSION_PRODUCTS[name]]
+    else:
+        if key is None or key.kind == "publishable":
+            raise Unauthorized()
+        if requirement.standard_only and key.kind != "standard":
+            raise InsufficientPermissions(("a standard key",))
+        if key.kind == "restricted":
+            _require(requirement.scopes, key.scopes)
+        needed = [SCOPE_PRODUCT[scope] for scope in requirement.scopes]
+    for product in (*needed, *requirement.products):
+        if product not in environment.products:
+            raise EntitlementRequired(product)
+
+
+def _require(needed: tuple[str, ...], granted: tuple[str, ...]) -> None:
+    missing = tuple(name for name in needed if name not in granted)
+    if missing:
+        raise InsufficientPermissions(missing)
+
+
+def effective_scopes(environment: Environment, key: Key) -> tuple[str, ...]:
+    """The scopes that a key has now: a standard key's follow the products (contract §2)."""
+    enabled = {s for s, product in SCOPE_PRODUCT.items() if product in environment.products}
+    granted = SCOPE_PRODUCT.keys() if key.kind == "standard" else key.scopes
+    return tuple(sorted(enabled & set(granted)))
+
+
+def key_is_live(key: Key, now: Instant) -> bool:
+    """Whether a key opens anything now."""
+    return key.revoked_at is None and (key.expires_at is None or now < key.expires_at)
+
+
+def session_stands(session: ClientSession, environment: Environment) -> bool:
+    """Whether a session was not revoked, nor the key that made it.
+
+    A key that merely expired spares its sessions.
+    """
+    issuer = environment.key(session.issuer_key_id)
+    return session.revoked_at is None and issuer is not None and issuer.revoked_at is None
+
+
+@attrs.frozen(kw_only=True)
+class Authority:
+    """A call's proven identity, and what it was allowed.
+
+    `key` is the server key, `session` the client session; a trusted authority, for those who
+    embed the library, has neither, and a public one has the `origin` that the browser told.
+    `api_version` is the version that the call is bound to.
+    """
+
+    requirement: Requirement
+    environment: Environment
+    key: Key | None = None
+    session: ClientSession | None = None
+    payment_id: str | None = None
+    origin: str | None = None
+    api_version: str
+
+    @property
+    def partition(self) -> str:
+        """The environment's id."""
+        return self.environment.id
+
+    @property
+    def mode(self) -> str:
+        """The environment's mode."""
+        return self.environment.mode
+
+    @property
+    def account_id(self) -> str:
+        """The account that a client token is bound to. Raises Unauthorized for others."""
+        if self.session is None:
+            raise Unauthorized()
+        return self.session.account_id
+
+    def require_payment(self, payment_id: str) -> None:
+        """Return where a payer's authority stands for this very Payment. Raises Unauthorized."""
+        if self.requirement.caller != "trusted" and self.payment_id != payment_id:
+            raise Unauthorized()
+
+    @property
+    def principal(self) -> str:
+        """Who retries: the app for server keys, the account for client tokens, and app and origin
+        for public creation (contract §4)."""
+        if self.session is not None:
+            return f"account:{self.session.account_id}"
+        if self.payment_id is not None:
+            return f"payment:{self.payment_id}"
+        if self.requirement.caller == "public":
+            return f"origin:{self.environment.app_id}:{self.origin}"
+        return f"app:{self.environment.app_id}"
+
+    def confirm(self, tx: Transaction) -> None:
+        """Hold the records that this authority rests on; raise where it no longer stands.
+
+        They are read again rather than held as they were: a hold that fails ends the transaction,
+        and most changes of an environment take nothing away from this caller.
+        """
+        environment = held(tx, Environment, self.environment.id)
+        if environment is None:
+            raise Unauthorized()
+        if environment.version != self.environment.version:
+            key = environment.key(self.key.id) if self.key else None
+            if self.key is not None and (key is None or key.revoked_at is not None):
+                raise Unauthorized()
+            authorize(self.requirement, environment, key, self.session, self.payment_id)
+        if self.session is not None:
+            session = held(tx, ClientSession, self.session.id)
+            if session is None or not session_stands(session, environment):
+                raise Unauthorized()

@@ -1,0 +1,227 @@
+"""Client sessions: create, exchange, authenticate, revoke (interface "Client sessions")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import attrs
+
+from payments_core.clock import SECOND, Clock
+from payments_core.credentials.tokens import ACCESS, CLIENT_SESSION, Claims, TokenInvalid, Tokens
+from payments_core.engine.committer import Ledger
+from payments_core.engine.decision import Decision, Scope, held
+from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.identifiers import Draw
+from payments_core.errors import (
+    ClientTokenExpired,
+    EntitlementRequired,
+    InsufficientPermissions,
+    NotFound,
+    Unauthorized,
+    ValidationFailed,
+)
+from payments_core.storage.port import Storage, Transaction
+from payments_core.storage.records import Record
+from payments_core.tenants.authorization import Authority, session_stands
+from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
+from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
+
+EXCHANGE_WITHIN_MS = 300 * SECOND
+DEFAULT_EXPIRY_S = 900
+EXPIRY_RANGE_S = (60, 86_400)
+DEFAULT_PERMISSIONS = ("account:read",)
+
+
+@attrs.frozen
+class CreatedSession:
+    """A new session and its one-time token, which is told only here."""
+
+    session: ClientSession
+    token: str = attrs.field(repr=False)
+
+
+@attrs.frozen
+class ExchangedSession:
+    """A session, its access token, and what it may do now."""
+
+    session: ClientSession
+    access_token: str = attrs.field(repr=False)
+    permissions: tuple[str, ...]
+
+
+class AccountDirectory(Protocol):
+    """Finds the account that a session is for; accounts are a room above this one."""
+
+    def look_up(
+        self, authority: Authority, account_id: str | None, external_user_id: str | None
+    ) -> Record:
+        """The account by exactly one of its two names. Raises ValidationFailed, NotFound."""
+
+
+class ClientSessions:
+    """Issues and checks a browser's access to one account."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        ledger: Ledger,
+        clock: Clock,
+        tokens: Tokens,
+        accounts: AccountDirectory,
+    ) -> None:
+        self._storage = storage
+        self._ledger = ledger
+        self._clock = clock
+        self._tokens = tokens
+        self._accounts = accounts
+
+    def create(
+        self,
+        authority: Authority,
+        *,
+        account_id: str | None = None,
+        external_user_id: str | None = None,
+        expires_in_s: int = DEFAULT_EXPIRY_S,
+        permissions: Sequence[str] | None = None,
+        idempotent: Idempotent | None = None,
+    ) -> CreatedSession:
+        """A session for an account that exists; the strict look-up never makes one.
+
+        Raises ValidationFailed, NotFound, InsufficientPermissions for an unknown permission, and
+        EntitlementRequired for one whose product is off.
+        """
+        if authority.key is None:
+            raise Unauthorized()  # a session's rights are those of the key that made it
+        if authority.key.kind != "standard":
+            raise InsufficientPermissions(("a standard key",))
+        least, most = EXPIRY_RANGE_S
+        if not least <= expires_in_s <= most:
+            raise ValidationFailed.at("expiresInSeconds", f"must be {least} to {most}")
+        wanted = tuple(sorted(set(DEFAULT_PERMISSIONS if permissions is None else permissions)))
+        issuer_key_id = authority.key.id
+        _require_known(wanted)
+        account = self._accounts.look_up(authority, account_id, external_user_id)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[CreatedSession]:
+            # What the authority was read from may have changed since; it is held as it is now.
+            _require_grantable(wanted, held(tx, Environment, authority.partition))
+            session = ClientSession(
+                id=draw.id("client_session"),
+                account_id=account.id,
+                issuer_key_id=issuer_key_id,
+                permissions=wanted,
+                api_version=authority.api_version,
+                created_at=now,
+                exchange_expires_at=min(now + EXCHANGE_WITHIN_MS, now + expires_in_s * SECOND),
+                expires_at=now + expires_in_s * SECOND,
+            )
+            claims = _claims(authority.environment, session, session.exchange_expires_at)
+            token = self._tokens.mint(CLIENT_SESSION, claims)
+            return Decision(CreatedSession(session, token), inserts=(session,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def exchange(self, token: str, *, mode: str) -> ExchangedSession:
+        """Trade the session token, once, for an access token.
+
+        Raises Unauthorized (malformed, forged, consumed, revoked) before ClientTokenExpired.
+        """
+        claims = self._read(CLIENT_SESSION, token)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[ExchangedSession]:
+            environment, session = _standing(
+                held(tx, Environment, claims.environment_id),
+                held(tx, ClientSession, claims.subject),
+                mode,
+            )
+            if tx.get(SessionExchange, session.id, for_update=True) is not None:
+                raise Unauthorized()
+            if now >= session.exchange_expires_at:
+                raise ClientTokenExpired()
+            access = self._tokens.mint(ACCESS, _claims(environment, session, session.expires_at))
+            exchange = SessionExchange(id=session.id, nonce=draw.id("exchange"), exchanged_at=now)
+            return Decision(
+                ExchangedSession(session, access, effective_permissions(environment, session)),
+                inserts=(exchange,),
+                refusals={"id": Unauthorized()},
+            )
+
+        return self._ledger.commit(Scope(claims.environment_id, mode), decide)
+
+    def authenticate(self, access_token: str, *, mode: str) -> tuple[Environment, ClientSession]:
+        """Whose access token this is. Raises Unauthorized before ClientTokenExpired."""
+        claims = self._read(ACCESS, access_token)
+        environment, session = self._storage.read(
+            claims.environment_id,
+            lambda snapshot: _standing(
+                snapshot.get(Environment, claims.environment_id),
+                snapshot.get(ClientSession, claims.subject),
+                mode,
+            ),
+        )
+        if self._clock.now() >= session.expires_at:
+            raise ClientTokenExpired()
+        return environment, session
+
+    def revoke(
+        self, authority: Authority, session_id: str, *, idempotent: Idempotent | None = None
+    ) -> ClientSession:
+        """End a session; ending it twice is no error. Raises NotFound."""
+        now = self._clock.now()
+
+        def decide(tx: Transaction, draw: Draw) -> Decision[ClientSession]:
+            session = tx.get(ClientSession, session_id, for_update=True)
+            if session is None:
+                raise NotFound("client session")
+            if session.revoked_at is not None:
+                return Decision(session)
+            revoked = attrs.evolve(session, revoked_at=now)
+            return Decision(revoked, replaces=(revoked,))
+
+        return self._ledger.commit(authority, decide, idempotent=idempotent)
+
+    def _read(self, prefix: str, token: str) -> Claims:
+        try:
+            return self._tokens.read(prefix, token)
+        except TokenInvalid:
+            raise Unauthorized() from None
+
+
+def _standing(
+    environment: Environment | None, session: ClientSession | None, mode: str
+) -> tuple[Environment, ClientSession]:
+    if environment is None or environment.mode != mode or session is None:
+        raise Unauthorized()
+    if not session_stands(session, environment):
+        raise Unauthorized()
+    return environment, session
+
+
+def effective_permissions(environment: Environment, session: ClientSession) -> tuple[str, ...]:
+    """The session's permissions whose products the environment has now."""
+    return tuple(
+        name
+        for name in session.permissions
+        if set(PERMISSION_PRODUCTS[name]) <= set(environment.products)
+    )
+
+
+def _require_known(permissions: Sequence[str]) -> None:
+    unknown = tuple(name for name in permissions if name not in PERMISSION_PRODUCTS)
+    if unknown:
+        raise InsufficientPermissions(unknown)
+
+
+def _require_grantable(permissions: Sequence[str], environment: Environment | None) -> None:
+    assert environment is not None
+    for name in permissions:
+        for product in PERMISSION_PRODUCTS[name]:
+            if product not in environment.products:
+                raise EntitlementRequired(product)
+
+
+def _claims(environment: Environment, session: ClientSession, expires_at: int) -> Claims:
+    return Claims(environment.id, session.id, session.api_version, expires_at)

@@ -1,0 +1,123 @@
+"""The real node of `payments sandbox --anvil`: its start, its beat, its file, and its end.
+
+Anvil holds its chain in memory. The folder has a copy of it, which is written whenever the chain
+has changed and a few seconds have passed, and at the end; the end is seen to by the keeper of the
+process, also where the sandbox was killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import attrs
+
+from payments_core.assets import DEFAULT_CHAIN_ID
+from payments_core.chains.evm.signers import LocalSigner
+from payments_core.chains.port import Block, ChainUnavailable, SignerRefused
+from payments_core.chains.scanner import ScanCursor
+from payments_core.storage.port import DIRECTORY, Storage
+from payments_core_http.cli.anvil.chain import FINAL_AFTER, MOST_PASSED, AnvilChain
+from payments_core_http.cli.anvil.process import AnvilProcess
+from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused
+
+CHAIN_ID = DEFAULT_CHAIN_ID
+BEAT_S = 1.0
+COPY_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class AnvilNode:
+    """A node that runs, with its chain."""
+
+    url: str
+    chain: AnvilChain
+    _process: AnvilProcess
+    _folder: DataFolder
+
+    def require_same_chain(self, storage: Storage) -> None:
+        """Raise FolderRefused where the chain is not the one that the database speaks of.
+
+        A few blocks may be missing: what was not final is then undone, as by a reorg.
+        """
+        cursor = storage.read(
+            DIRECTORY, lambda snapshot: snapshot.get(ScanCursor, f"{MODE}:{CHAIN_ID}")
+        )
+        if cursor is None:
+            return
+        latest = self.chain.tip().latest.number
+        # Not the first block: anvil makes a new one at each start, and mixes it up with the old.
+        known = [Block(*seen) for seen in cursor.ring if 0 < seen[0] <= latest]
+        if latest < cursor.tip - FINAL_AFTER + 1:
+            why = f"ends at block {latest}, and the database has seen block {cursor.tip}"
+        elif known and not any(self.chain.block(block.number) == block for block in known):
+            why = "has none of the blocks that the database has seen"
+        else:
+            return
+        raise FolderRefused(
+            f"The chain in {self._folder.chain_state} {why}, so payments that were final are "
+            "gone. Begin anew in another folder with --data, or put back a copy of the whole "
+            "folder."
+        )
+
+    def prepare(self, environment_id: str) -> None:
+        """Have all there that the environment needs, below so many blocks that no reorg reaches it.
+
+        Of these blocks the node also knows the balances; a chain that was read from its file has
+        forgotten those of earlier ones. Raises ChainUnavailable.
+        """
+        self.chain.prepare_node()
+        self.chain.open(environment_id)
+        self.chain.mine(MOST_PASSED)
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Meanwhile the chain goes on, and its file follows."""
+        ending = threading.Event()
+        thread = threading.Thread(target=self._beat, args=(ending,), name="anvil", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ending.set()
+            thread.join()
+
+    def _beat(self, ending: threading.Event) -> None:
+        copied, copied_at = "", 0.0
+        while not ending.wait(BEAT_S):
+            try:
+                newest = self.chain.tick().latest.hash
+                if newest != copied and time.monotonic() >= copied_at + COPY_S:
+                    self._folder.keep_chain(self.chain.state())
+                    copied, copied_at = newest, time.monotonic()
+            except ChainUnavailable:
+                if self._process.has_ended:
+                    _log.error(
+                        "anvil has ended, and what needs the chain waits or is refused: "
+                        "end this sandbox and start it again"
+                    )
+                    return
+            except OSError as error:  # the disk is full, for one; the next beat tries again
+                _log.error("%s cannot be written: %s", self._folder.chain_state, error.strerror)
+
+
+@contextmanager
+def anvil_running(folder: DataFolder) -> Iterator[AnvilNode]:
+    """A node on the folder's chain, which ends with this. Raises FolderRefused, NoAnvil."""
+    try:
+        signer = LocalSigner.open(folder.operator_key)
+    except SignerRefused as refusal:
+        raise FolderRefused(f"{refusal}.") from refusal
+    if folder.chain_state.exists() and not folder.chain_state.read_bytes().endswith(b"}"):
+        raise FolderRefused(
+            f"{folder.chain_state} was cut off while anvil wrote it. Begin anew in another folder "
+            "with --data, or put back a copy of the whole folder."
+        )
+    with AnvilProcess(chain_id=CHAIN_ID, state=folder.chain_state) as process:
+        chain = AnvilChain(process.url, CHAIN_ID, signer)
+        yield AnvilNode(process.url, chain, process, folder)

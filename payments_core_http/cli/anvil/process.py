@@ -1,0 +1,212 @@
+"""A real EVM node on this machine: finds or installs anvil, starts it and ends it.
+
+For `payments sandbox --anvil` and for tests; nothing that serves real money comes near it. Anvil
+comes from npm, into a cache folder of the user's own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from payments_core_http.cli.anvil.npm_cache import NotCached, npm_package
+
+VERSION = "1.7.1"
+OVERRIDE = "PAYMENTS_ANVIL"
+START_S = 30
+END_S = 15
+
+_PLATFORMS = {
+    ("Linux", "x86_64"): "anvil-linux-amd64",
+    ("Linux", "aarch64"): "anvil-linux-arm64",
+    ("Darwin", "x86_64"): "anvil-darwin-amd64",
+    ("Darwin", "arm64"): "anvil-darwin-arm64",
+}
+_LISTENS = re.compile(rb"Listening on 127\.0\.0\.1:([0-9]+)\s")
+_KEEPER = Path(__file__).with_name("keeper.py")
+
+
+class NoAnvil(Exception):
+    """Why there is no anvil to start, or why it did not start."""
+
+
+class AnvilProcess:
+    """Anvil in a process of its own while the `with` block runs, or from `start` to `stop`.
+
+    `mining=False` makes blocks only when asked to; `block_time_s` makes one so often; otherwise
+    each transaction is a block. `state` is a file that the chain is read from, if it is there, and
+    written to at the end. Of so many blocks (`history`) the state is kept, in memory alone: all of
+    it would be gigabytes in the user's home. `port=0` takes a free one; after a start it is the
+    one taken, so that a second start comes back at the same address. However our process ends,
+    anvil ends with it, and whoever starts one on the same state waits until it has.
+    """
+
+    def __init__(
+        self,
+        *,
+        chain_id: int = 8453,
+        block_time_s: int | None = None,
+        mining: bool = True,
+        state: Path | None = None,
+        history: int = 256,
+        port: int = 0,
+        options: Sequence[str] = (),
+        program: Path | None = None,
+    ) -> None:
+        self.chain_id = chain_id
+        self.port = port
+        self.pid: int | None = None
+        self._program = program
+        self._state = state
+        self._options = [
+            *("--host", "127.0.0.1", "--chain-id", str(chain_id), "--slots-in-an-epoch", "4"),
+            *(() if block_time_s is None else ("--block-time", str(block_time_s))),
+            *(() if mining else ("--no-mining",)),
+            *(() if state is None else ("--state", str(state))),
+            *("--prune-history", str(history)),
+            *options,
+        ]
+        self._keeper: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it answers JSON-RPC."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it, and wait until it listens. Raises NoAnvil."""
+        program = self._program or anvil_program()
+        with _only_one_on(self._state) as lock:
+            self._keeper = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", str(_KEEPER)),
+                    *(str(program), "--port", str(self.port), *self._options),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for us; anvil ends when we have finished
+                pass_fds=lock,
+                umask=0o077,  # what it writes is for its owner alone
+            )
+        try:
+            said = _all_said(self._keeper)
+        except BaseException:  # Ctrl-C; a `with` whose beginning failed has no end
+            self.stop()
+            raise
+        listens = _LISTENS.search(said)
+        if listens is None:
+            self.stop()
+            words = said.partition(b"\n")[2].decode(errors="replace").strip().splitlines()
+            raise NoAnvil(f"anvil did not start: {words[0] if words else 'it said nothing'}")
+        self.port = int(listens[1])
+        self.pid = int(said.partition(b"\n")[0])
+
+    def stop(self) -> None:
+        """End it, and wait until it has; once more is harmless."""
+        keeper, self._keeper, self.pid = self._keeper, None, None
+        if keeper is None:
+            return
+        assert keeper.stdin is not None
+        assert keeper.stdout is not None
+        keeper.stdin.close()
+        keeper.stdout.close()
+        try:
+            keeper.wait(END_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(keeper.pid, signal.SIGKILL)  # its session holds the keeper and its anvil
+            keeper.wait()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, though nobody has stopped it."""
+        return self._keeper is not None and self._keeper.poll() is not None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+@contextmanager
+def _only_one_on(state: Path | None) -> Iterator[tuple[int, ...]]:
+    """The lock of a state file, for the keeper to inherit. Raises NoAnvil.
+
+    A keeper holds it until its anvil has ended: one whose starter was killed may be writing still.
+    """
+    if state is None:
+        yield ()
+        return
+    lock = os.open(state.with_name(state.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        for _ in range(END_S * 10):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                select.select([], [], [], 0.1)
+        else:
+            raise NoAnvil(f"another anvil works on {state}")
+        yield (lock,)
+    finally:
+        os.close(lock)
+
+
+def _all_said(keeper: subprocess.Popen[bytes]) -> bytes:
+    """What was said until it listens or ends; less, where it is silent for too long."""
+    assert keeper.stdout is not None
+    said = b""
+    while select.select([keeper.stdout], [], [], START_S)[0]:
+        chunk = os.read(keeper.stdout.fileno(), 65_536)
+        if not chunk:
+            break
+        said += chunk
+    return said
+
+
+def anvil_program() -> Path:
+    """Where anvil is: the one that $PAYMENTS_ANVIL names, on the PATH, or in the cache.
+
+    One that is nowhere is fetched into the cache. Raises NoAnvil, saying what is missing.
+    """
+    named = os.environ.get(OVERRIDE)
+    if named:
+        if not os.access(named, os.X_OK):
+            raise NoAnvil(f"{OVERRIDE} names no program: {named}")
+        return Path(named)
+    found = shutil.which("anvil")
+    if found:
+        return Path(found)
+    name = _PLATFORMS.get((platform.system(), platform.machine()))
+    if name is None:
+        raise NoAnvil(
+            f"npm has no anvil for {platform.system()} on {platform.machine()}; "
+            f"install one and name it in {OVERRIDE}"
+        )
+    try:
+        modules = npm_package("@foundry-rs/anvil", VERSION)
+    except NotCached as error:
+        raise NoAnvil(f"there is no anvil: {error}; {OVERRIDE} may name one") from error
+    program = modules / "@foundry-rs" / name / "bin" / "anvil"
+    if not os.access(program, os.X_OK):
+        raise NoAnvil(f"{modules.parent} holds no anvil; remove it to have it fetched again")
+    return program

@@ -1,0 +1,271 @@
+"""`payments sandbox`: the API and its worker in one process, on SQLite and simulated chains.
+
+With `--anvil` there is one chain instead, on a real node of its own.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from payments_core.assets import DEFAULT_CHAIN_ID
+from payments_core.chains.port import ChainError
+from payments_core.clock import SystemClock
+from payments_core.engine.identifiers import Identifiers
+from payments_core.entropy import system_entropy
+from payments_core.limiters.memory import MemoryLimiter
+from payments_core.record_types import KINDS
+from payments_core.service import PaymentsService, Settings
+from payments_core.storage.port import StorageError
+from payments_core.storage.sqlite.adapter import SqliteStorage
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core_http.app import create_app
+from payments_core_http.cli.address_file import address_told
+from payments_core_http.cli.anvil.missing import no_anvil
+from payments_core_http.cli.anvil.process import NoAnvil
+from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
+from payments_core_http.server.server import Server
+from payments_core_http.throttling import Throttle
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from payments_core_http.cli.anvil.node import AnvilNode
+
+WORKER_THREADS = 4
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8080,
+    show_default=True,
+    help="The port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("sandbox-data"),
+    show_default=True,
+    help="The folder of the database and the keys. It is made on first use.",
+)
+@click.option("--anvil", is_flag=True, help="Serve Base alone, on a real EVM node of its own.")
+@click.option(
+    "--rate-limits", is_flag=True, help="Enforce the rate policies, as a deployment does."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
+def command(
+    host: str, port: int, data: Path, anvil: bool, rate_limits: bool, as_json: bool
+) -> None:
+    """Run a service of your own here, with simulated chains and test funds.
+
+    It makes an app with a key on first use, keeps both in `sandbox.json` in its data folder, and
+    prints them at every start. Ctrl-C ends it; the next start goes on where it stopped.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        with DataFolder(data).locked() as folder:
+            folder.require_kind(anvil=anvil)
+            with _node(folder) if anvil else nullcontext() as node:
+                _serve(folder, host, port, node, rate_limits, as_json)
+    except FolderRefused as refusal:
+        raise click.ClickException(str(refusal)) from refusal
+    except StorageError as error:
+        raise click.ClickException(f"The database in {data} cannot be used: {error}.") from error
+
+
+@contextmanager
+def _node(folder: DataFolder) -> Iterator[AnvilNode]:
+    """A real node, meanwhile; where there can be none, it is said why."""
+    try:
+        from payments_core_http.cli.anvil.node import anvil_running
+    except ModuleNotFoundError as missing:
+        raise click.ClickException(
+            f"{missing.name} is not installed; --anvil needs the extra `evm`: "
+            "pip install 'payments-core[server,evm]'"
+        ) from missing
+    try:
+        with anvil_running(folder) as node:
+            yield node
+    except NoAnvil as reason:
+        raise no_anvil(reason) from reason
+    except ChainError as error:
+        raise click.ClickException(f"The node does not do what it should: {error}.") from error
+
+
+def _serve(
+    folder: DataFolder,
+    host: str,
+    port: int,
+    node: AnvilNode | None,
+    rate_limits: bool,
+    as_json: bool,
+) -> None:
+    """Listen, put the service together, and serve until a signal comes."""
+    address = _address(host)
+    door = Door()
+    try:
+        server = Server(door, Identifiers(SystemClock(), system_entropy), host=address, port=port)
+    except OSError as error:
+        raise click.ClickException(f"{host}:{port} cannot be listened on: {error}.") from error
+    url = _url(address, server.port)
+    loopback = ipaddress.ip_address(address).is_loopback
+    service = _service(folder, url, loopback, node)
+    try:
+        keys = folder.keys(service)
+        if node is not None:
+            node.prepare(keys.environment_id)
+        throttle = Throttle(MemoryLimiter()) if rate_limits else None
+        door.application = create_app(service, mode=MODE, throttle=throttle)
+        worker = service.worker(MODE)
+        _stop_on_signals(server)
+        worker.start(WORKER_THREADS)
+        # The socket listens already: what arrives before `run` waits in its queue.
+        with address_told(folder.path, url), node.beating() if node else nullcontext():
+            started = Started(keys, url, folder, loopback, rate_limits, node.url if node else None)
+            click.echo(json.dumps(started.document()) if as_json else started.banner())
+            server.run()
+        worker.stop()
+    finally:
+        service.close()
+
+
+def _stop_on_signals(server: Server) -> None:
+    """The first Ctrl-C or SIGTERM finishes what was begun; a second one ends it there and then,
+    which loses nothing: the next start takes up what was left, as after any crash."""
+    stopping = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopping
+        if stopping:
+            os._exit(1)
+        stopping = True
+        server.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+class Door:
+    """Stands before the application: the port must be known before there can be one."""
+
+    application: WSGIApplication
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return self.application(environ, start_response)
+
+
+def _service(
+    folder: DataFolder, url: str, loopback: bool, node: AnvilNode | None
+) -> PaymentsService:
+    key_ring = folder.key_ring()
+    storage = SqliteStorage(folder.database, KINDS)
+    storage.migrate()
+    settings = Settings(public_url=url, webhooks=WebhookSettings(local_allowed=loopback))
+    chains = None
+    if node is not None:
+        node.require_same_chain(storage)
+        chains = {node.chain.chain_id: node.chain}
+    service = PaymentsService(storage, key_ring, settings=settings, sandbox_chains=chains)
+    service.refresh()  # the sandbox's clock goes on from where it was
+    return service
+
+
+def _address(host: str) -> str:
+    """The numeric address of a host name: what is judged loopback is what is listened on."""
+    try:
+        found = socket.getaddrinfo(host or "?", None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise click.BadParameter(f"{host!r} is no address: {error}", param_hint="--host") from error
+    address = found[0][4][0]
+    assert isinstance(address, str)
+    return address
+
+
+def _url(address: str, port: int) -> str:
+    """Where a client on this machine reaches it."""
+    parsed = ipaddress.ip_address(address)
+    if parsed.is_unspecified:
+        address = "::1" if parsed.version == 6 else "127.0.0.1"
+    host = f"[{address}]" if ":" in address else address
+    return f"http://{host}:{port}"
+
+
+@attrs.frozen
+class Started:
+    """A sandbox that accepts requests; `node_url` where its chain is a real node's."""
+
+    keys: SandboxKeys
+    url: str
+    folder: DataFolder
+    loopback: bool
+    rate_limits: bool
+    node_url: str | None
+
+    def document(self) -> dict[str, Any]:
+        """The line of `--json`. The legacy API and the dashboard are not in this release: null."""
+        node = (
+            {}
+            if self.node_url is None
+            else {"chains": [DEFAULT_CHAIN_ID], "nodeUrl": self.node_url}
+        )
+        return {
+            "baseUrl": self.url,
+            "sdkBaseUrl": None,
+            "publicUrl": self.url,
+            "dashboardUrl": None,
+            **self.keys.document(),
+            **node,
+        }
+
+    def banner(self) -> str:
+        """What a person is told."""
+        keys, folder = self.keys, self.folder
+        lines = [
+            click.style("payments sandbox", bold=True) + f"  {self.url}",
+            "",
+            f"  app id       {keys.app_id}",
+            f"  app secret   {keys.app_secret}",
+            f"  environment  {keys.environment_id}",
+            f"  partner id   {keys.partner_id}",
+            f"  data         {folder.path}  (the keys are in {folder.keys_file.name})",
+            "",
+            *self._chains(),
+            f"  Rate policies are {'enforced' if self.rate_limits else 'not enforced'}.",
+        ]
+        if self.loopback:
+            lines.append("  Webhooks may go to http:// and to this machine.")
+        else:
+            lines += [
+                "  It listens beyond this machine, without TLS: whoever reaches it can read the",
+                "  keys in passing. Webhooks to this machine are refused.",
+            ]
+        lines += [
+            "",
+            "  Try:",
+            f"  curl -u {keys.app_id}:{keys.app_secret} {self.url}/v2/partners/config",
+            "",
+            "  Ctrl-C ends it.",
+        ]
+        return "\n".join(lines)
+
+    def _chains(self) -> list[str]:
+        if self.node_url is None:
+            return ["  Chains are simulated and funds are free."]
+        return [
+            f"  It serves chain {DEFAULT_CHAIN_ID} (Base) alone, on a node of its own: anvil at",
+            f"  {self.node_url}. Funds are free.",
+        ]

@@ -1,0 +1,54 @@
+"""What is asked of the storage at each scrape: how long jobs wait, and whether it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from payments_core.clock import SECOND
+from payments_core.service import QUEUES
+from payments_core_http.observability.catalogue import BY_NAME
+from payments_core_http.observability.patience import Patience
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+LONGEST_S = 1.0
+"""A scrape waits no longer for the storage; Prometheus itself gives up after ten seconds."""
+
+
+class Backlog:
+    """A collector of one service and mode, in the sense of prometheus_client."""
+
+    def __init__(self, service: PaymentsService, mode: str) -> None:
+        self._service = service
+        self._mode = mode
+        self._storage = Patience(self._ask, name="payments-scrape")
+
+    def collect(self) -> Iterator[Any]:
+        try:
+            lags_s = self._storage.answer(LONGEST_S)
+        except Exception:  # whatever it is, a scrape must tell the rest; `storage_up` tells this
+            yield _gauge("payments_storage_up", {(): 0})
+            return
+        yield _gauge("payments_storage_up", {(): 1})
+        yield _gauge("payments_queue_lag_seconds", {(name,): it for name, it in lags_s.items()})
+
+    def _ask(self) -> Mapping[str, float]:
+        self._service.refresh()  # a sandbox's clock may have been moved
+        lags_s = {}
+        for queue in QUEUES:
+            due = self._service.storage.next_due(queue.full_name(self._mode))
+            waited_ms = 0 if due is None else max(0, self._service.clock.now() - due)
+            lags_s[queue.name] = waited_ms / SECOND
+        return lags_s
+
+
+def _gauge(name: str, values: Mapping[tuple[str, ...], float]) -> Any:
+    from prometheus_client.core import GaugeMetricFamily
+
+    metric = BY_NAME[name]
+    family = GaugeMetricFamily(name, metric.help, labels=metric.labels)
+    for labels, value in values.items():
+        family.add_metric(labels, value)
+    return family

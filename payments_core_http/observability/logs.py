@@ -1,0 +1,181 @@
+"""Logs for operators: one record a line on standard error, without anything secret.
+
+Every record of the process goes through one handler, and all that it holds through `redaction`:
+the message with its arguments, the exception with its trace, and whatever was added to it. What
+Python itself would write there, of exceptions that nobody caught, goes the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import sys
+import threading
+import traceback
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Literal, TextIO
+
+from payments_core.clock import SECOND, iso
+from payments_core_http.redaction import redacted, redacted_named
+
+Format = Literal["json", "text"]
+
+ALARM = "ALARM"
+"""How the message of a record begins that somebody must look at now."""
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_RESERVED = ("ts", "level", "logger", "message", "alarm", "exception", "stack")
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+"""In ASCII, so that no odd character ends a line, and none makes a record that cannot be written;
+`msgspec` would refuse half a surrogate pair."""
+
+_uncaught = logging.getLogger("payments_core_http.uncaught")
+
+
+def configure(level: str = "INFO", format: Format = "json", stream: TextIO | None = None) -> None:
+    """Write every record of the process from now on, in place of what the root logger did before.
+
+    `level` is that of the lowest records written. `stream` is standard error unless given. Raises
+    ValueError for a level or a format that there is not.
+    """
+    known = logging.getLevelNamesMapping()
+    if level.upper() not in known:
+        raise ValueError(f"the log level must be one of {', '.join(known)}")
+    if format not in _FORMATTERS:
+        raise ValueError(f"the log format must be one of {', '.join(_FORMATTERS)}")
+    handler = _Handler(sys.stderr if stream is None else stream)
+    handler.setFormatter(_FORMATTERS[format]())
+    logging.basicConfig(level=known[level.upper()], handlers=[handler], force=True)
+    logging.captureWarnings(True)
+    sys.excepthook = _uncaught_in_main
+    threading.excepthook = _uncaught_in_thread
+    sys.unraisablehook = _unraisable
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Of a record that it fails to write it says that alone: the standard library would show the
+    record as it was, arguments and all."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        told = logging.makeLogRecord({"name": __name__, "levelno": 40, "levelname": "ERROR"})
+        told.msg = "a record could not be written"
+        with contextlib.suppress(Exception):  # the stream may be gone
+            self.stream.write(self.format(told) + self.terminator)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: ts, level, logger, message, then whatever the record has besides."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts: dict[str, Any] = {
+            "ts": _moment(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": _message(record),
+        }
+        if _is_alarm(record):
+            facts["alarm"] = True
+        if trace := _trace(record):
+            facts["exception"] = trace
+        if record.stack_info:
+            facts["stack"] = redacted(record.stack_info)
+        for name, value in _extras(record).items():
+            facts[f"{name}_" if name in _RESERVED else name] = value
+        return _encode(facts)
+
+
+class TextLines(logging.Formatter):
+    """For a person: one line, and the others of a trace behind a bar, so that none is forged."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        extras = "".join(
+            f" {_plain(name)}={_plain(str(it))}" for name, it in _extras(record).items()
+        )
+        first, *rest = _message(record).split("\n")
+        head = f"{_moment(record)} {record.levelname:8} {record.name}: {_plain(first)}{extras}"
+        for block in (_trace(record), redacted(record.stack_info or "")):
+            rest += block.split("\n") if block else []
+        return "\n".join([head, *(f"  | {_plain(line)}" for line in rest)])
+
+
+_FORMATTERS: dict[str, type[logging.Formatter]] = {"json": JsonLines, "text": TextLines}
+
+
+def _moment(record: logging.LogRecord) -> str:
+    return iso(int(record.created * SECOND))
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        text = record.getMessage()
+    except Exception:  # arguments that do not fit: what can be shown is shown
+        text = f"{record.msg} (with arguments that do not fit it)"
+    return redacted(text)
+
+
+def _is_alarm(record: logging.LogRecord) -> bool:
+    return str(record.msg).startswith(ALARM)
+
+
+def _trace(record: logging.LogRecord) -> str:
+    """The trace, from the exception itself: what another formatter left in the record may hold
+    anything."""
+    if not record.exc_info or record.exc_info[1] is None:
+        return ""
+    return redacted("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
+
+
+def _extras(record: logging.LogRecord) -> dict[str, Any]:
+    return {
+        _name(name): redacted_named(name, value)
+        for name, value in vars(record).items()
+        if name not in _STANDARD
+    }
+
+
+@lru_cache(maxsize=1_000)
+def _name(name: str) -> str:
+    """The name of an extra; there are few, and all of them stand in the code."""
+    return redacted(name)
+
+
+def _plain(text: str) -> str:
+    """Without control characters, which could end a line or paint the terminal."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+# What Python would otherwise write by itself.
+
+
+def _uncaught_in_main(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    if issubclass(kind, KeyboardInterrupt):  # somebody pressed the keys, and knows
+        return
+    _uncaught.critical("the process ends by an exception", exc_info=(kind, error, trace))
+
+
+def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+    if args.exc_value is None or issubclass(args.exc_type, SystemExit):
+        return
+    _uncaught.critical(
+        "a thread ended by an exception",
+        exc_info=(args.exc_type, args.exc_value, args.exc_traceback),
+        extra={"thread_": args.thread.name if args.thread else "?"},
+    )
+
+
+def _unraisable(args: Any) -> None:
+    _uncaught.error(
+        "an exception could not be raised",
+        exc_info=(args.exc_type, args.exc_value, args.exc_traceback),
+    )

@@ -1,0 +1,206 @@
+"""A listener for operators alone, on an address of its own: metrics, life and readiness.
+
+It must never be reached by the public: it asks for no credential. It is the standard library's,
+since few ask it little. A connection has one answer and a bound on its whole time. Of too many the
+oldest whose request is not whole gives way, so that nobody who sends slowly makes a process look
+dead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from payments_core_http.observability.metrics import Metrics
+from payments_core_http.observability.patience import READY_S, Patience
+
+CONNECTION_S = 5.0
+"""From a connection's beginning to its end, whatever its client does."""
+
+AT_ONCE = 16
+"""Connections at once; where all are being answered, more than these are closed as they come."""
+
+_TEXT = "text/plain; charset=utf-8"
+_TURN_S = 0.1
+_log = logging.getLogger(__name__)
+
+Told = tuple[int, str, bytes]
+"""A status, a content type and a body."""
+
+
+class Management:
+    """Answers `GET /metrics`, `/healthz` and `/readyz`."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        metrics: Metrics,
+        ready: Callable[[], None],
+        *,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
+
+        `ready` returns if the process can serve; whatever it raises says that it cannot. A process
+        that is stopping is not ready, whatever that says.
+        """
+        self._metrics = metrics
+        self._is_stopping = is_stopping
+        self._ready = Patience(ready, name="payments-ready")
+        answers: dict[str, Callable[[str], Told]] = {
+            "/metrics": self._counted,
+            "/healthz": lambda accept: (200, _TEXT, b"ok\n"),
+            "/readyz": self._readiness,
+        }
+        self._server = _Listener(host, port, answers)
+        self.host = host
+        self.port: int = self._server.server_address[1]
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """`http://host:port`."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def start(self) -> None:
+        """Answer from now on, in threads of its own."""
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            args=(_TURN_S,),
+            name="payments-management",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer no more; it waits for nothing that was begun. Twice does no harm."""
+        if self._thread is not None:
+            self._server.shutdown()
+            self._thread.join(2 * CONNECTION_S)
+            self._thread = None
+        self._server.server_close()
+
+    def _counted(self, accept: str) -> Told:
+        text, content_type = self._metrics.text(accept)
+        return 200, content_type, text
+
+    def _readiness(self, accept: str) -> Told:
+        if self._is_stopping():
+            return 503, _TEXT, b"stopping\n"
+        try:
+            self._ready.answer(READY_S)
+        except Exception as error:  # whatever it is, it is not ready
+            _log.warning("not ready: %s", type(error).__name__)
+            return 503, _TEXT, b"not ready\n"
+        return 200, _TEXT, b"ready\n"
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False  # the process must not wait for who takes his time
+
+    def __init__(self, host: str, port: int, answers: dict[str, Callable[[str], Told]]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.answers = answers
+        self._open: dict[Any, float] = {}
+        """When each connection ends at the latest, the oldest first."""
+        self._sending: set[Any] = set()
+        """Those of them whose request is not whole."""
+        self._lock = threading.Lock()
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        # Not the standard library's own, which asks the resolver for the host's name.
+        # A restart must not wait until the connections of the process before are forgotten.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = "", self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._has_place(request):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """End those whose time is over; the standard library calls it at every turn."""
+        now = time.monotonic()
+        with self._lock:
+            for late in [request for request, until in self._open.items() if now >= until]:
+                self._end(late)
+
+    def answers_now(self, request: Any) -> None:
+        """Its request is whole, so it gives way to nobody."""
+        with self._lock:
+            self._sending.discard(request)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:  # before its descriptor may become another's
+            self._forget(request)
+        super().shutdown_request(request)
+
+    def _has_place(self, request: Any) -> bool:
+        with self._lock:
+            if len(self._open) >= AT_ONCE:
+                oldest = next((one for one in self._open if one in self._sending), None)
+                if oldest is None:
+                    return False
+                self._end(oldest)
+            self._open[request] = time.monotonic() + CONNECTION_S
+            self._sending.add(request)
+        return True
+
+    def _end(self, request: Any) -> None:
+        """Wake its thread, which then closes it."""
+        self._forget(request)
+        with contextlib.suppress(OSError):  # the client was faster
+            request.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self, request: Any) -> None:
+        self._open.pop(request, None)
+        self._sending.discard(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        _log.debug("an operator's connection broke off", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Listener
+    timeout = CONNECTION_S
+    server_version = "payments"
+    sys_version = ""
+    error_message_format = "%(code)d\n"
+    error_content_type = _TEXT
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def _answer(self, *, with_body: bool) -> None:
+        self.server.answers_now(self.connection)
+        answer = self.server.answers.get(self.path.partition("?")[0])
+        if answer is None:
+            self.send_error(404)
+            return
+        status, content_type, body = answer(self.headers.get("Accept", ""))
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing: the standard library would write to standard error."""

@@ -1,0 +1,103 @@
+"""What is told of each request: a line in the access log, and a word to who observes.
+
+Neither ever has a path, a query, a header or a body: a path may hold a link code, and the rest
+holds what is the partners' own. The route stands for the path.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Protocol
+
+import attrs
+
+from payments_core_http.errors import Reason
+from payments_core_http.observability import health
+
+NO_ROUTE = "no route"
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+OTHER_METHOD = "_OTHER"
+"""For methods that only their sender knows, as OpenTelemetry's conventions name them."""
+
+_log = logging.getLogger("payments_core_http.access")
+
+
+@attrs.define
+class Request:
+    """One request, of which more is known as it goes on; `status` is set when it has ended."""
+
+    id: str
+    method: str
+    route: str
+    """The template of its path, such as `/v2/payments/{paymentId}`, or `no route`."""
+    status: int = 500
+    environment_id: str | None = None
+    is_replay: bool = False
+    limited: Reason | None = None
+
+
+class Observer(Protocol):
+    """Who is told of requests."""
+
+    def request(
+        self, request: Request, environ: Mapping[str, Any]
+    ) -> AbstractContextManager[object]:
+        """While a request is answered. It is complete at the end; `environ` is what it came with.
+
+        Returns at once, from any thread; raises nothing, and lets every exception through.
+        """
+
+
+class Blind:
+    """Observes nothing."""
+
+    def request(
+        self, request: Request, environ: Mapping[str, Any]
+    ) -> AbstractContextManager[object]:
+        return _NOTHING
+
+
+_NOTHING: AbstractContextManager[object] = nullcontext()
+
+BLIND: Observer = Blind()
+
+
+def opened(id: str, method: str, template: str | None) -> Request:
+    """A request that has just come in; `template` is that of its path, if it has a route."""
+    return Request(id, method if method in METHODS else OTHER_METHOD, template or NO_ROUTE)
+
+
+@contextmanager
+def watched(observer: Observer, request: Request, environ: Mapping[str, Any]) -> Iterator[None]:
+    """Tell the observer of the request, and write its line when it has ended."""
+    with observer.request(request, environ):
+        # Those who ask every second whether the process lives would fill the log.
+        level = logging.DEBUG if request.route in health.PATHS else logging.INFO
+        if not _log.isEnabledFor(level):
+            yield
+            return
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            _log.log(level, "request", extra=_facts(request, time.perf_counter() - began))
+
+
+def _facts(request: Request, took_s: float) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "requestId": request.id,
+        "method": request.method,
+        "route": request.route,
+        "status": request.status,
+        "durationMs": round(took_s * 1_000, 1),
+    }
+    if request.environment_id is not None:
+        facts["environmentId"] = request.environment_id
+    if request.is_replay:
+        facts["replayed"] = True
+    if request.limited is not None:
+        facts["limited"] = request.limited
+    return facts

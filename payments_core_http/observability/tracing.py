@@ -1,0 +1,271 @@
+"""OpenTelemetry: a span for each request, each job and each attempt at a webhook.
+
+It is on where the standard variables say so, such as `OTEL_EXPORTER_OTLP_ENDPOINT`, and the extra
+`otel` is installed; otherwise nothing of it is imported. There are no variables of our own.
+
+A caller's `traceparent` counts only where the caller is a trusted proxy: anybody else could join
+our traces to his own, and have them all sampled. Webhooks carry none, so that partners learn no
+trace of ours. No span has a path, a query, a header, a body or an exception's text: they may hold
+secrets. The route stands for the path, the exception's class for its text.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from payments_core.telemetry import AttemptEnded, AttemptOutcome, Repeated
+from payments_core_http import redaction
+from payments_core_http.client_address import Network
+from payments_core_http.observability.metrics import Metrics
+from payments_core_http.observability.patience import Patience
+from payments_core_http.observability.requests import NO_ROUTE, Request
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, SpanKind, Tracer
+
+    from payments_core.service import PaymentsService
+
+SERVICE_NAME = "payments-core"
+"""Unless `OTEL_SERVICE_NAME` has another."""
+
+LAST_SPANS_S = 5.0
+"""How long the end of a process waits for the last spans to be sent."""
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+"""They hold the collector's key, and OpenTelemetry logs what it cannot read of them as it is."""
+_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+
+_log = logging.getLogger(__name__)
+
+
+def with_spans(
+    metrics: Metrics, version: str, mode: str, trusted_proxies: tuple[Network, ...] = ()
+) -> Metrics | Traced:
+    """What tells the metrics, and traces besides where that is configured; else the metrics."""
+    tracer = tracer_or_none(version, mode)
+    return metrics if tracer is None else Traced(metrics, tracer, trusted_proxies)
+
+
+def tracer_or_none(
+    version: str, mode: str, environ: Mapping[str, str] = os.environ
+) -> Tracer | None:
+    """The tracer that the environment's `OTEL_*` variables ask for, if they ask for one.
+
+    One that was set up before, as `opentelemetry-instrument` does, is taken as it is.
+    """
+    redaction.hide(_secrets(environ))
+    if not _is_asked_for(environ):
+        return None
+    try:
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+    except ModuleNotFoundError as missing:
+        _log.warning("OTEL_* asks for traces, and %s is not installed: extra otel", missing.name)
+        return None
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        provider = _exporting(version, mode)
+    return provider.get_tracer(SERVICE_NAME, version)
+
+
+def _is_asked_for(environ: Mapping[str, str]) -> bool:
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    exporters = environ.get("OTEL_TRACES_EXPORTER", "").strip()
+    if exporters == "none" or not (exporters or any(environ.get(name) for name in _ENDPOINTS)):
+        return False
+    if exporters not in ("", "otlp"):
+        _log.warning("no traces: OTEL_TRACES_EXPORTER may be otlp or none here")
+        return False
+    protocol = next((environ[name] for name in _PROTOCOLS if environ.get(name)), "http/protobuf")
+    if protocol != "http/protobuf":
+        _log.warning("no traces: OTEL_EXPORTER_OTLP_PROTOCOL may only be http/protobuf here")
+        return False
+    return True
+
+
+def _secrets(environ: Mapping[str, str]) -> Iterator[str]:
+    """The headers that spans are sent with: whole, one by one, and the value of each."""
+    for variable in _HEADERS:
+        text = environ.get(variable, "")
+        for header in (text, *text.split(",")):
+            value = header.partition("=")[2]
+            yield from (header.strip(), value.strip(), unquote(value).strip())
+
+
+def _exporting(version: str, mode: str) -> Any:
+    """A provider that sends spans by OTLP over HTTP; the variables say where, and which."""
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    told = Resource.create()
+    own = {"service.version": version, "deployment.environment.name": mode}
+    own = {name: value for name, value in own.items() if name not in told.attributes}
+    if str(told.attributes.get("service.name", "")).startswith("unknown_service"):
+        own["service.name"] = SERVICE_NAME
+    # `Traced.close` ends it: at the exit of the interpreter it would be waited for without bounds.
+    provider = TracerProvider(resource=told.merge(Resource(own)), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider
+
+
+class Traced:
+    """Tells the metrics, and makes spans, as telemetry of the core and observer of requests."""
+
+    def __init__(
+        self, metrics: Metrics, tracer: Tracer, trusted_proxies: tuple[Network, ...] = ()
+    ) -> None:
+        from opentelemetry import propagate, trace
+        from opentelemetry.context import Context
+
+        self._metrics = metrics
+        self._tracer = tracer
+        self._trusted = trusted_proxies
+        self._trace = trace
+        self._extract = propagate.extract
+        self._nobody = Context()
+
+    def watch(self, service: PaymentsService, mode: str) -> None:
+        """As of `Metrics`."""
+        self._metrics.watch(service, mode)
+
+    def close(self) -> None:
+        """Send the last spans, if that can be done within seconds."""
+        self._metrics.close()
+        processor = getattr(self._tracer, "span_processor", None)
+        if processor is not None:
+            try:
+                Patience(processor.force_flush, name="payments-spans").answer(LAST_SPANS_S)
+            except Exception as error:
+                _log.warning("the last spans were not sent: %s", type(error).__name__)
+
+    # The application's observer.
+
+    @contextmanager
+    def request(self, request: Request, environ: Mapping[str, Any]) -> Iterator[None]:
+        has_route = request.route != NO_ROUTE
+        name = f"{request.method} {request.route}" if has_route else request.method
+        facts: dict[str, str | int] = {
+            "http.request.method": request.method,
+            "url.scheme": str(environ.get("wsgi.url_scheme", "http")),
+            "payments.request_id": request.id,
+        }
+        if has_route:
+            facts["http.route"] = request.route
+        context, kind = self._caller(environ), self._trace.SpanKind.SERVER
+        with (
+            self._metrics.request(request, environ),
+            self._span(name, kind, facts, context) as span,
+        ):
+            try:
+                yield
+            finally:
+                span.set_attribute("http.response.status_code", request.status)
+                if request.environment_id is not None:
+                    span.set_attribute("payments.environment_id", request.environment_id)
+                if request.status >= 500:
+                    self._went_wrong(span, str(request.status))
+
+    def _caller(self, environ: Mapping[str, Any]) -> Context:
+        """The trace that the request belongs to, by a proxy that may say so; else a new one."""
+        if not self._trusted or not _is_from(environ.get("REMOTE_ADDR") or "", self._trusted):
+            return self._nobody
+        headers = {
+            name[5:].replace("_", "-").lower(): str(value)
+            for name, value in environ.items()
+            if name.startswith("HTTP_")
+        }
+        return self._extract(headers, self._nobody)
+
+    # The core's telemetry.
+
+    @contextmanager
+    def job(self, queue: str, kind: str, count: int = 1) -> Iterator[None]:
+        facts: dict[str, str | int] = {
+            "payments.job.queue": queue,
+            "payments.job.kind": kind,
+            "payments.job.count": count,
+        }
+        internal = self._trace.SpanKind.INTERNAL
+        with self._metrics.job(queue, kind, count), self._span(f"job {kind}", internal, facts):
+            yield
+
+    def parked(self, queue: str, kind: str) -> None:
+        self._metrics.parked(queue, kind)
+
+    @contextmanager
+    def attempt(self) -> Iterator[AttemptEnded]:
+        facts: dict[str, str | int] = {"http.request.method": "POST"}
+        client = self._trace.SpanKind.CLIENT
+        with (
+            self._metrics.attempt() as counted,
+            self._span("webhook attempt", client, facts) as span,
+        ):
+
+            def ended(outcome: AttemptOutcome) -> None:
+                counted(outcome)
+                span.set_attribute("payments.webhook.outcome", outcome)
+                if outcome != "delivered":
+                    self._went_wrong(span, outcome)
+
+            yield ended
+
+    def commit(self) -> AbstractContextManager[object]:
+        return self._metrics.commit()
+
+    def repeated(self, why: Repeated) -> None:
+        self._metrics.repeated(why)
+
+    def scanned(self, chain_id: int, height: int, head: int) -> None:
+        self._metrics.scanned(chain_id, height, head)
+
+    def scan_failed(self, chain_id: int) -> None:
+        self._metrics.scan_failed(chain_id)
+
+    # One span.
+
+    @contextmanager
+    def _span(
+        self,
+        name: str,
+        kind: SpanKind,
+        facts: Mapping[str, str | int],
+        context: Context | None = None,
+    ) -> Iterator[Span]:
+        with self._tracer.start_as_current_span(
+            name,
+            context=context,
+            kind=kind,
+            attributes=dict(facts),
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield span
+            except BaseException as error:
+                self._went_wrong(span, type(error).__qualname__)
+                raise
+
+    def _went_wrong(self, span: Span, what: str) -> None:
+        span.set_attribute("error.type", what)
+        span.set_status(self._trace.StatusCode.ERROR)
+
+
+def _is_from(peer: str, networks: tuple[Network, ...]) -> bool:
+    try:
+        address = ipaddress.ip_address(peer)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address
+    return any(address in network for network in networks)

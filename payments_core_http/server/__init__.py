@@ -1,0 +1,1 @@
+"""The socket side: connections, framing, limits, threads."""

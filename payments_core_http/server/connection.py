@@ -1,0 +1,400 @@
+"""Connections under waitress, each with bounded time and memory, whatever its client does.
+
+Waitress gives a connection time for as long as a byte moves, reads all requests that arrive
+together before it answers the first, cannot end a connection whose client does not read, and lets
+nobody in once it is full. Here a connection has one request at a time, every wait for a client has
+an end, and where there are too many, those that wait longest give way. Answers leave from the
+thread that made them; the loop sends what a client does not take at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import struct
+import sys
+import time
+from contextvars import ContextVar
+from typing import Any
+
+from waitress import wasyncore
+from waitress.channel import HTTPChannel
+from waitress.server import TcpWSGIServer
+
+from payments_core.engine.identifiers import Identifiers
+from payments_core.errors import PaymentsError
+from payments_core_http.errors import (
+    HeadersTooLarge,
+    MalformedRequest,
+    PayloadTooLarge,
+    RequestTooSlow,
+    TransferCodingUnknown,
+)
+from payments_core_http.server.framing import Incoming
+from payments_core_http.server.limits import Bounds, longest_waiting, slowest_takers
+from payments_core_http.server.responses import Refusal, Reply, RequestTimeout
+from payments_core_http.server.selector import EVENT_READ, EVENT_WRITE, Bell, Poll
+from payments_core_http.wire.request_body import LIMIT_BYTES
+
+HEADER_LIMIT_BYTES = 16 * 1024
+
+_LOOK_S = 0.5
+"""How often connections are asked whether they have waited too long."""
+_ACCEPTS = 64
+"""So many new connections are taken at a time; the bound is passed by no more."""
+_PAUSE_S = 0.5
+_RESET = struct.pack("ii", 1, 0)
+_WARN_S = 60.0
+
+_log = logging.getLogger("payments_core_http")
+
+
+class Connection(HTTPChannel):  # type: ignore[misc]
+    """One client's connection. All but `service`, and what it calls, runs in the server's loop."""
+
+    task_class = Reply
+    error_task_class = Refusal
+
+    connected: bool
+    close_when_flushed: bool
+    request: Any
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        self.waits_since = time.monotonic()
+        """When the client's turn came; bytes that trickle do not put it off."""
+        self._began: float | None = None
+        """When the first byte came of a request that is not whole yet."""
+        self._unread = b""
+        """Requests that came with the one before them: they are read when that is answered."""
+        self._ends = False
+        self._lingers = False
+        self.interest = 0
+        super().__init__(*args, **more)
+
+    def fileno(self) -> int | None:
+        """The descriptor, until it is closed."""
+        return self._fileno  # type: ignore[no-any-return]
+
+    def wants(self) -> int:
+        """What to wait for."""
+        server: Listener = self.server
+        wanted = EVENT_READ if self.readable() else 0
+        if self.writable():
+            wanted |= EVENT_WRITE
+        if self.total_outbufs_len:
+            server.unsent.add(self)
+        else:
+            server.unsent.discard(self)
+        return wanted
+
+    def tend(self, events: int) -> None:
+        """Receive and send. What goes wrong is logged, and ends this connection alone."""
+        if events & EVENT_READ:
+            wasyncore.read(self)
+        if events & EVENT_WRITE and self.connected:
+            wasyncore.write(self)
+
+    def unwatched(self, error: OSError) -> None:
+        """The system cannot wait for it."""
+        self.server.warn(f"a connection could not be begun ({error})")
+        self.abandon()
+
+    def del_channel(self, map: Any = None) -> None:
+        """It closes: it is waited for no more, and counted nowhere."""
+        self.server.poll.forget(self)
+        self.server.unsent.discard(self)
+        super().del_channel(map)
+
+    def parser_class(self, settings: Any) -> Incoming:
+        """A new request."""
+        return Incoming(settings, self._keep)
+
+    def _keep(self, unread: bytes) -> None:
+        self._unread = unread
+
+    def readable(self) -> bool:
+        """Whether more may be received; goes on first with what was received before."""
+        if self._unread and not self.requests and not self.total_outbufs_len:
+            self._go_on()
+        if not self.connected or self._ends:
+            return self.connected and self._lingers
+        return not self._unread and bool(super().readable())
+
+    def _go_on(self) -> None:
+        if self.connected and not (self._ends or self.close_when_flushed or self.will_close):
+            unread, self._unread = self._unread, b""
+            self.received(unread)
+
+    def received(self, data: bytes) -> bool:
+        """Read the next request, as far as it is here, and hand it to a thread once it is whole."""
+        taken = bool(super().received(data))
+        now = time.monotonic()
+        if self.request is None:
+            self._began, self.waits_since = None, now
+        elif self._began is None:
+            self._began = now
+        return taken
+
+    def handle_read(self) -> None:
+        """Receive bytes, or after the last answer drop them."""
+        if not self._lingers:
+            super().handle_read()
+            return
+        try:
+            self.recv(self.adj.recv_bytes)  # which closes where the client has closed
+        except OSError:
+            self.handle_close()
+
+    def writable(self) -> bool:
+        """Whether something is to be sent, or the end to be told.
+
+        While a thread answers, the loop sends only what is so much that the thread may wait for it.
+        """
+        if not self.connected or (self.requests and self.total_outbufs_len < self.adj.send_bytes):
+            return self.connected and bool(self.will_close)
+        return bool(super().writable())
+
+    def handle_write(self) -> None:
+        """Send; after the last answer say that it was the last, and wait for the client to close.
+
+        To close at once would reset the connection while its client still sends, and the client
+        would lose the answer.
+        """
+        if self.close_when_flushed:
+            self._ends, self.close_when_flushed = True, False
+        super().handle_write()
+        if self._ends and self.connected and not self._lingers and not self.total_outbufs_len:
+            try:
+                self.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                self.handle_close()
+            else:
+                self._lingers, self.waits_since = True, time.monotonic()
+
+    def service(self) -> None:
+        """Answer the request; in a thread of the pool."""
+        _ANSWERED.set(self)
+        super().service()
+        self.waits()
+        _ANSWERED.set(None)
+
+    def waits(self) -> None:
+        """It is the client's turn, from now on."""
+        self.waits_since = time.monotonic()
+
+    def _flush_some(self, do_close: bool = True) -> bool:
+        # The thread that answered and the loop may both be at it.
+        with self.outbuf_lock:
+            return bool(super()._flush_some(do_close))
+
+    def rings(self) -> bool:
+        """Send what the client takes at once; whether there is more to do, and that by the loop.
+
+        In the thread that answers: when the answer is made, or part of it that is too much. The
+        request is over before the client has its answer, or its next one would come too early.
+        """
+        if self.total_outbufs_len and not self.requests:
+            self._flush_exception(self._flush_some, do_close=False)
+        is_waited_for = self.interest == EVENT_READ and not self._unread
+        is_ending = self.close_when_flushed or self.will_close
+        return bool(is_ending or self.total_outbufs_len or not is_waited_for)
+
+    @property
+    def is_clients_turn(self) -> bool:
+        """Whether the server waits for the client: to send, or to take what it asked for."""
+        return not self.requests and not (self._unread and not self.total_outbufs_len)
+
+    def judge(self, now: float, bounds: Bounds) -> None:
+        """End the connection if the client has had its time."""
+        if self.requests or not self.connected:
+            return
+        if self._began is not None:
+            if now - self._began > bounds.request_s:
+                self._refuse_as_late()
+            return
+        if self._lingers:
+            allowed_s = bounds.linger_s
+        else:
+            allowed_s = bounds.answer_s if self.total_outbufs_len else bounds.idle_s
+        if now - self.waits_since > allowed_s:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """End the connection now, and drop what the client has not taken, the kernel's part too.
+
+        Waitress's `will_close` waits until something can be sent, which may be never.
+        """
+        if self.total_outbufs_len:
+            with contextlib.suppress(OSError):
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.handle_close()
+
+    def _refuse_as_late(self) -> None:
+        with self.requests_lock:
+            late, self.request, self._began = self.request, None, None
+            late.error = RequestTimeout("The request did not arrive in time")
+            self.requests.append(late)
+            self.server.add_task(self)
+
+
+_ANSWERED: ContextVar[Connection | None] = ContextVar("answered", default=None)
+"""Whose request the thread answers: waitress does not say for whom it rings."""
+
+
+class Listener(TcpWSGIServer):  # type: ignore[misc]
+    """Accepts connections, and ends those whose time is over or whose room is needed."""
+
+    channel_class = Connection
+
+    def __init__(
+        self, *args: Any, identifiers: Identifiers, api_version: str, bounds: Bounds, **more: Any
+    ) -> None:
+        self.identifiers = identifiers
+        self.api_version = api_version
+        self.refusals: dict[int, PaymentsError] = {
+            400: MalformedRequest(),
+            408: RequestTooSlow(),
+            413: PayloadTooLarge(LIMIT_BYTES),
+            431: HeadersTooLarge(HEADER_LIMIT_BYTES),
+            501: TransferCodingUnknown(),
+        }
+        self.bounds = bounds
+        self._looks_at = self._accepts_at = self._warns_at = 0.0
+        self.ends = False
+        """Whether every answer is its connection's last."""
+        self.poll = Poll()
+        self.interest = 0
+        self.unsent: set[Connection] = set()
+        """Those whose clients have not taken all of their answers."""
+        super().__init__(*args, **more)
+        self.poll.settle(Bell(self.trigger))
+
+    def turn(self, timeout_s: float) -> None:
+        """Keep the bounds, wait until somebody sends, takes or knocks, and tend to it."""
+        self.poll.settle_changed()
+        self.poll.settle(self)
+        self.poll.wait(timeout_s)
+
+    def fileno(self) -> int | None:
+        """The listening socket's descriptor, until it is closed."""
+        return self._fileno  # type: ignore[no-any-return]
+
+    def wants(self) -> int:
+        """To accept, where there is room."""
+        return EVENT_READ if self.readable() else 0
+
+    def tend(self, events: int) -> None:
+        """Take who knocks."""
+        wasyncore.read(self)
+
+    def unwatched(self, error: OSError) -> None:
+        """The system cannot wait for it: it tries again soon."""
+        self._pause(error)
+
+    def handle_error(self) -> None:
+        """Whatever went wrong, it goes on listening: waitress would close it for good."""
+        self._pause(sys.exception())
+
+    def end(self) -> None:
+        """Let in who has knocked, and nobody after that; what is answered from now on is the last.
+
+        The kernel refuses who knocks between the last `accept` and the end of the socket.
+        """
+        self.ends = True
+        if self.socket is None:
+            return
+        for _ in range(self.adj.backlog // _ACCEPTS + 1):  # as many as its queue may hold
+            if not self.handle_accept():
+                break
+            self.turn(0)
+        wasyncore.dispatcher.close(self)
+
+    def pull_trigger(self) -> None:
+        """Wake the loop; a thread that has answered does so only where there is more to do."""
+        answered = _ANSWERED.get()
+        if answered is None or answered.rings():
+            self.poll.change(answered, super().pull_trigger)
+
+    def del_channel(self, map: Any = None) -> None:
+        """It listens no more."""
+        self.poll.forget(self)
+        super().del_channel(map)
+
+    def readable(self) -> bool:
+        """Whether to accept; runs at every turn of the loop, and keeps the bounds first."""
+        now = time.monotonic()
+        if now >= self._looks_at:
+            self._looks_at = now + _LOOK_S
+            for one in list(self.active_channels.values()):
+                one.judge(now, self.bounds)
+        self._bound_unsent()
+        excess = len(self.active_channels) - self.bounds.connections
+        if excess > 0:
+            most = self.bounds.connections
+            self.warn(f"more than {most} connections: those that wait longest are ended")
+            self._give_way(excess)
+        return self.accepting and now >= self._accepts_at and self._has_room()
+
+    def _bound_unsent(self) -> None:
+        excess = sum(one.total_outbufs_len for one in self.unsent) - self.bounds.unsent_bytes
+        if excess <= 0:
+            return
+        for one in slowest_takers(self.unsent):
+            if excess > 0:
+                excess -= one.total_outbufs_len
+                one.abandon()
+
+    def _give_way(self, count: int) -> int:
+        """End connections whose clients are waited for; how many were ended."""
+        ended = longest_waiting(list(self.active_channels.values()))[:count]
+        for one in ended:
+            one.abandon()
+        return len(ended)
+
+    def _has_room(self) -> bool:
+        channels = self.active_channels
+        return len(channels) < self.bounds.connections or any(
+            one.is_clients_turn for one in channels.values()
+        )
+
+    def warn(self, what: str) -> None:
+        """Log it, unless something was logged a short while ago."""
+        now = time.monotonic()
+        if now >= self._warns_at:
+            self._warns_at = now + _WARN_S
+            _log.warning("%s", what)
+
+    def _pause(self, why: BaseException | None) -> None:
+        self.warn(f"nobody can be let in for now ({why!r})")
+        self._accepts_at = time.monotonic() + _PAUSE_S
+
+    def handle_accept(self) -> bool:
+        """Take who knocks, several at a time; over the bound too, and the next turn makes room.
+
+        Whether somebody was taken.
+
+        None that was here is ended: its descriptor would go to the next, with events of the old.
+        """
+        for taken in range(_ACCEPTS):
+            try:
+                client, address = self.socket.accept()
+            except (BlockingIOError, ConnectionError):
+                return taken > 0
+            except OSError as error:  # out of descriptors, most likely
+                self.warn(f"one could not be accepted ({error}): who waits longest is ended")
+                if not self._give_way(_ACCEPTS):
+                    self._pause(error)
+                return False
+            self._let_in(client, address)
+        return True
+
+    def _let_in(self, client: socket.socket, address: Any) -> None:
+        """Begin a connection; what goes wrong ends it alone."""
+        try:
+            with contextlib.suppress(OSError):  # the client may have gone, which shows soon enough
+                self.set_socket_options(client)
+            self.poll.settle(self.channel_class(self, client, address, self.adj, map=self._map))
+        except Exception as error:
+            self.warn(f"a connection could not be begun ({error!r})")
+            (self.active_channels.get(client.fileno()) or client).close()

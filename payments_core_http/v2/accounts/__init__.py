@@ -1,0 +1,1 @@
+"""The routes of accounts: rows, bodies, handlers, views."""

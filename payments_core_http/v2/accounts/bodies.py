@@ -1,0 +1,83 @@
+"""Accounts and what belongs to them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import UNSET, Meta, UnsetType
+
+from payments_core.addresses import AddressError, canonical
+from payments_core.errors import FieldError
+from payments_core_http.v2.types import (
+    Address,
+    AssetSymbol,
+    ChainId,
+    Email,
+    ExternalUserId,
+    Label,
+    Username,
+)
+from payments_core_http.wire.metadata import Metadata
+from payments_core_http.wire.query import PageQuery
+
+
+@attrs.frozen(kw_only=True)
+class Wallet:
+    """A wallet address of the account; given here it proves nothing."""
+
+    address: Address
+    chainType: Literal["evm", "solana", "aptos"]
+    label: Label | None = None
+
+    def faults(self) -> list[FieldError]:
+        """An address that is none of its chain type."""
+        try:
+            canonical(self.chainType, self.address)
+        except AddressError as error:
+            return [FieldError("address", str(error))]
+        return []
+
+
+@attrs.frozen(kw_only=True)
+class Settlement:
+    """Where the account wants to be paid."""
+
+    chainId: ChainId
+    assetSymbol: AssetSymbol
+
+
+@attrs.frozen(kw_only=True)
+class Handle:
+    """The name of the account's payment address."""
+
+    username: Username
+
+
+@attrs.frozen(kw_only=True)
+class CreateAccount:
+    """A user of the partner's."""
+
+    externalUserId: ExternalUserId
+    subjectType: Literal["individual", "business"]
+    username: Username | None = None
+    email: Email | None = None
+    wallets: Annotated[tuple[Wallet, ...], Meta(max_length=50)] = ()
+    settlement: Settlement | None = None
+    metadata: Metadata | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ChangeAccount:
+    """What is absent stays; null clears."""
+
+    email: Email | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+    status: Literal["active", "suspended", "closed"] | UnsetType = UNSET
+
+
+@attrs.frozen(kw_only=True)
+class ListAccounts(PageQuery):
+    """Accounts, all or the one of an external user."""
+
+    externalUserId: ExternalUserId | None = None

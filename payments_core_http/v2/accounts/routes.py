@@ -1,0 +1,68 @@
+"""Rows of accounts."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import ListOf, Route
+from payments_core_http.v2.accounts import bodies, views
+from payments_core_http.v2.accounts import handlers as accounts
+from payments_core_http.v2.requirements import ACCOUNTS_KEY
+
+ACCOUNTS = (
+    Route(
+        "POST", "/v2/accounts", accounts.create, needs=ACCOUNTS_KEY,
+        body=bodies.CreateAccount, success=201,
+        errors=(
+            errors.Conflicting, errors.UsernameTaken, errors.UnsupportedChain,
+            errors.UnsupportedAsset,
+        ),
+        answers=views.AccountView,
+        summary="Create an account, with a vault on every chain.",
+    ),
+    Route(
+        "GET", "/v2/accounts", accounts.list_accounts, needs=ACCOUNTS_KEY,
+        query=bodies.ListAccounts,
+        answers=ListOf(views.AccountView),
+        summary="List accounts, newest first.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}", accounts.read, needs=ACCOUNTS_KEY, errors=(NotFound,),
+        answers=views.AccountView,
+        summary="Read an account.",
+    ),
+    Route(
+        "PATCH", "/v2/accounts/{accountId}", accounts.change, needs=ACCOUNTS_KEY,
+        body=bodies.ChangeAccount, errors=(NotFound, errors.InvalidState),
+        answers=views.AccountView,
+        summary="Change an account's email, metadata or status.",
+    ),
+    Route(
+        "PUT", "/v2/accounts/{accountId}/settlement-preferences", accounts.set_settlement,
+        needs=ACCOUNTS_KEY, body=bodies.Settlement,
+        errors=(
+            NotFound, errors.AccountSuspended, errors.UnsupportedChain, errors.UnsupportedAsset,
+        ),
+        answers=views.AccountView,
+        summary="Choose the chain and asset in which the account wants to be paid.",
+    ),
+    Route(
+        "PUT", "/v2/accounts/{accountId}/handle", accounts.set_handle, needs=ACCOUNTS_KEY,
+        body=bodies.Handle,
+        errors=(NotFound, errors.AccountSuspended, errors.InvalidState, errors.UsernameTaken),
+        answers=views.AccountView,
+        summary="Give an account its username, once.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}/capabilities", accounts.capabilities,
+        needs=ACCOUNTS_KEY, errors=(NotFound,),
+        answers=views.CapabilitiesView,
+        summary="What of the bank flows the account may use, and what is missing.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}/balances", accounts.balances, needs=ACCOUNTS_KEY,
+        errors=(NotFound, errors.DependencyFailed),
+        answers=views.BalancesView,
+        summary="What the account's vaults hold, at the newest final block.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,188 @@
+"""Accounts, vaults, capabilities and balances as v2 gives them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.capabilities import Capability, CapabilityStatus, capabilities_of
+from payments_core.accounts.operations import AccountDetails
+from payments_core.accounts.record import (
+    Account,
+    AccountStatus,
+    KycStatus,
+    Settlement,
+    SubjectType,
+)
+from payments_core.accounts.vaults.operations import Holding
+from payments_core.accounts.vaults.record import Vault, VaultStatus
+from payments_core.clock import iso
+from payments_core.money import format_amount
+from payments_core_http.v2.wallets.views import WalletView, wallet
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class VaultView:
+    """A vault on one chain."""
+
+    vaultId: str
+    chainId: int
+    address: str
+    status: VaultStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SettlementView:
+    """Where an account wants to be paid."""
+
+    chainId: int
+    assetSymbol: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class KycView:
+    """The state of the account's verification."""
+
+    status: KycStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AccountView:
+    """An account (contract §5)."""
+
+    id: str
+    accountId: str
+    externalUserId: str
+    subjectType: SubjectType
+    status: AccountStatus
+    username: str | None
+    email: str | None
+    paymentAddress: str | None
+    vaults: tuple[VaultView, ...]
+    wallets: tuple[WalletView, ...]
+    settlement: SettlementView | None
+    kyc: KycView
+    capabilities: Mapping[str, CapabilityStatus]
+    metadata: Mapping[str, Any] | None
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RequirementsView:
+    """What a capability still waits for, by name."""
+
+    missing: tuple[str, ...]
+    pending: tuple[str, ...]
+    complete: tuple[str, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CapabilityView:
+    """A capability of an account."""
+
+    status: CapabilityStatus
+    requirements: RequirementsView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CapabilitiesView:
+    """The capabilities of an account, by name (contract §7)."""
+
+    accountId: str
+    capabilities: Mapping[str, CapabilityView]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BalanceView:
+    """What a vault holds of one asset, on chain at the newest final block."""
+
+    chainId: int
+    assetSymbol: str
+    tokenAddress: str
+    decimals: int
+    totalAtomic: str
+    availableAtomic: str
+    reservedAtomic: str
+    available: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BalancesView:
+    """The balances of an account's vaults."""
+
+    accountId: str
+    balances: tuple[BalanceView, ...]
+
+
+def account(details: AccountDetails) -> AccountView:
+    """An account with what belongs to it."""
+    record = details.account
+    return AccountView(
+        id=record.id,
+        accountId=record.id,
+        externalUserId=record.external_user_id,
+        subjectType=record.subject_type,
+        status=record.status,
+        username=record.username,
+        email=record.email,
+        paymentAddress=record.payment_address,
+        vaults=tuple(_vault(vault) for vault in details.vaults),
+        wallets=tuple(map(wallet, details.wallets)),
+        settlement=_settlement(record.settlement),
+        kyc=KycView(status=record.kyc_status),
+        capabilities={item.name: item.status for item in capabilities_of(record)},
+        metadata=record.metadata,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+    )
+
+
+def capabilities(record: Account) -> CapabilitiesView:
+    """What of the bank flows the account may use."""
+    return CapabilitiesView(
+        accountId=record.id,
+        capabilities={item.name: _capability(item) for item in capabilities_of(record)},
+    )
+
+
+def balances(account_id: str, holdings: tuple[Holding, ...]) -> BalancesView:
+    """What an account's vaults hold."""
+    return BalancesView(accountId=account_id, balances=tuple(map(_balance, holdings)))
+
+
+def _settlement(settlement: Settlement | None) -> SettlementView | None:
+    if settlement is None:
+        return None
+    return SettlementView(chainId=settlement.chain_id, assetSymbol=settlement.asset_symbol)
+
+
+def _vault(vault: Vault) -> VaultView:
+    return VaultView(
+        vaultId=vault.id, chainId=vault.chain_id, address=vault.address, status=vault.status
+    )
+
+
+def _capability(item: Capability) -> CapabilityView:
+    return CapabilityView(
+        status=item.status,
+        requirements=RequirementsView(
+            missing=item.missing, pending=item.pending, complete=item.complete
+        ),
+    )
+
+
+def _balance(holding: Holding) -> BalanceView:
+    asset = holding.asset
+    return BalanceView(
+        chainId=asset.chain_id,
+        assetSymbol=asset.symbol,
+        tokenAddress=asset.address,
+        decimals=asset.decimals,
+        totalAtomic=str(holding.total_atomic),
+        availableAtomic=str(holding.available_atomic),
+        reservedAtomic=str(holding.reserved_atomic),
+        available=format_amount(holding.available_atomic, asset.decimals),
+    )

@@ -1,0 +1,78 @@
+"""The token's own account and its Payments: what a browser or mobile app does with its token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Answer
+from payments_core.errors import NotFound, ValidationFailed
+from payments_core.payments.destinations import ToAccount
+from payments_core.payments.operations import NewPayment
+from payments_core.storage.port import Where
+from payments_core.tenants.client_sessions.operations import effective_permissions
+from payments_core_http.calls import Call
+from payments_core_http.v2.client import bodies, views
+from payments_core_http.v2.payments import views as payment_views
+from payments_core_http.wire.query import PageQuery
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+_TO_THE_ACCOUNT = Where("intent", "!=", "send")
+"""A send is filed under the account that pays; all others under the one that is paid."""
+
+
+def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """The account, and what the token may do."""
+    authority = call.authority
+    assert authority.session is not None
+    details = service.accounts.get(authority, authority.account_id)
+    permissions = effective_permissions(authority.environment, authority.session)
+    return call.answer(views.own_account(details, permissions))
+
+
+def create_payment(service: PaymentsService, call: Call[bodies.CreateOwnPayment, None]) -> Answer:
+    """A receive Payment to the account."""
+    body, own = call.body, call.authority.account_id
+    if body.destination is not None and body.destination.accountId != own:
+        raise ValidationFailed.at("destination.accountId", "must be the token's own account")
+    new = NewPayment(
+        amount=body.amount,
+        destination=ToAccount(account_id=own),
+        asset_symbol=body.assetSymbol,
+        chain_id=body.chainId,
+        reference=body.reference,
+        description=body.description,
+        expires_in_s=body.expiresInSeconds,
+        allowed_methods=body.allowedMethods,
+        success_url=body.successUrl,
+        cancel_url=body.cancelUrl,
+        metadata=body.metadata,
+    )
+    return call.once(
+        lambda idempotent: service.payments.create(call.authority, new, idempotent=idempotent),
+        lambda details: payment_views.created_payment(details, service.links),
+    )
+
+
+def list_payments(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+    """The Payments that the account receives, newest first."""
+    page = service.payments.list(
+        call.authority,
+        account_id=call.authority.account_id,
+        where=[_TO_THE_ACCOUNT],
+        after=call.position(),
+        limit=call.query.limit,
+    )
+    return call.listed(page, lambda details: views.recipient_payment(details, service.links))
+
+
+def read_payment(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """A Payment: to its recipient by the token alone, to a payer by the Payment's secret too."""
+    own = call.authority.account_id
+    details = service.payments.get(call.authority, call.path["paymentId"])
+    if details.payment.destination.account_id == own:
+        return call.answer(views.recipient_payment(details, service.links))
+    if call.caller.payment_secret is not None:
+        return call.answer(views.payer_payment(details, own, service.links))
+    raise NotFound("payment")

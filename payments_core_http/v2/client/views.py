@@ -1,0 +1,229 @@
+"""What an account sees with a client token: itself, its Payments, and those that it pays.
+
+Each class names all that is shown; what is not named stays with the partner's backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+import attrs
+
+from payments_core.accounts.capabilities import CapabilityStatus
+from payments_core.accounts.operations import AccountDetails
+from payments_core.accounts.record import AccountStatus, SubjectType
+from payments_core.clock import iso
+from payments_core.payments.checkout.links import Links
+from payments_core.payments.details import OptionDetails, PaymentDetails
+from payments_core.payments.record import DestinationType, Intent
+from payments_core_http.v2.accounts import views as account_views
+from payments_core_http.v2.accounts.views import KycView, SettlementView, VaultView
+from payments_core_http.v2.options import direct_views as direct_option_views
+from payments_core_http.v2.options import views as option_views
+from payments_core_http.v2.options.direct_views import DirectPaymentOption
+from payments_core_http.v2.options.views import FundedOption, ReceiptView
+from payments_core_http.v2.payments import views as payment_views
+from payments_core_http.v2.payments.views import (
+    DestinationView,
+    Escrow,
+    Failure,
+    Fees,
+    ReconciliationView,
+    TimelineView,
+)
+from payments_core_http.v2.refunds.views import RefundView
+from payments_core_http.v2.statuses import PaymentStatus
+from payments_core_http.v2.wallets.views import WalletView
+
+V = TypeVar("V")
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class OwnAccountView:
+    """The token's account, and what the token may do now."""
+
+    id: str
+    accountId: str
+    externalUserId: str
+    subjectType: SubjectType
+    status: AccountStatus
+    username: str | None
+    paymentAddress: str | None
+    vaults: tuple[VaultView, ...]
+    wallets: tuple[WalletView, ...]
+    settlement: SettlementView | None
+    kyc: KycView
+    capabilities: Mapping[str, CapabilityStatus]
+    permissions: tuple[str, ...]
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PayingVaultView:
+    """The vault that a send or a collect comes from, without whose it is."""
+
+    type: Literal["vault"] = "vault"
+    address: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RecipientPaymentView:
+    """A Payment as its recipient sees it: whole, but for the partner's metadata and whatever
+    belongs to the payer alone."""
+
+    id: str
+    paymentId: str
+    intent: Intent
+    status: PaymentStatus
+    statusVersion: int
+    accountId: str | None
+    externalUserId: str | None
+    amount: str
+    amountAtomic: str
+    assetSymbol: str
+    decimals: int
+    chainId: int
+    tokenAddress: str
+    receivedAmountAtomic: str
+    remainingAmountAtomic: str
+    excessAmountAtomic: str
+    settledAmountAtomic: str
+    refundedAmountAtomic: str
+    fees: Fees
+    source: PayingVaultView | None
+    destination: DestinationView
+    escrow: Escrow | None
+    releaseTransactionHash: str | None
+    selectedOptionId: str | None
+    options: tuple[FundedOption | DirectPaymentOption, ...]
+    receipts: tuple[ReceiptView, ...]
+    refunds: tuple[RefundView, ...]
+    reconciliation: ReconciliationView
+    sessionId: str | None
+    timeline: tuple[TimelineView, ...]
+    failure: Failure | None
+    reference: str | None
+    description: str | None
+    apiVersion: str
+    paymentUrl: str | None = attrs.field(repr=False)
+    successUrl: str | None
+    cancelUrl: str | None
+    expiresAt: str | None
+    monitoringExpiresAt: str | None
+    succeededAt: str | None
+    cancelledAt: str | None
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PayeeView:
+    """Who is paid, as far as a payer is told: never an account id, a vault or a wallet."""
+
+    type: DestinationType
+    paymentAddress: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class MomentView:
+    """A status and when it began."""
+
+    status: PaymentStatus
+    at: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PayerPaymentView:
+    """A Payment as a payer sees it, who holds its secret: its terms, its course, and the payer's
+    own part in it."""
+
+    id: str
+    paymentId: str
+    intent: Intent
+    status: PaymentStatus
+    statusVersion: int
+    amount: str
+    amountAtomic: str
+    assetSymbol: str
+    decimals: int
+    chainId: int
+    tokenAddress: str
+    receivedAmountAtomic: str
+    remainingAmountAtomic: str
+    excessAmountAtomic: str
+    refundedAmountAtomic: str
+    destination: PayeeView
+    escrow: Escrow | None
+    selectedOptionId: str | None
+    options: tuple[FundedOption, ...]
+    receipts: tuple[ReceiptView, ...]
+    timeline: tuple[MomentView, ...]
+    reference: str | None
+    description: str | None
+    apiVersion: str
+    paymentUrl: str | None = attrs.field(repr=False)
+    successUrl: str | None
+    cancelUrl: str | None
+    expiresAt: str | None
+    succeededAt: str | None
+    cancelledAt: str | None
+    createdAt: str
+    updatedAt: str
+
+
+def own_account(details: AccountDetails, permissions: tuple[str, ...]) -> OwnAccountView:
+    """An account, to itself."""
+    return _shown(OwnAccountView, account_views.account(details), permissions=permissions)
+
+
+def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPaymentView:
+    """A Payment, to its recipient, also where it is filed under the account that sends it."""
+    source, own = details.payment.source, details.payment.destination
+    return _shown(
+        RecipientPaymentView,
+        payment_views.payment(details, links),
+        accountId=own.account_id,
+        externalUserId=own.external_user_id,
+        source=PayingVaultView(address=source.address) if source else None,
+        options=(
+            *map(_option_of_another, details.options),
+            *map(direct_option_views.payment_option, details.direct_options),
+        ),
+    )
+
+
+def payer_payment(details: PaymentDetails, account_id: str, links: Links) -> PayerPaymentView:
+    """A Payment, to the account that pays it: the options and receipts are its own."""
+    record = details.payment
+    own = [item for item in details.options if item.option.payer_account_id == account_id]
+    selected = [item.option.id for item in own if item.option.id == record.selected_option_id]
+    return _shown(
+        PayerPaymentView,
+        payment_views.payment(details, links),
+        destination=PayeeView(
+            type=record.destination.type, paymentAddress=record.destination.payment_address
+        ),
+        selectedOptionId=selected[0] if selected else None,
+        options=tuple(map(option_views.funded_option, own)),
+        receipts=tuple(
+            option_views.receipt(receipt, record) for item in own for receipt in item.receipts
+        ),
+        timeline=tuple(MomentView(status=item.status, at=iso(item.at)) for item in record.timeline),
+    )
+
+
+def _option_of_another(details: OptionDetails) -> FundedOption:
+    """An option without the one-time action, which is its payer's."""
+    return FundedOption(
+        paymentId=details.payment.id,
+        option=option_views.option(details, for_partner=True),
+        fundingOperation=option_views.funding_operation(details.operation),
+    )
+
+
+def _shown(kind: type[V], view: Any, **others: Any) -> V:
+    """What `kind` names of a larger view, with `others` in its own words."""
+    names = [field.name for field in attrs.fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: getattr(view, name) for name in names if name not in others}, **others)

@@ -1,0 +1,1 @@
+"""The routes of client sessions: rows, bodies, handlers, views."""

@@ -1,0 +1,28 @@
+"""Client sessions."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+from msgspec import Meta
+
+from payments_core_http.v2.types import AccountId, ExternalUserId
+
+
+@attrs.frozen(kw_only=True)
+class CreateClientSession:
+    """Access for a browser or mobile app to one existing account."""
+
+    exactly_one_of: ClassVar = (("externalUserId", "accountId"),)
+
+    externalUserId: ExternalUserId | None = None
+    accountId: AccountId | None = None
+    expiresInSeconds: Annotated[int, Meta(ge=60, le=86_400)] = 900
+    permissions: (
+        Annotated[
+            tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...],
+            Meta(min_length=1, max_length=20),
+        ]
+        | None
+    ) = None

@@ -1,0 +1,44 @@
+"""Client sessions: made and revoked by the backend, exchanged by the client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Answer
+from payments_core_http.calls import Call
+from payments_core_http.v2.client_sessions import bodies, views
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def create(service: PaymentsService, call: Call[bodies.CreateClientSession, None]) -> Answer:
+    """A session for an existing account."""
+    body = call.body
+    return call.once(
+        lambda idempotent: service.client_sessions.create(
+            call.authority,
+            account_id=body.accountId,
+            external_user_id=body.externalUserId,
+            expires_in_s=body.expiresInSeconds,
+            permissions=body.permissions,
+            idempotent=idempotent,
+        ),
+        views.created_client_session,
+    )
+
+
+def revoke(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """The end of a session and its tokens; ending it twice answers alike."""
+    return call.once(
+        lambda idempotent: service.client_sessions.revoke(
+            call.authority, call.path["clientSessionId"], idempotent=idempotent
+        ),
+        views.client_session,
+    )
+
+
+def exchange(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """An access token for a session token, which is consumed."""
+    exchanged = service.client_sessions.exchange(call.session_token, mode=call.mode)
+    return call.answer(views.access_token(exchanged))

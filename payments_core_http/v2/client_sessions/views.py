@@ -1,0 +1,85 @@
+"""Client sessions as they are answered."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import iso, iso_or_none
+from payments_core.tenants.client_sessions.operations import CreatedSession, ExchangedSession
+from payments_core.tenants.client_sessions.record import ClientSession
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CreatedClientSession:
+    """A new session; its token is told only here."""
+
+    clientSessionId: str
+    clientSessionToken: str = attrs.field(repr=False)
+    accountId: str
+    permissions: tuple[str, ...]
+    exchangeExpiresAt: str
+    expiresAt: str
+    createdAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ClientSessionView:
+    """A session without its token."""
+
+    clientSessionId: str
+    accountId: str
+    permissions: tuple[str, ...]
+    exchangeExpiresAt: str
+    expiresAt: str
+    createdAt: str
+    revokedAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AccessToken:
+    """What the session token was exchanged for."""
+
+    accessToken: str = attrs.field(repr=False)
+    tokenType: Literal["Bearer"] = "Bearer"
+    accountId: str
+    permissions: tuple[str, ...]
+    expiresAt: str
+
+
+def created_client_session(created: CreatedSession) -> CreatedClientSession:
+    """The answer of a creation."""
+    session = created.session
+    return CreatedClientSession(
+        clientSessionId=session.id,
+        clientSessionToken=created.token,
+        accountId=session.account_id,
+        permissions=session.permissions,
+        exchangeExpiresAt=iso(session.exchange_expires_at),
+        expiresAt=iso(session.expires_at),
+        createdAt=iso(session.created_at),
+    )
+
+
+def client_session(session: ClientSession) -> ClientSessionView:
+    """The answer of a revocation."""
+    return ClientSessionView(
+        clientSessionId=session.id,
+        accountId=session.account_id,
+        permissions=session.permissions,
+        exchangeExpiresAt=iso(session.exchange_expires_at),
+        expiresAt=iso(session.expires_at),
+        createdAt=iso(session.created_at),
+        revokedAt=iso_or_none(session.revoked_at),
+    )
+
+
+def access_token(exchanged: ExchangedSession) -> AccessToken:
+    """The answer of an exchange."""
+    return AccessToken(
+        accessToken=exchanged.access_token,
+        accountId=exchanged.session.account_id,
+        permissions=exchanged.permissions,
+        expiresAt=iso(exchanged.session.expires_at),
+    )

@@ -1,0 +1,1 @@
+"""The routes of deposits: rows, bodies, handlers, views."""

@@ -1,0 +1,1 @@
+"""The routes of disputes: rows, bodies, handlers, views."""

@@ -1,0 +1,30 @@
+"""Disputes about sessions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core.payments.disputes.operations import (
+    DESCRIPTION_CHARACTERS,
+    NOTE_CHARACTERS,
+    REASON_CHARACTERS,
+)
+
+
+@attrs.frozen(kw_only=True)
+class FlagDispute:
+    """Why a settled session is disputed."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=REASON_CHARACTERS)]
+    description: Annotated[str, Meta(max_length=DESCRIPTION_CHARACTERS)] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ResolveDispute:
+    """How a dispute ended."""
+
+    resolution: Literal["won", "lost", "withdrawn"]
+    note: Annotated[str, Meta(max_length=NOTE_CHARACTERS)] | None = None

@@ -1,0 +1,46 @@
+"""Sessions and their disputes, for the partner's backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Answer
+from payments_core_http.calls import Call
+from payments_core_http.v2.disputes import bodies, views
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """A session with its dispute."""
+    found = service.disputes.session(call.authority, call.path["sessionId"])
+    return call.answer(views.session(found, call.request_id))
+
+
+def flag(service: PaymentsService, call: Call[bodies.FlagDispute, None]) -> Answer:
+    """The settled session, now disputed."""
+    return call.once(
+        lambda idempotent: service.disputes.flag(
+            call.authority,
+            call.path["sessionId"],
+            reason=call.body.reason,
+            description=call.body.description,
+            idempotent=idempotent,
+        ),
+        lambda found: views.flagged(found, call.request_id),
+    )
+
+
+def resolve(service: PaymentsService, call: Call[bodies.ResolveDispute, None]) -> Answer:
+    """The session with its dispute at its end."""
+    return call.once(
+        lambda idempotent: service.disputes.resolve(
+            call.authority,
+            call.path["sessionId"],
+            resolution=call.body.resolution,
+            note=call.body.note,
+            idempotent=idempotent,
+        ),
+        lambda found: views.session(found, call.request_id),
+    )

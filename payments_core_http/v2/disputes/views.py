@@ -1,0 +1,118 @@
+"""Sessions and disputes as v2 gives them out (interface "Session (dispute)")."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.clock import iso, iso_or_none
+from payments_core.money import format_amount
+from payments_core.payments.disputes.lifecycle import Session, SessionStatus
+from payments_core.payments.disputes.record import Dispute, DisputeStatus, Resolution
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class FlaggedDisputeView:
+    """A dispute as its flagging answers it, with these fields and no others."""
+
+    closed: ClassVar = True
+
+    status: DisputeStatus
+    reason: str
+    description: str | None
+    createdAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class FlaggedSessionView:
+    """A session as the flagging of its dispute answers it, with these fields and no others."""
+
+    closed: ClassVar = True
+
+    object: Literal["session"] = "session"
+    id: str
+    status: SessionStatus
+    dispute: FlaggedDisputeView
+    requestId: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DisputeView:
+    """A dispute; what belongs to its end is null until then."""
+
+    status: DisputeStatus
+    reason: str
+    description: str | None
+    createdAt: str
+    resolution: Resolution | None
+    note: str | None
+    resolvedAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SessionView:
+    """A session, whole."""
+
+    object: Literal["session"] = "session"
+    id: str
+    status: SessionStatus
+    paymentId: str
+    amount: str
+    amountAtomic: str
+    assetSymbol: str
+    decimals: int
+    chainId: int
+    dispute: DisputeView | None
+    requestId: str
+    createdAt: str
+    updatedAt: str
+
+
+def session(found: Session, request_id: str) -> SessionView:
+    """A session with its dispute, if it has one."""
+    payment = found.payment
+    asset = payment.asset
+    return SessionView(
+        id=found.id,
+        status=found.status,
+        paymentId=payment.id,
+        amount=format_amount(payment.amount, asset.decimals),
+        amountAtomic=str(payment.amount),
+        assetSymbol=asset.symbol,
+        decimals=asset.decimals,
+        chainId=asset.chain_id,
+        dispute=_dispute(found.dispute) if found.dispute else None,
+        requestId=request_id,
+        createdAt=iso(payment.created_at),
+        updatedAt=iso(found.updated_at),
+    )
+
+
+def flagged(found: Session, request_id: str) -> FlaggedSessionView:
+    """The answer of a flagging."""
+    dispute = found.dispute
+    assert dispute is not None
+    return FlaggedSessionView(
+        id=found.id,
+        status=found.status,
+        dispute=FlaggedDisputeView(
+            status=dispute.status,
+            reason=dispute.reason,
+            description=dispute.description,
+            createdAt=iso(dispute.created_at),
+        ),
+        requestId=request_id,
+    )
+
+
+def _dispute(record: Dispute) -> DisputeView:
+    return DisputeView(
+        status=record.status,
+        reason=record.reason,
+        description=record.description,
+        createdAt=iso(record.created_at),
+        resolution=record.resolution,
+        note=record.note,
+        resolvedAt=iso_or_none(record.resolved_at),
+    )

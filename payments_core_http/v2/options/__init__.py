@@ -1,0 +1,1 @@
+"""The routes of options: rows, bodies, handlers, views."""

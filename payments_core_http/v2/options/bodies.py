@@ -1,0 +1,37 @@
+"""What a payer sends to pay from its vault."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core_http.v2.types import AssetSymbol, ChainId
+from payments_core_http.wire.metadata import Metadata
+
+
+@attrs.frozen(kw_only=True)
+class CreateOption:
+    """An offer to pay from the caller's own vault, in the Payment's asset."""
+
+    providerCode: Literal["vault"] = "vault"
+    chainId: ChainId | None = None
+    assetSymbol: AssetSymbol | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Proof:
+    """The payer's approval, given to the partner's app."""
+
+    type: Literal["managed_authorization"]
+    authorization: Literal["approved"]
+
+
+@attrs.frozen(kw_only=True)
+class Authorize:
+    """The one-time action that authorizes exactly one transfer."""
+
+    actionId: Annotated[str, Meta(min_length=1, max_length=128)] = attrs.field(repr=False)
+    proof: Proof
+    metadata: Metadata | None = None

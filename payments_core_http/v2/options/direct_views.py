@@ -1,0 +1,151 @@
+"""Direct options as v2 gives them out: to the payer's browser, and on the Payment to its partner.
+
+They have the fields of a Vault option (interface "Payment option"), and where to send what.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import iso
+from payments_core.payments.details import DirectDetails
+from payments_core.payments.machine import OPEN
+from payments_core.payments.options.lifecycle import OPTION
+from payments_core_http.v2.options import views as option_views
+from payments_core_http.v2.options.views import ChainAmount, ReceiptView, TokenAmount
+from payments_core_http.v2.statuses import OptionStatus, SelectionStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TransferExecution:
+    """What the payer can do now: send to the Payment's escrow what remains of it and is not on
+    its way yet."""
+
+    type: Literal["transfer"] = "transfer"
+    chainId: int
+    tokenAddress: str
+    to: str
+    amountAtomic: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SubmissionView:
+    """A transaction that the payer says to have sent; its receipts say whether it has."""
+
+    chainId: int
+    transactionHash: str
+    submittedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DirectOptionView:
+    """A direct option. It was never selected where it has no `selectionStatus`, and there is
+    nothing to send where it has no `execution`."""
+
+    id: str
+    providerCode: Literal["direct"] = "direct"
+    paymentMethodType: Literal["wallet"] = "wallet"
+    paymentMethodId: Literal["direct.transfer"] = "direct.transfer"
+    type: Literal["wallet"] = "wallet"
+    displayName: Literal["Pay from any wallet"] = "Pay from any wallet"
+    status: OptionStatus
+    selectionStatus: SelectionStatus | None
+    requiredAmountAtomic: str
+    paidAmountAtomic: str
+    remainingAmountAtomic: str
+    isTerminal: bool
+    confirmationMode: Literal["chain"] = "chain"
+    transactionSubmissions: tuple[SubmissionView, ...]
+    sourceAmount: ChainAmount
+    destinationAmount: ChainAmount
+    payerAmount: TokenAmount
+    recipientAmount: TokenAmount
+    providerFee: TokenAmount
+    payerAddress: str | None
+    execution: TransferExecution | None
+    expiresAt: str
+    refreshable: bool
+    feeAmountAtomic: Literal["0"] = "0"
+    actionExpiresAt: None = None
+    quoteExpiresAt: None = None
+    orderExpiresAt: None = None
+    receipts: tuple[ReceiptView, ...]
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DirectPaymentOption:
+    """A direct option under its Payment's id."""
+
+    paymentId: str
+    option: DirectOptionView
+
+
+def payment_option(details: DirectDetails) -> DirectPaymentOption:
+    """A direct option, as every call of its own answers."""
+    return DirectPaymentOption(paymentId=details.payment.id, option=option(details))
+
+
+def option(details: DirectDetails) -> DirectOptionView:
+    """A direct option."""
+    record, payment = details.option, details.payment
+    asset, required = payment.asset, record.required
+    is_open = record.status not in OPTION.terminal and record.selection_status != "superseded"
+    chain_amount = ChainAmount(
+        amountAtomic=str(required),
+        assetSymbol=asset.symbol,
+        decimals=asset.decimals,
+        chainId=asset.chain_id,
+    )
+    recipient = required - required * payment.fee_bps // 10_000
+    return DirectOptionView(
+        id=record.id,
+        status=record.status,
+        selectionStatus=record.selection_status,
+        requiredAmountAtomic=str(required),
+        paidAmountAtomic=str(record.paid),
+        remainingAmountAtomic=str(max(0, required - record.paid)),
+        isTerminal=record.status in OPTION.terminal,
+        transactionSubmissions=tuple(
+            SubmissionView(
+                chainId=item.chain_id,
+                transactionHash=item.transaction_hash,
+                submittedAt=iso(item.submitted_at),
+            )
+            for item in record.submissions
+        ),
+        sourceAmount=chain_amount,
+        destinationAmount=chain_amount,
+        payerAmount=option_views.token_amount(asset, required),
+        recipientAmount=option_views.token_amount(asset, recipient),
+        providerFee=option_views.token_amount(asset, 0),
+        payerAddress=record.payer_address,
+        execution=_execution(details) if is_open else None,
+        expiresAt=iso(record.expires_at),
+        refreshable=is_open and record.status == "pending" and payment.status in OPEN,
+        receipts=tuple(option_views.receipt(item, payment) for item in details.receipts),
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+    )
+
+
+def _execution(details: DirectDetails) -> TransferExecution | None:
+    """What to send: nothing where it is on its way, or a vault's authorization brings it.
+
+    A stranger's dust on its way takes nothing from what the payer has to do.
+    """
+    payment = details.payment
+    missing = payment.remaining.amount_atomic - details.coming
+    if payment.status not in OPEN or payment.authorized or payment.escrow_address is None:
+        return None
+    if missing <= 0:
+        return None
+    return TransferExecution(
+        chainId=details.option.chain_id,
+        tokenAddress=payment.asset.address,
+        to=payment.escrow_address,
+        amountAtomic=str(missing),
+    )

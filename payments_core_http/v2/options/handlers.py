@@ -1,0 +1,71 @@
+"""A payer's options and authorizations: a client token and the Payment's secret, both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Answer
+from payments_core.storage.port import Page
+from payments_core_http.calls import Call
+from payments_core_http.v2.options import bodies, views
+from payments_core_http.wire.query import PageQuery
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def create(service: PaymentsService, call: Call[bodies.CreateOption, None]) -> Answer:
+    """A Vault option, selected."""
+    body = call.body
+    return call.once(
+        lambda idempotent: service.options.create(
+            call.authority,
+            call.path["paymentId"],
+            chain_id=body.chainId,
+            asset_symbol=body.assetSymbol,
+            idempotent=idempotent,
+        ),
+        views.created_option,
+    )
+
+
+def list_options(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+    """The caller's options of the Payment, oldest first; there are ten at the most."""
+    options = service.options.list(call.authority, call.path["paymentId"])
+    position = call.position()
+    start = int(position[0] or 0) if position else 0
+    end = start + call.query.limit
+    following = (end,) if end < len(options) else None
+    return call.listed(Page(options[start:end], following), views.funded_option)
+
+
+def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """An option with its funding operation."""
+    details = service.options.get(call.authority, call.path["paymentId"], call.path["optionId"])
+    return call.answer(views.funded_option(details))
+
+
+def refresh(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """The option with a new one-time action."""
+    return call.once(
+        lambda idempotent: service.options.refresh(
+            call.authority, call.path["paymentId"], call.path["optionId"], idempotent=idempotent
+        ),
+        views.created_option,
+    )
+
+
+def authorize(service: PaymentsService, call: Call[bodies.Authorize, None]) -> Answer:
+    """The authorization of exactly one transfer, recorded; funds arrive later, or not."""
+    body = call.body
+    return call.once(
+        lambda idempotent: service.funding.authorize(
+            call.authority,
+            call.path["paymentId"],
+            call.path["optionId"],
+            action_id=body.actionId,
+            metadata=body.metadata,
+            idempotent=idempotent,
+        ),
+        views.funded_option,
+    )

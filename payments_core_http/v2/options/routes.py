@@ -1,0 +1,55 @@
+"""Rows of the options that a payer makes of its vault, with a client token."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import ListOf, Route
+from payments_core_http.v2.options import bodies, handlers, views
+from payments_core_http.v2.requirements import PAYER_PAYS, PAYER_READS, VAULT_SPENDING
+from payments_core_http.wire.query import PageQuery
+
+_PAYER = (NotFound, errors.PaymentExpired, errors.InvalidState, errors.AccountSuspended)
+_ACTION = (
+    errors.OptionSuperseded, errors.OptionExpired, errors.ActionAlreadyUsed, errors.ActionInvalid,
+    errors.ActionExpired,
+)  # fmt: skip
+
+PAYER = (
+    Route(
+        "POST", "/v2/client/me/payments/{paymentId}/options", handlers.create, needs=PAYER_PAYS,
+        with_payment_secret=True, body=bodies.CreateOption, success=201,
+        errors=(
+            *_PAYER, errors.OptionLocked, errors.PaymentOptionLimitReached,
+            errors.CapabilityNotActive, errors.UnsupportedChain, errors.UnsupportedAsset,
+        ),
+        answers=views.PaymentOption,
+        summary="Offer the caller's vault as a way to pay, and select it.",
+    ),
+    Route(
+        "GET", "/v2/client/me/payments/{paymentId}/options", handlers.list_options,
+        needs=PAYER_READS, with_payment_secret=True, query=PageQuery, errors=(NotFound,),
+        answers=ListOf(views.FundedOption),
+        summary="List the caller's options of a Payment.",
+    ),
+    Route(
+        "GET", "/v2/client/me/payments/{paymentId}/options/{optionId}", handlers.read,
+        needs=PAYER_READS, with_payment_secret=True, errors=(NotFound,),
+        answers=views.FundedOption,
+        summary="Read an option and its funding operation.",
+    ),
+    Route(
+        "POST", "/v2/client/me/payments/{paymentId}/options/{optionId}/refresh", handlers.refresh,
+        needs=PAYER_PAYS, with_payment_secret=True,
+        errors=(*_PAYER, errors.OptionSuperseded, errors.OptionExpired),
+        answers=views.PaymentOption,
+        summary="Get a new one-time action for an option.",
+    ),
+    Route(
+        "POST", "/v2/client/me/payments/{paymentId}/options/{optionId}/authorize",
+        handlers.authorize, needs=PAYER_PAYS, with_payment_secret=True, body=bodies.Authorize,
+        idempotency="required", errors=(*_PAYER, *_ACTION, *VAULT_SPENDING),
+        answers=views.FundedOption,
+        summary="Authorize exactly one transfer from the caller's vault to the escrow.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,258 @@
+"""Options, funding operations and receipts as v2 gives them out.
+
+Option and funding operation have exactly the fields of interface.md, all of them and no others.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import attrs
+import msgspec
+
+from payments_core.assets import Asset
+from payments_core.chains.judge import Reason
+from payments_core.clock import iso, iso_or_none
+from payments_core.money import format_amount
+from payments_core.payments.details import OptionDetails
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.lifecycle import OPTION
+from payments_core.payments.options.record import Option
+from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.record import Payment
+from payments_core_http.v2.statuses import (
+    FundingStatus,
+    OptionStatus,
+    ReceiptStatus,
+    SelectionStatus,
+)
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ChainAmount:
+    """An amount of an asset on a chain."""
+
+    amountAtomic: str
+    assetSymbol: str
+    decimals: int
+    chainId: int
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TokenAmount:
+    """An amount with its decimal text and its token."""
+
+    amountAtomic: str
+    amountDecimal: str
+    assetSymbol: str
+    decimals: int
+    chainId: int
+    tokenAddress: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class VaultExecution:
+    """What the payer can do now: authorize this transfer, once, with this action."""
+
+    closed: ClassVar = True
+
+    type: Literal["vault_authorization"] = "vault_authorization"
+    actionId: str = attrs.field(repr=False)
+    expiresAt: str
+
+
+class ReceiptView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
+    """A transfer to the escrow and what became of it (contract §6 "Receipts").
+
+    `optionId` is null for what came by no option.
+    """
+
+    id: str
+    paymentId: str
+    optionId: str | None
+    chainId: int
+    transactionHash: str
+    logIndex: int
+    tokenAddress: str
+    from_: str
+    to: str
+    amountAtomic: str
+    blockNumber: int
+    blockHash: str
+    status: ReceiptStatus
+    rejectionReason: Reason | None
+    observedAt: str
+    verifiedAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class OptionView:
+    """A Vault option (interface "Payment option")."""
+
+    closed: ClassVar = True
+
+    id: str
+    providerCode: Literal["vault"] = "vault"
+    paymentMethodType: Literal["account_balance"] = "account_balance"
+    paymentMethodId: Literal["vault.service"] = "vault.service"
+    type: Literal["account_balance"] = "account_balance"
+    displayName: Literal["Pay with Service Vault"] = "Pay with Service Vault"
+    status: OptionStatus
+    selectionStatus: SelectionStatus
+    requiredAmountAtomic: str
+    paidAmountAtomic: str
+    remainingAmountAtomic: str
+    isTerminal: bool
+    confirmationMode: Literal["provider_webhook"] = "provider_webhook"
+    transactionSubmissions: tuple[str, ...] = ()
+    sourceAmount: ChainAmount
+    destinationAmount: ChainAmount
+    payerAmount: TokenAmount
+    recipientAmount: TokenAmount
+    providerFee: TokenAmount
+    execution: VaultExecution | None
+    expiresAt: str | None
+    refreshable: bool
+    feeAmountAtomic: str
+    actionExpiresAt: str | None
+    quoteExpiresAt: str | None
+    orderExpiresAt: str | None = None
+    receipts: tuple[ReceiptView, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class FundingOperationView:
+    """A funding operation (interface "Vault funding operation")."""
+
+    closed: ClassVar = True
+
+    id: str
+    status: FundingStatus
+    statusVersion: int
+    commercialFeeMode: Literal["parent_payment"] = "parent_payment"
+    transactionHash: str | None
+    authorizedAt: str | None
+    broadcastAt: str | None
+    confirmedAt: str | None
+    expiresAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PaymentOption:
+    """An option under its Payment's id."""
+
+    paymentId: str
+    option: OptionView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class FundedOption:
+    """An option with its funding operation."""
+
+    paymentId: str
+    option: OptionView
+    fundingOperation: FundingOperationView
+
+
+def created_option(details: OptionDetails) -> PaymentOption:
+    """The answer of a creation or a refresh."""
+    return PaymentOption(paymentId=details.payment.id, option=option(details))
+
+
+def funded_option(details: OptionDetails) -> FundedOption:
+    """The answer of a reading or an authorization."""
+    return FundedOption(
+        paymentId=details.payment.id,
+        option=option(details),
+        fundingOperation=funding_operation(details.operation),
+    )
+
+
+def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
+    """An option; a partner's backend is not shown the payer's one-time action."""
+    record, payment = details.option, details.payment
+    asset = payment.asset
+    required, paid = record.required, record.paid
+    recipient = required - required * payment.fee_bps // 10_000
+    is_terminal = record.status in OPTION.terminal
+    chain_amount = ChainAmount(
+        amountAtomic=str(required),
+        assetSymbol=asset.symbol,
+        decimals=asset.decimals,
+        chainId=asset.chain_id,
+    )
+    return OptionView(
+        id=record.id,
+        status=record.status,
+        selectionStatus=record.selection_status,
+        requiredAmountAtomic=str(required),
+        paidAmountAtomic=str(paid),
+        remainingAmountAtomic=str(max(0, required - paid)),
+        isTerminal=is_terminal,
+        sourceAmount=chain_amount,
+        destinationAmount=chain_amount,
+        payerAmount=token_amount(asset, required),
+        recipientAmount=token_amount(asset, recipient),
+        providerFee=token_amount(asset, record.fee),
+        execution=None if for_partner else _execution(record),
+        expiresAt=iso(record.expires_at),
+        refreshable=record.status == "pending" and record.selection_status == "selected",
+        feeAmountAtomic=str(record.fee),
+        actionExpiresAt=iso_or_none(record.action_expires_at),
+        quoteExpiresAt=iso_or_none(record.action_expires_at),
+        receipts=tuple(receipt(item, payment) for item in details.receipts),
+    )
+
+
+def funding_operation(record: FundingOperation) -> FundingOperationView:
+    """A funding operation."""
+    return FundingOperationView(
+        id=record.id,
+        status=record.status,
+        statusVersion=record.status_version,
+        transactionHash=record.transaction_hash,
+        authorizedAt=iso_or_none(record.authorized_at),
+        broadcastAt=iso_or_none(record.broadcast_at),
+        confirmedAt=iso_or_none(record.confirmed_at),
+        expiresAt=iso_or_none(record.expires_at),
+    )
+
+
+def receipt(record: Receipt, payment: Payment) -> ReceiptView:
+    """A receipt."""
+    return ReceiptView(
+        id=record.id,
+        paymentId=payment.id,
+        optionId=record.option_id,
+        chainId=record.chain_id,
+        transactionHash=record.transaction_hash,
+        logIndex=record.log_index,
+        tokenAddress=record.token_address,
+        from_=record.sender,
+        to=record.recipient,
+        amountAtomic=str(record.amount),
+        blockNumber=record.block_number,
+        blockHash=record.block_hash,
+        status=record.status,
+        rejectionReason=record.rejection_reason,
+        observedAt=iso(record.observed_at),
+        verifiedAt=iso_or_none(record.verified_at),
+    )
+
+
+def _execution(record: Option) -> VaultExecution | None:
+    if record.action_id is None or record.action_expires_at is None:
+        return None
+    return VaultExecution(actionId=record.action_id, expiresAt=iso(record.action_expires_at))
+
+
+def token_amount(asset: Asset, amount_atomic: int) -> TokenAmount:
+    """An amount with its decimal text and its token."""
+    return TokenAmount(
+        amountAtomic=str(amount_atomic),
+        amountDecimal=format_amount(amount_atomic, asset.decimals),
+        assetSymbol=asset.symbol,
+        decimals=asset.decimals,
+        chainId=asset.chain_id,
+        tokenAddress=asset.address,
+    )

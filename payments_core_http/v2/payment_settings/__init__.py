@@ -1,0 +1,1 @@
+"""The routes of payment settings: rows, bodies, handlers, views."""

@@ -1,0 +1,90 @@
+"""What a partner decides once for all Payments of an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core.clock import DAY, SECOND
+from payments_core.payment_settings.checking import (
+    EXPIRY_RANGE_S,
+    MAX_CONFIRMATIONS,
+    MAX_FEE_BPS,
+    MAX_ITEMS,
+    MAX_TOLERANCE_BPS,
+    MONITORING_RANGE_S,
+    NAME_CHARACTERS,
+)
+from payments_core.payment_settings.origins import MAX_ORIGIN_CHARACTERS
+from payments_core.payment_settings.record import METHODS
+from payments_core_http.v2.payments.bodies import Methods
+from payments_core_http.v2.types import Address, Amount, AssetSymbol, ChainId, Url
+
+Origin = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_ORIGIN_CHARACTERS,
+        extra={"rule": "as browsers send it, such as https://shop.example"},
+    ),
+]
+Color = Annotated[str, Meta(pattern="^#[0-9A-Fa-f]{6}$", extra={"rule": "a color such as #1a2b3c"})]
+ChainNumber = Annotated[
+    str, Meta(pattern="^[1-9][0-9]{0,9}$", extra={"rule": "the number of a chain"})
+]
+Confirmations = Annotated[int, Meta(ge=1, le=MAX_CONFIRMATIONS)]
+
+
+@attrs.frozen(kw_only=True)
+class AllowedWallet:
+    """An address that public Payments may pay, on its chain."""
+
+    type: Literal["wallet"]
+    chainId: ChainId
+    address: Address
+
+
+@attrs.frozen(kw_only=True)
+class Branding:
+    """What the checkout page shows."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)] | None = None
+    logoUrl: Url | None = None
+    primaryColor: Color | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ReplacePaymentSettings:
+    """The whole settings: what is absent goes back to its default, and null is no limit.
+
+    `enabled` must be said. `version` is the one that was read and shall be replaced, 0 where they
+    were never set; another by now is a conflict. `createdAt` and `updatedAt` are not looked at:
+    what was read can be sent back.
+    """
+
+    enabled: bool
+    allowedOrigins: Annotated[tuple[Origin, ...], Meta(max_length=MAX_ITEMS)] = ()
+    allowedDestinations: Annotated[tuple[AllowedWallet, ...], Meta(max_length=MAX_ITEMS)] = ()
+    allowedMethods: Methods = METHODS
+    chains: Annotated[tuple[ChainId, ...], Meta(min_length=1, max_length=MAX_ITEMS)] | None = None
+    assets: Annotated[tuple[AssetSymbol, ...], Meta(min_length=1, max_length=MAX_ITEMS)] | None = (
+        None
+    )
+    minAmount: Amount | None = None
+    maxAmount: Amount | None = None
+    expiresInSeconds: Annotated[int, Meta(ge=EXPIRY_RANGE_S[0], le=EXPIRY_RANGE_S[1])] = 3_600
+    monitoringSeconds: Annotated[int, Meta(ge=MONITORING_RANGE_S[0], le=MONITORING_RANGE_S[1])] = (
+        DAY // SECOND
+    )
+    underpaymentToleranceBps: Annotated[int, Meta(ge=0, le=MAX_TOLERANCE_BPS)] = 0
+    feeBps: Annotated[int, Meta(ge=0, le=MAX_FEE_BPS)] = 0
+    confirmations: Mapping[ChainNumber, Confirmations] | None = None
+    successUrl: Url | None = None
+    cancelUrl: Url | None = None
+    branding: Branding | None = None
+    version: Annotated[int, Meta(ge=0)] | None = None
+    createdAt: str | None = None
+    updatedAt: str | None = None

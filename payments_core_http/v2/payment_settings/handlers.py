@@ -1,0 +1,60 @@
+"""Payment settings: read and replaced by the partner's backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Answer
+from payments_core.payment_settings.record import AllowedWallet, Branding, Terms
+from payments_core_http.calls import Call
+from payments_core_http.v2.payment_settings import bodies, views
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def read_payment_settings(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """The settings, or the defaults."""
+    return call.answer(views.payment_settings(service.payment_settings.read(call.authority)))
+
+
+def replace_payment_settings(
+    service: PaymentsService, call: Call[bodies.ReplacePaymentSettings, None]
+) -> Answer:
+    """The settings as they are from now on."""
+    return call.once(
+        lambda idempotent: service.payment_settings.replace(
+            call.authority,
+            _terms(call.body),
+            settings_version=call.body.version,
+            idempotent=idempotent,
+        ),
+        views.payment_settings,
+    )
+
+
+def _terms(body: bodies.ReplacePaymentSettings) -> Terms:
+    branding = body.branding or bodies.Branding()
+    return Terms(
+        enabled=body.enabled,
+        allowed_origins=body.allowedOrigins,
+        allowed_destinations=tuple(
+            AllowedWallet(chain_id=item.chainId, address=item.address)
+            for item in body.allowedDestinations
+        ),
+        allowed_methods=body.allowedMethods,
+        chains=body.chains,
+        assets=body.assets,
+        min_amount=body.minAmount,
+        max_amount=body.maxAmount,
+        expires_in_s=body.expiresInSeconds,
+        monitoring_s=body.monitoringSeconds,
+        tolerance_bps=body.underpaymentToleranceBps,
+        fee_bps=body.feeBps,
+        confirmations={int(chain): count for chain, count in (body.confirmations or {}).items()},
+        success_url=body.successUrl,
+        cancel_url=body.cancelUrl,
+        branding=Branding(
+            name=branding.name, logo_url=branding.logoUrl, primary_color=branding.primaryColor
+        ),
+    )

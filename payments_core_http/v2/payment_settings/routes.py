@@ -1,0 +1,23 @@
+"""Rows of the payment settings."""
+
+from __future__ import annotations
+
+from payments_core.errors import Conflicting
+from payments_core_http.routing import Route
+from payments_core_http.v2.payment_settings import bodies, views
+from payments_core_http.v2.payment_settings import handlers as payment_settings
+from payments_core_http.v2.requirements import STANDARD_KEY
+
+PAYMENT_SETTINGS = (
+    Route(
+        "GET", "/v2/partners/payment-settings", payment_settings.read_payment_settings,
+        needs=STANDARD_KEY, answers=views.PaymentSettingsView,
+        summary="Read what is decided for all Payments of the environment.",
+    ),
+    Route(
+        "PUT", "/v2/partners/payment-settings", payment_settings.replace_payment_settings,
+        needs=STANDARD_KEY, body=bodies.ReplacePaymentSettings, errors=(Conflicting,),
+        answers=views.PaymentSettingsView,
+        summary="Replace the payment settings as a whole; Payments keep those they began with.",
+    ),
+)  # fmt: skip

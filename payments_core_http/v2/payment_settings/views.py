@@ -1,0 +1,88 @@
+"""Payment settings as v2 gives them out; what is read can be sent back as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import iso_or_none
+from payments_core.payment_settings.record import Method, PaymentSettings
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PayableWalletView:
+    """An address that public Payments may pay, on its chain."""
+
+    type: Literal["wallet"] = "wallet"
+    chainId: int
+    address: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BrandingView:
+    """What the checkout page shows."""
+
+    name: str | None
+    logoUrl: str | None
+    primaryColor: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PaymentSettingsView:
+    """The settings of an environment. `version` is 0, and the times are null, until they are first
+    set; null is no limit."""
+
+    enabled: bool
+    allowedOrigins: tuple[str, ...]
+    allowedDestinations: tuple[PayableWalletView, ...]
+    allowedMethods: tuple[Method, ...]
+    chains: tuple[int, ...] | None
+    assets: tuple[str, ...] | None
+    minAmount: str | None
+    maxAmount: str | None
+    expiresInSeconds: int
+    monitoringSeconds: int
+    underpaymentToleranceBps: int
+    feeBps: int
+    confirmations: Mapping[str, int]
+    successUrl: str | None
+    cancelUrl: str | None
+    branding: BrandingView
+    version: int
+    createdAt: str | None
+    updatedAt: str | None
+
+
+def payment_settings(settings: PaymentSettings) -> PaymentSettingsView:
+    """The settings in their present version."""
+    terms = settings.terms
+    return PaymentSettingsView(
+        enabled=terms.enabled,
+        allowedOrigins=terms.allowed_origins,
+        allowedDestinations=tuple(
+            PayableWalletView(chainId=wallet.chain_id, address=wallet.address)
+            for wallet in terms.allowed_destinations
+        ),
+        allowedMethods=terms.allowed_methods,
+        chains=terms.chains,
+        assets=terms.assets,
+        minAmount=terms.min_amount,
+        maxAmount=terms.max_amount,
+        expiresInSeconds=terms.expires_in_s,
+        monitoringSeconds=terms.monitoring_s,
+        underpaymentToleranceBps=terms.tolerance_bps,
+        feeBps=terms.fee_bps,
+        confirmations={str(chain_id): count for chain_id, count in terms.confirmations.items()},
+        successUrl=terms.success_url,
+        cancelUrl=terms.cancel_url,
+        branding=BrandingView(
+            name=terms.branding.name,
+            logoUrl=terms.branding.logo_url,
+            primaryColor=terms.branding.primary_color,
+        ),
+        version=settings.settings_version,
+        createdAt=iso_or_none(settings.created_at),
+        updatedAt=iso_or_none(settings.updated_at),
+    )

@@ -1,0 +1,1 @@
+"""The routes of payments: rows, bodies, handlers, views."""

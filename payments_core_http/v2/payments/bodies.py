@@ -1,0 +1,172 @@
+"""Payments, as a partner's backend creates and steers them."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core.errors import FieldError
+from payments_core.payments.refunds.reconciliation import Action
+from payments_core_http.v2.statuses import PaymentStatus
+from payments_core_http.v2.types import (
+    AccountId,
+    Address,
+    Amount,
+    AssetSymbol,
+    ChainId,
+    ExternalUserId,
+    Method,
+    Moment,
+    Url,
+)
+from payments_core_http.wire.metadata import Metadata
+from payments_core_http.wire.query import PageQuery
+
+Id = Annotated[str, Meta(min_length=1, max_length=64)]
+Reference = Annotated[str, Meta(min_length=1, max_length=128)]
+Sentence = Annotated[str, Meta(max_length=512)]
+Expiry = Annotated[int, Meta(ge=300, le=86_400)]
+Methods = Annotated[tuple[Method, ...], Meta(min_length=1, max_length=4)]
+
+
+@attrs.frozen(kw_only=True)
+class AccountDestination:
+    """Pay an account."""
+
+    exactly_one_of: ClassVar = (("accountId", "externalUserId"),)
+
+    type: Literal["account"]
+    accountId: AccountId | None = None
+    externalUserId: ExternalUserId | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PaymentAddressDestination:
+    """Pay `<username>@<partner id>`."""
+
+    type: Literal["payment_address"]
+    paymentAddress: Annotated[str, Meta(min_length=3, max_length=128)]
+
+
+@attrs.frozen(kw_only=True)
+class WalletDestination:
+    """Pay an address on the Payment's chain."""
+
+    type: Literal["wallet"]
+    address: Address
+
+
+@attrs.frozen(kw_only=True)
+class WalletOnChainDestination(WalletDestination):
+    """Pay an address, on the chain that the source is on."""
+
+    chainId: ChainId | None = None
+
+
+@attrs.frozen(kw_only=True)
+class BankDestination:
+    """Pay a bank account. Each rail has its own text for the recipient's statement."""
+
+    type: Literal["bank_account"]
+    bankAccountId: Id
+    rail: Literal["ach", "wire"]
+    achReference: Annotated[str, Meta(min_length=1, max_length=80)] | None = None
+    wireMessage: Annotated[str, Meta(min_length=1, max_length=140)] | None = None
+
+    def faults(self) -> list[FieldError]:
+        """The text of the other rail."""
+        texts = (
+            ("achReference", self.achReference, "ach"),
+            ("wireMessage", self.wireMessage, "wire"),
+        )
+        return [
+            FieldError(name, f"is for the rail {rail} only")
+            for name, text, rail in texts
+            if text is not None and rail != self.rail
+        ]
+
+
+AnyDestination = AccountDestination | PaymentAddressDestination | WalletDestination
+"""Of what is received: only a send can go to a bank."""
+
+
+@attrs.frozen(kw_only=True)
+class CreatePayment:
+    """A receive Payment. Without expiry, methods or URLs it has those of the payment settings."""
+
+    intent: Literal["receive"]
+    amount: Amount
+    destination: AnyDestination
+    assetSymbol: AssetSymbol | None = None
+    chainId: ChainId | None = None
+    reference: Reference | None = None
+    description: Sentence | None = None
+    expiresInSeconds: Expiry | None = None
+    allowedMethods: Methods | None = None
+    successUrl: Url | None = None
+    cancelUrl: Url | None = None
+    metadata: Metadata | None = None
+
+
+@attrs.frozen(kw_only=True)
+class VaultSource:
+    """The vault that pays: its account, and which chain and asset."""
+
+    type: Literal["vault"]
+    accountId: AccountId
+    chainId: ChainId | None = None
+    assetSymbol: AssetSymbol | None = None
+
+
+@attrs.frozen(kw_only=True)
+class CreateSend:
+    """A Payment out of a vault, straight to the recipient."""
+
+    intent: Literal["send"]
+    amount: Amount
+    source: VaultSource
+    destination: (
+        AccountDestination | PaymentAddressDestination | WalletOnChainDestination | BankDestination
+    )
+    reference: Reference | None = None
+    metadata: Metadata | None = None
+
+
+@attrs.frozen(kw_only=True)
+class CreateCollect:
+    """A Payment drawn from a vault under its mandate, whose chain and asset it has."""
+
+    intent: Literal["collect"]
+    amount: Amount
+    mandateId: Id
+    destination: AnyDestination
+    assetSymbol: AssetSymbol | None = None
+    chainId: ChainId | None = None
+    reference: Reference | None = None
+    description: Sentence | None = None
+    metadata: Metadata | None = None
+
+
+AnyPayment = CreatePayment | CreateSend | CreateCollect
+
+
+@attrs.frozen(kw_only=True)
+class Reconcile:
+    """What the partner decides about a Payment out of the ordinary."""
+
+    action: Action
+    note: Sentence | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ListPayments(PageQuery):
+    """Payments that fit every filter given; the times are ISO 8601 with a zone."""
+
+    status: PaymentStatus | None = None
+    intent: Literal["receive", "send", "collect"] | None = None
+    accountId: AccountId | None = None
+    reference: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    createdAfter: Moment | None = None
+    createdBefore: Moment | None = None

@@ -1,0 +1,182 @@
+"""Payments: created, read, cancelled and reconciled by the partner's backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import attrs
+
+from payments_core.clock import parse_iso
+from payments_core.engine.idempotency.record import Answer, Idempotent
+from payments_core.errors import CapabilityNotActive
+from payments_core.payments.collects import NewCollect
+from payments_core.payments.destinations import To, ToAccount, ToPaymentAddress, ToWallet
+from payments_core.payments.details import PaymentDetails
+from payments_core.payments.operations import NewPayment
+from payments_core.payments.sends import NewSend
+from payments_core.storage.port import Operator, Where
+from payments_core.tenants.authorization import Authority
+from payments_core_http.calls import Call
+from payments_core_http.v2.options import views as option_views
+from payments_core_http.v2.payments import bodies, views
+from payments_core_http.wire.query import PageQuery
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def create(service: PaymentsService, call: Call[bodies.AnyPayment, None]) -> Answer:
+    """A Payment that receives, sends or collects."""
+    make = _making(service, call.authority, call.body)
+    return call.once(make, lambda details: views.created_payment(details, service.links))
+
+
+def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """A Payment, whole."""
+    details = service.payments.get(call.authority, call.path["paymentId"])
+    return call.answer(views.payment(details, service.links))
+
+
+def list_payments(service: PaymentsService, call: Call[None, bodies.ListPayments]) -> Answer:
+    """Payments, newest first."""
+    page = service.payments.list(
+        call.authority,
+        account_id=call.query.accountId,
+        where=_where(call.query),
+        after=call.position(),
+        limit=call.query.limit,
+    )
+    return call.listed(page, lambda details: views.payment(details, service.links))
+
+
+def cancel(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """The Payment, ended before funds moved."""
+    known = service.payments.get(call.authority, call.path["paymentId"])
+    return call.once(
+        lambda idempotent: service.payments.cancel(
+            call.authority, call.path["paymentId"], idempotent=idempotent
+        ),
+        lambda details: views.payment(_whole(details, known), service.links),
+    )
+
+
+def reconcile(service: PaymentsService, call: Call[bodies.Reconcile, None]) -> Answer:
+    """The Payment, with what was decided about it; refunds and releases are the worker's."""
+    body = call.body
+    known = service.payments.get(call.authority, call.path["paymentId"])
+    return call.once(
+        lambda idempotent: service.reconciliation.reconcile(
+            call.authority,
+            call.path["paymentId"],
+            body.action,
+            note=body.note,
+            idempotent=idempotent,
+        ),
+        lambda details: views.payment(_whole(details, known), service.links),
+    )
+
+
+def receipts(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+    """What the Payment received, oldest first, and where its money is."""
+    evidenced = service.payments.receipts(
+        call.authority,
+        call.path["paymentId"],
+        after=call.position(),
+        limit=call.query.limit,
+    )
+    page, payment = evidenced.receipts, evidenced.payment
+    return call.answer(
+        views.ReceiptsView(
+            data=tuple(option_views.receipt(item, payment) for item in page.records),
+            **call.page_facts(page.next),
+            journal=views.journal(evidenced),
+        )
+    )
+
+
+def _making(
+    service: PaymentsService, authority: Authority, body: bodies.AnyPayment
+) -> Callable[[Idempotent | None], PaymentDetails]:
+    """What creates the Payment that the body describes. Raises CapabilityNotActive."""
+    to = _destination(body.destination)
+    if isinstance(body, bodies.CreateSend):
+        send = NewSend(
+            amount=body.amount,
+            account_id=body.source.accountId,
+            destination=to,
+            chain_id=body.source.chainId,
+            asset_symbol=body.source.assetSymbol,
+            destination_chain_id=getattr(body.destination, "chainId", None),
+            reference=body.reference,
+            metadata=body.metadata,
+        )
+        return lambda idempotent: service.sends.create(authority, send, idempotent=idempotent)
+    if isinstance(body, bodies.CreateCollect):
+        collect = NewCollect(
+            amount=body.amount,
+            mandate_id=body.mandateId,
+            destination=to,
+            chain_id=body.chainId,
+            asset_symbol=body.assetSymbol,
+            reference=body.reference,
+            description=body.description,
+            metadata=body.metadata,
+        )
+        return lambda idempotent: service.collects.create(authority, collect, idempotent=idempotent)
+    new = NewPayment(
+        amount=body.amount,
+        destination=to,
+        asset_symbol=body.assetSymbol,
+        chain_id=body.chainId,
+        reference=body.reference,
+        description=body.description,
+        expires_in_s=body.expiresInSeconds,
+        allowed_methods=body.allowedMethods,
+        success_url=body.successUrl,
+        cancel_url=body.cancelUrl,
+        metadata=body.metadata,
+    )
+    return lambda idempotent: service.payments.create(authority, new, idempotent=idempotent)
+
+
+def _destination(given: bodies.AnyDestination | bodies.BankDestination) -> To:
+    """Who is paid. Raises CapabilityNotActive for a bank account: there is no bank port."""
+    if isinstance(given, bodies.BankDestination):
+        raise CapabilityNotActive("us_bank_payout")
+    if isinstance(given, bodies.AccountDestination):
+        return ToAccount(account_id=given.accountId, external_user_id=given.externalUserId)
+    if isinstance(given, bodies.PaymentAddressDestination):
+        return ToPaymentAddress(payment_address=given.paymentAddress)
+    return ToWallet(address=given.address)
+
+
+def _whole(details: PaymentDetails, known: PaymentDetails) -> PaymentDetails:
+    """What an operation tells of the Payment that it changed, with what it left as it was known.
+
+    Inside the transaction lists are not read: they decide nothing there.
+    """
+    options = {item.option.id: item for item in (*known.options, *details.options)}
+    refunds = {item.id: item for item in (*known.refunds, *details.refunds)}
+    return attrs.evolve(
+        details,
+        options=tuple(options.values()),
+        receipts=known.receipts,
+        refunds=tuple(refunds.values()),
+    )
+
+
+def _where(query: bodies.ListPayments) -> list[Where]:
+    """The filters as comparisons."""
+    after, before = (
+        None if text is None else parse_iso(text)
+        for text in (query.createdAfter, query.createdBefore)
+    )
+    given: tuple[tuple[str, Operator, str | int | None], ...] = (
+        ("status", "=", query.status),
+        ("intent", "=", query.intent),
+        ("reference", "=", query.reference),
+        ("created_at", ">", after),
+        ("created_at", "<", before),
+    )
+    return [Where(name, operator, value) for name, operator, value in given if value is not None]

@@ -1,0 +1,61 @@
+"""Rows of Payments."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import ListOf, Route
+from payments_core_http.v2.payments import bodies, views
+from payments_core_http.v2.payments import handlers as payments
+from payments_core_http.v2.refunds.routes import REFUNDS
+from payments_core_http.v2.requirements import PAYMENTS_KEY, VAULT_SPENDING
+from payments_core_http.wire.query import PageQuery
+
+_NEW_PAYMENT = (
+    NotFound, errors.AmountOutOfRange, errors.UnsupportedChain, errors.UnsupportedAsset,
+    errors.DestinationNotAllowed, errors.CapabilityNotActive, errors.AccountSuspended,
+    errors.InvalidState, *VAULT_SPENDING,
+)  # fmt: skip
+
+PAYMENTS = (
+    Route(
+        "POST", "/v2/payments", payments.create, needs=PAYMENTS_KEY,
+        body=bodies.AnyPayment, success=201, idempotency="required", errors=_NEW_PAYMENT,
+        answers=views.CreatedPaymentView | views.PaymentView,
+        summary="Create a Payment that receives, sends or collects.",
+    ),
+    Route(
+        "GET", "/v2/payments", payments.list_payments, needs=PAYMENTS_KEY,
+        query=bodies.ListPayments,
+        answers=ListOf(views.PaymentView),
+        summary="List Payments, newest first.",
+    ),
+    Route(
+        "GET", "/v2/payments/{paymentId}", payments.read, needs=PAYMENTS_KEY, errors=(NotFound,),
+        answers=views.PaymentView,
+        summary="Read a Payment.",
+    ),
+    Route(
+        "POST", "/v2/payments/{paymentId}/cancel", payments.cancel, needs=PAYMENTS_KEY,
+        errors=(NotFound, errors.InvalidState),
+        answers=views.PaymentView,
+        summary="Cancel a Payment before funds move.",
+    ),
+    *REFUNDS,
+    Route(
+        "POST", "/v2/payments/{paymentId}/reconcile", payments.reconcile, needs=PAYMENTS_KEY,
+        body=bodies.Reconcile, idempotency="required",
+        errors=(
+            NotFound, errors.InvalidState, errors.ReconciliationActionNotAllowed,
+            errors.AccountSuspended, errors.Conflicting, *VAULT_SPENDING,
+        ),
+        answers=views.PaymentView,
+        summary="Decide about a Payment that went out of the ordinary.",
+    ),
+    Route(
+        "GET", "/v2/payments/{paymentId}/receipts", payments.receipts, needs=PAYMENTS_KEY,
+        query=PageQuery, errors=(NotFound,),
+        answers=views.ReceiptsView,
+        summary="What a Payment received, and its journal: where the money is.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,356 @@
+"""Payments as v2 gives them out to a partner's backend (contract §6).
+
+What an account sees of them with a client token is in `client_views.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import attrs
+
+from payments_core.clock import iso, iso_or_none
+from payments_core.money import format_amount
+from payments_core.payments.checkout.links import Links
+from payments_core.payments.details import DirectDetails, OptionDetails, PaymentDetails
+from payments_core.payments.journal.record import ACCOUNTS, Books, Cause, Entry
+from payments_core.payments.operations import Evidenced
+from payments_core.payments.record import Destination, DestinationType, Intent, Payment, Source
+from payments_core_http.v2.options import direct_views as direct_option_views
+from payments_core_http.v2.options import views as option_views
+from payments_core_http.v2.options.direct_views import DirectOptionView
+from payments_core_http.v2.options.views import FundingOperationView, OptionView, ReceiptView
+from payments_core_http.v2.refunds import views as refund_views
+from payments_core_http.v2.refunds.views import RefundView
+from payments_core_http.v2.statuses import PaymentLabel, PaymentResolution, PaymentStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class Fees:
+    """What the recipient pays, frozen at creation; the amount is what the release keeps back."""
+
+    feeBps: int
+    feeAmountAtomic: str
+    paidBy: Literal["recipient"]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SourceView:
+    """The vault that pays, under which mandate, and the version of its policy that allowed it."""
+
+    type: Literal["vault"] = "vault"
+    accountId: str
+    externalUserId: str
+    vaultId: str
+    address: str
+    mandateId: str | None
+    policyVersion: int | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DestinationView:
+    """Who is paid."""
+
+    type: DestinationType
+    accountId: str | None
+    externalUserId: str | None
+    paymentAddress: str | None
+    address: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class Escrow:
+    """Where the Payment's funds are received."""
+
+    chainId: int
+    address: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PaymentOptionEntry:
+    """An option of the Payment; a Vault option's funding operation, and the authorization's
+    metadata."""
+
+    option: OptionView | DirectOptionView
+    fundingOperation: FundingOperationView | None
+    metadata: Mapping[str, Any] | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ReconciliationView:
+    """What is out of the ordinary, and whether it was settled."""
+
+    status: Literal["none", "open", "resolved"]
+    labels: tuple[PaymentLabel, ...]
+    resolution: PaymentResolution | None
+    resolvedAt: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TimelineView:
+    """A status and when it began."""
+
+    status: PaymentStatus
+    at: str
+    reason: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class Failure:
+    """Why the execution failed."""
+
+    reason: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PaymentView:
+    """A Payment, whole. A send has no escrow and no time limit; only those that receive have a
+    session and a checkout link."""
+
+    id: str
+    paymentId: str
+    intent: Intent
+    status: PaymentStatus
+    statusVersion: int
+    accountId: str | None
+    externalUserId: str | None
+    amount: str
+    amountAtomic: str
+    assetSymbol: str
+    decimals: int
+    chainId: int
+    tokenAddress: str
+    receivedAmountAtomic: str
+    remainingAmountAtomic: str
+    excessAmountAtomic: str
+    settledAmountAtomic: str
+    refundedAmountAtomic: str
+    fees: Fees
+    source: SourceView | None
+    destination: DestinationView
+    escrow: Escrow | None
+    releaseTransactionHash: str | None
+    selectedOptionId: str | None
+    options: tuple[PaymentOptionEntry, ...]
+    receipts: tuple[ReceiptView, ...]
+    refunds: tuple[RefundView, ...]
+    reconciliation: ReconciliationView
+    sessionId: str | None
+    timeline: tuple[TimelineView, ...]
+    failure: Failure | None
+    reference: str | None
+    description: str | None
+    metadata: Mapping[str, Any] | None
+    apiVersion: str
+    paymentUrl: str | None = attrs.field(repr=False)
+    successUrl: str | None
+    cancelUrl: str | None
+    expiresAt: str | None
+    monitoringExpiresAt: str | None
+    succeededAt: str | None
+    cancelledAt: str | None
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CreatedPaymentView(PaymentView):
+    """A new receive Payment, with the secret that is told at creation and its replay only."""
+
+    clientSecret: str = attrs.field(repr=False)
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EntryView:
+    """One movement of a Payment's money: what each account gained, or lost with a minus."""
+
+    number: int
+    cause: Cause
+    subject: str
+    postings: Mapping[str, str]
+    createdAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class JournalView:
+    """Where a Payment's money is, and how it came there. The balances add up to zero."""
+
+    balances: Mapping[str, str]
+    entries: tuple[EntryView, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ReceiptsView:
+    """What a Payment received, and where its money is."""
+
+    data: tuple[ReceiptView, ...]
+    limit: int
+    hasNextPage: bool
+    nextCursor: str | None
+    journal: JournalView
+
+
+def payment(details: PaymentDetails, links: Links) -> PaymentView:
+    """A Payment with its options, receipts and refunds."""
+    return PaymentView(**_fields(details, links))
+
+
+def created_payment(details: PaymentDetails, links: Links) -> PaymentView:
+    """A new Payment; only those that receive have a secret."""
+    if details.client_secret is None:
+        return payment(details, links)
+    return CreatedPaymentView(clientSecret=details.client_secret, **_fields(details, links))
+
+
+def journal(evidenced: Evidenced) -> JournalView:
+    """The journal of a Payment."""
+    return JournalView(
+        balances=_balances(evidenced.payment.books), entries=tuple(map(_posted, evidenced.entries))
+    )
+
+
+def terms(record: Payment) -> dict[str, Any]:
+    """What the partner and a stranger who pays are told alike; a view's class names what it shows.
+
+    A field that is added here is refused by every view that does not name it.
+    """
+    asset = record.asset
+    awaits = record.intent != "send"
+    return {
+        "id": record.id,
+        "paymentId": record.id,
+        "intent": record.intent,
+        "status": record.status,
+        "statusVersion": record.status_version,
+        "amount": format_amount(record.amount, asset.decimals),
+        "amountAtomic": str(record.amount),
+        "assetSymbol": asset.symbol,
+        "decimals": asset.decimals,
+        "chainId": asset.chain_id,
+        "tokenAddress": asset.address,
+        "receivedAmountAtomic": str(record.received),
+        "remainingAmountAtomic": str(record.remaining.amount_atomic if awaits else 0),
+        "excessAmountAtomic": str(record.excess),
+        "refundedAmountAtomic": str(record.refunded),
+        "escrow": _escrow(record),
+        "reference": record.reference,
+        "description": record.description,
+        "apiVersion": record.api_version,
+        "successUrl": record.success_url,
+        "cancelUrl": record.cancel_url,
+        "expiresAt": iso(record.expires_at) if awaits else None,
+        "succeededAt": iso_or_none(record.succeeded_at),
+        "cancelledAt": iso_or_none(record.cancelled_at),
+        "createdAt": iso(record.created_at),
+        "updatedAt": iso(record.updated_at),
+    }
+
+
+def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
+    record = details.payment
+    return {
+        **terms(record),
+        "accountId": record.account_id,
+        "externalUserId": record.external_user_id,
+        "settledAmountAtomic": str(record.settled),
+        "fees": Fees(feeBps=record.fee_bps, feeAmountAtomic=str(record.fee), paidBy="recipient"),
+        "source": _source(record.source, details) if record.source else None,
+        "destination": _destination(record.destination),
+        "releaseTransactionHash": record.release_hash,
+        "selectedOptionId": record.selected_option_id,
+        "options": _entries(details),
+        "receipts": tuple(option_views.receipt(item, record) for item in details.receipts),
+        "refunds": tuple(map(refund_views.refund, details.refunds)),
+        "reconciliation": _reconciliation(record),
+        "sessionId": record.session_id if record.intent == "receive" else None,
+        "timeline": tuple(
+            TimelineView(status=item.status, at=iso(item.at), reason=item.reason)
+            for item in record.timeline
+        ),
+        "failure": Failure(reason=record.failure) if record.failure else None,
+        "metadata": record.metadata,
+        "paymentUrl": links.url(record),
+        "monitoringExpiresAt": (
+            iso(record.monitoring_expires_at) if record.intent != "send" else None
+        ),
+    }
+
+
+def _escrow(record: Payment) -> Escrow | None:
+    """Where a Payment's funds are received."""
+    if record.escrow_address is None:
+        return None
+    return Escrow(chainId=record.chain_id, address=record.escrow_address)
+
+
+def _source(source: Source, details: PaymentDetails) -> SourceView:
+    """The vault that pays; the authorization of a collect is that of its one option."""
+    passed = [source.policy_version, *(item.operation.policy_version for item in details.options)]
+    return SourceView(
+        accountId=source.account_id,
+        externalUserId=source.external_user_id,
+        vaultId=source.vault_id,
+        address=source.address,
+        mandateId=source.mandate_id,
+        policyVersion=next((version for version in passed if version is not None), None),
+    )
+
+
+def _destination(destination: Destination) -> DestinationView:
+    return DestinationView(
+        type=destination.type,
+        accountId=destination.account_id,
+        externalUserId=destination.external_user_id,
+        paymentAddress=destination.payment_address,
+        address=destination.address,
+    )
+
+
+def _entries(details: PaymentDetails) -> tuple[PaymentOptionEntry, ...]:
+    """The options of every kind, oldest first."""
+    entries = [
+        *((item.option.created_at, item.option.id, _entry(item)) for item in details.options),
+        *(
+            (item.option.created_at, item.option.id, _direct_entry(item))
+            for item in details.direct_options
+        ),
+    ]
+    return tuple(entry for _, _, entry in sorted(entries, key=lambda entry: entry[:2]))
+
+
+def _direct_entry(details: DirectDetails) -> PaymentOptionEntry:
+    option = direct_option_views.option(details)
+    return PaymentOptionEntry(option=option, fundingOperation=None, metadata=None)
+
+
+def _entry(details: OptionDetails) -> PaymentOptionEntry:
+    return PaymentOptionEntry(
+        option=option_views.option(details, for_partner=True),
+        fundingOperation=option_views.funding_operation(details.operation),
+        metadata=details.operation.metadata,
+    )
+
+
+def _reconciliation(record: Payment) -> ReconciliationView:
+    reconciliation = record.reconciliation
+    return ReconciliationView(
+        status=reconciliation.status,
+        labels=record.labels,
+        resolution=reconciliation.resolution,
+        resolvedAt=iso_or_none(reconciliation.resolved_at),
+    )
+
+
+def _balances(books: Books) -> dict[str, str]:
+    return {name: str(getattr(books, name)) for name in ACCOUNTS}
+
+
+def _posted(entry: Entry) -> EntryView:
+    return EntryView(
+        number=entry.number,
+        cause=entry.cause,
+        subject=entry.subject,
+        postings={name: str(amount) for name, amount in entry.postings.items()},
+        createdAt=iso(entry.created_at),
+    )

@@ -1,0 +1,1 @@
+"""The routes of the public checkout: rows, bodies, handlers, views."""

@@ -1,0 +1,30 @@
+"""What a payer's browser sends with a Payment's client secret."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import attrs
+from msgspec import Meta
+
+from payments_core_http.v2.types import Address, AssetSymbol, ChainId, Method
+
+TransactionHash = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+@attrs.frozen(kw_only=True)
+class CreatePublicOption:
+    """A way to pay without an account; `payerAddress` is the wallet that will send."""
+
+    providerCode: Method
+    chainId: ChainId | None = None
+    assetSymbol: AssetSymbol | None = None
+    payerAddress: Address | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SubmitTransaction:
+    """A transaction that the payer says to have sent: a hint where to look."""
+
+    transactionHash: TransactionHash
+    chainId: ChainId

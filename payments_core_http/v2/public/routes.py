@@ -1,0 +1,88 @@
+"""Rows of a payer's own part of public checkout."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core.payments.checkout.checkout import PAYER
+from payments_core_http.routing import Route
+from payments_core_http.v2.options.direct_views import DirectPaymentOption
+from payments_core_http.v2.public import bodies
+from payments_core_http.v2.public import handlers as public
+from payments_core_http.v2.public import views as public_views
+
+_PATH = "/v2/public/payments/{paymentId}"
+_ACTION = (NotFound, errors.PaymentExpired, errors.InvalidState)
+
+CHECKOUT = (
+    Route(
+        "GET", _PATH, public.read_payment, needs=PAYER, errors=(NotFound,),
+        answers=public_views.PublicPaymentView,
+        operation="readPublicPayment",
+        summary="Read the Payment, with its direct options.",
+    ),
+    Route(
+        "GET", f"{_PATH}/state", public.read_state, needs=PAYER, errors=(NotFound,),
+        policy="payment_state", tagged=True,
+        answers=public_views.CheckoutStateView,
+        operation="readPublicPaymentState",
+        summary="Poll how the Payment stands; 304 while nothing has changed.",
+    ),
+    Route(
+        "GET", f"{_PATH}/methods", public.list_methods, needs=PAYER, errors=(NotFound,),
+        answers=public_views.MethodsView,
+        operation="listPublicMethods",
+        summary="List the ways to pay without an account.",
+    ),
+    Route(
+        "POST", f"{_PATH}/options", public.create_option, needs=PAYER,
+        body=bodies.CreatePublicOption, success=201,
+        errors=(
+            *_ACTION, errors.InsufficientPermissions, errors.OptionLocked,
+            errors.PaymentOptionLimitReached, errors.CapabilityNotActive,
+            errors.UnsupportedChain, errors.UnsupportedAsset,
+        ),
+        answers=DirectPaymentOption,
+        operation="createPublicOption",
+        summary="Offer a way to pay without an account; it is not selected yet.",
+    ),
+    Route(
+        "GET", f"{_PATH}/options/{{optionId}}", public.read_option, needs=PAYER,
+        errors=(NotFound,),
+        answers=DirectPaymentOption,
+        operation="readPublicOption",
+        summary="Read an option: where to send what, and what came.",
+    ),
+    Route(
+        "POST", f"{_PATH}/options/{{optionId}}/select", public.select_option, needs=PAYER,
+        errors=(
+            *_ACTION, errors.OptionLocked, errors.OptionSuperseded, errors.OptionExpired,
+        ),
+        answers=DirectPaymentOption,
+        operation="selectPublicOption",
+        summary="Select the option to pay by; the one before is superseded.",
+    ),
+    Route(
+        "POST", f"{_PATH}/options/{{optionId}}/refresh", public.refresh_option, needs=PAYER,
+        errors=(*_ACTION, errors.OptionSuperseded, errors.OptionExpired),
+        answers=DirectPaymentOption,
+        operation="refreshPublicOption",
+        summary="Ask the option for what remains by now.",
+    ),
+    Route(
+        "POST", f"{_PATH}/options/{{optionId}}/submissions", public.submit_transaction,
+        needs=PAYER, body=bodies.SubmitTransaction, success=202,
+        errors=(*_ACTION, errors.UnsupportedChain, errors.Conflicting),
+        answers=DirectPaymentOption,
+        operation="submitPublicTransaction",
+        summary="Say where to look for the transfer; at most five times for one option.",
+    ),
+    Route(
+        "POST", "/v2/public/payment-links/{code}/exchange", public.exchange_link, needs=None,
+        policy="payment_link",
+        errors=(NotFound, errors.EntitlementRequired, errors.PaymentExpired),
+        answers=public_views.ExchangedLinkView,
+        operation="exchangePaymentLink",
+        summary="Exchange a checkout link's code for the Payment's client secret.",
+    ),
+)  # fmt: skip

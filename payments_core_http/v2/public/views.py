@@ -1,0 +1,243 @@
+"""Payments as a payer's browser sees them, who holds the Payment's client secret and nothing else
+(contract §6 "Public checkout").
+
+Each class names all that is shown. Metadata, account ids, vaults and wallets stay with the partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import attrs
+
+from payments_core.clock import iso
+from payments_core.payment_settings.record import Method
+from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
+from payments_core.payments.checkout.direct_options import Offered
+from payments_core.payments.checkout.links import Links
+from payments_core.payments.details import PaymentDetails
+from payments_core.payments.options.record import DirectOption
+from payments_core.payments.record import Intent, Payment
+from payments_core_http.v2.options import direct_views as direct_option_views
+from payments_core_http.v2.options.direct_views import DirectOptionView
+from payments_core_http.v2.payments import views as payment_views
+from payments_core_http.v2.payments.views import Escrow
+from payments_core_http.v2.statuses import OptionStatus, PaymentStatus, SelectionStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PublicMomentView:
+    """A status and when it began."""
+
+    status: PaymentStatus
+    at: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PublicPaymentView:
+    """A Payment's terms, its direct options, and its course."""
+
+    id: str
+    paymentId: str
+    intent: Intent
+    status: PaymentStatus
+    statusVersion: int
+    amount: str
+    amountAtomic: str
+    assetSymbol: str
+    decimals: int
+    chainId: int
+    tokenAddress: str
+    receivedAmountAtomic: str
+    remainingAmountAtomic: str
+    excessAmountAtomic: str
+    refundedAmountAtomic: str
+    escrow: Escrow | None
+    allowedMethods: tuple[Method, ...]
+    selectedOptionId: str | None
+    options: tuple[DirectOptionView, ...]
+    timeline: tuple[PublicMomentView, ...]
+    reference: str | None
+    description: str | None
+    apiVersion: str
+    successUrl: str | None
+    cancelUrl: str | None
+    expiresAt: str
+    succeededAt: str | None
+    cancelledAt: str | None
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CreatedPublicPaymentView(PublicPaymentView):
+    """A new Payment, with the secret and the link that are told at its creation only."""
+
+    clientSecret: str = attrs.field(repr=False)
+    paymentUrl: str = attrs.field(repr=False)
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class OptionStateView:
+    """How an option stands."""
+
+    id: str
+    status: OptionStatus
+    selectionStatus: SelectionStatus | None
+    paidAmountAtomic: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CheckoutStateView:
+    """How a Payment stands. It changes when the state does, and at no other time."""
+
+    paymentId: str
+    status: PaymentStatus
+    statusVersion: int
+    amountAtomic: str
+    receivedAmountAtomic: str
+    remainingAmountAtomic: str
+    excessAmountAtomic: str
+    refundedAmountAtomic: str
+    selectedOptionId: str | None
+    options: tuple[OptionStateView, ...]
+    expiresAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class MethodAssetView:
+    """A token that a method takes."""
+
+    chainId: int
+    assetSymbol: str
+    tokenAddress: str
+    decimals: int
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class MethodView:
+    """A way to pay. One that is not `available` is allowed by the Payment, and not active here."""
+
+    providerCode: Method
+    displayName: str
+    available: bool
+    unavailableReason: Literal["capability_not_active"] | None
+    assets: tuple[MethodAssetView, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class MethodsView:
+    """The ways to pay a Payment without an account."""
+
+    paymentId: str
+    methods: tuple[MethodView, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ExchangedLinkView:
+    """The Payment that a link's code stands for; the code works until `expiresAt`."""
+
+    paymentId: str
+    clientSecret: str = attrs.field(repr=False)
+    expiresAt: str
+
+
+_NAMES = {
+    "vault": "Pay with Service Vault",
+    "direct": "Pay from any wallet",
+    "routing": "Pay with any token",
+    "hosted_onramp": "Pay by card or bank",
+}
+
+
+def payment(details: PaymentDetails) -> PublicPaymentView:
+    """A Payment, to whoever holds its secret."""
+    return PublicPaymentView(**_fields(details))
+
+
+def created_payment(details: PaymentDetails, links: Links) -> CreatedPublicPaymentView:
+    """A new Payment, to the browser that asked for it."""
+    url = links.url(details.payment)
+    assert details.client_secret is not None
+    assert url is not None
+    return CreatedPublicPaymentView(
+        clientSecret=details.client_secret, paymentUrl=url, **_fields(details)
+    )
+
+
+def state(known: CheckoutState) -> CheckoutStateView:
+    """How a Payment and its direct options stand."""
+    record = known.payment
+    return CheckoutStateView(
+        paymentId=record.id,
+        status=record.status,
+        statusVersion=record.status_version,
+        amountAtomic=str(record.amount),
+        receivedAmountAtomic=str(record.received),
+        remainingAmountAtomic=str(record.remaining.amount_atomic),
+        excessAmountAtomic=str(record.excess),
+        refundedAmountAtomic=str(record.refunded),
+        selectedOptionId=_selected(record),
+        options=tuple(map(_option_state, known.options)),
+        expiresAt=iso(record.expires_at),
+    )
+
+
+def methods(payment_id: str, offered: Sequence[Offered]) -> MethodsView:
+    """The ways to pay a Payment."""
+    return MethodsView(paymentId=payment_id, methods=tuple(map(_method, offered)))
+
+
+def exchanged_link(exchanged: ExchangedLink) -> ExchangedLinkView:
+    """What a link's code was exchanged for."""
+    return ExchangedLinkView(
+        paymentId=exchanged.payment_id,
+        clientSecret=exchanged.client_secret,
+        expiresAt=iso(exchanged.expires_at),
+    )
+
+
+def _option_state(record: DirectOption) -> OptionStateView:
+    return OptionStateView(
+        id=record.id,
+        status=record.status,
+        selectionStatus=record.selection_status,
+        paidAmountAtomic=str(record.paid),
+    )
+
+
+def _method(offered: Offered) -> MethodView:
+    asset = offered.payment.asset
+    taken = MethodAssetView(
+        chainId=asset.chain_id,
+        assetSymbol=asset.symbol,
+        tokenAddress=asset.address,
+        decimals=asset.decimals,
+    )
+    return MethodView(
+        providerCode=offered.method,
+        displayName=_NAMES[offered.method],
+        available=offered.available,
+        unavailableReason=None if offered.available else "capability_not_active",
+        assets=(taken,) if offered.available else (),
+    )
+
+
+def _selected(record: Payment) -> str | None:
+    """The selected option, unless it is a vault's: that one is its payer's alone."""
+    selected = record.selected_option_id
+    return selected if selected in record.direct_option_ids else None
+
+
+def _fields(details: PaymentDetails) -> dict[str, Any]:
+    record = details.payment
+    return {
+        **payment_views.terms(record),
+        "allowedMethods": record.allowed_methods,
+        "selectedOptionId": _selected(record),
+        "options": tuple(map(direct_option_views.option, details.direct_options)),
+        "timeline": tuple(
+            PublicMomentView(status=item.status, at=iso(item.at)) for item in record.timeline
+        ),
+    }

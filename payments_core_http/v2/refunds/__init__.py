@@ -1,0 +1,1 @@
+"""The routes of refunds: rows, bodies, handlers, views."""

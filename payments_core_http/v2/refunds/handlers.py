@@ -1,0 +1,34 @@
+"""Refunds: asked for and listed by the partner's backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.engine.idempotency.record import Answer
+from payments_core.payments.refunds.operations import NewRefund
+from payments_core_http.calls import Call
+from payments_core_http.v2.refunds import bodies, views
+from payments_core_http.wire.query import PageQuery
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def create(service: PaymentsService, call: Call[bodies.CreateRefund, None]) -> Answer:
+    """A refund whose amount is set aside; the worker sends it."""
+    body = call.body
+    new = NewRefund(amount=body.amount, destination=body.destination, reason=body.reason)
+    return call.once(
+        lambda idempotent: service.refunds.create(
+            call.authority, call.path["paymentId"], new, idempotent=idempotent
+        ),
+        views.refund,
+    )
+
+
+def list_refunds(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+    """The refunds of the Payment, newest first."""
+    page = service.refunds.list(
+        call.authority, call.path["paymentId"], after=call.position(), limit=call.query.limit
+    )
+    return call.listed(page, views.refund)

@@ -1,0 +1,67 @@
+"""Refunds as v2 gives them out (contract §6)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import iso, iso_or_none
+from payments_core.money import format_amount
+from payments_core.payments.refunds.record import Purpose, Refund
+from payments_core_http.v2.statuses import RefundStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RefundFailure:
+    """Why a refund failed."""
+
+    reason: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RefundView:
+    """One transfer back, from the escrow or from the recipient's vault."""
+
+    id: str
+    refundId: str
+    paymentId: str
+    amount: str
+    amountAtomic: str
+    assetSymbol: str
+    chainId: int
+    source: Literal["escrow", "vault"]
+    destination: str
+    reason: str | None
+    purpose: Purpose
+    status: RefundStatus
+    statusVersion: int
+    transactionHash: str | None
+    failure: RefundFailure | None
+    createdAt: str
+    updatedAt: str
+    succeededAt: str | None
+
+
+def refund(record: Refund) -> RefundView:
+    """A refund."""
+    return RefundView(
+        id=record.id,
+        refundId=record.id,
+        paymentId=record.payment_id,
+        amount=format_amount(record.amount, record.asset.decimals),
+        amountAtomic=str(record.amount),
+        assetSymbol=record.asset_symbol,
+        chainId=record.chain_id,
+        source="escrow" if record.vault_id is None else "vault",
+        destination=record.destination,
+        reason=record.reason,
+        purpose=record.purpose,
+        status=record.status,
+        statusVersion=record.status_version,
+        transactionHash=record.transaction_hash,
+        failure=RefundFailure(reason=record.failure) if record.failure else None,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+        succeededAt=iso_or_none(record.succeeded_at),
+    )

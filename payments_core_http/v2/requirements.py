@@ -1,0 +1,23 @@
+"""What several routes of v2 share: whom they let in, and how spending from a vault fails."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.tenants.authorization import Requirement
+
+ANY_KEY = Requirement("server")
+STANDARD_KEY = Requirement("server", standard_only=True)
+ACCOUNTS_KEY = Requirement("server", scopes=("v2:accounts",))
+KYC_KEY = Requirement("server", scopes=("v2:kyc",))
+PAYMENTS_KEY = Requirement("server", scopes=("v2:payments",))
+CONSOLE_KEY = Requirement("server", scopes=("v2:webhooks", "v2:console"))
+ACCOUNT_READS = Requirement("client", permissions=("account:read",))
+RECIPIENT_READS = Requirement("client", permissions=("payments:read",))
+RECIPIENT_ASKS = Requirement("client", permissions=("payments:write",))
+PAYER_READS = Requirement("client", permissions=("payments:read",))
+PAYER_PAYS = Requirement("client", permissions=("vault_payments:write",))
+
+VAULT_SPENDING = (
+    errors.PolicyInactive, errors.PolicyDenied, errors.InsufficientBalance,
+    errors.DependencyFailed,
+)  # fmt: skip

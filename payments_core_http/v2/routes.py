@@ -1,0 +1,27 @@
+"""The whole of v2: one row per route, by resource."""
+
+from __future__ import annotations
+
+from payments_core_http.routing import Route
+from payments_core_http.v2.accounts.routes import ACCOUNTS
+from payments_core_http.v2.client.routes import OWN
+from payments_core_http.v2.client_sessions.routes import CLIENT_SESSIONS
+from payments_core_http.v2.deposits.routes import DEPOSITS
+from payments_core_http.v2.disputes.routes import SESSIONS
+from payments_core_http.v2.options.routes import PAYER
+from payments_core_http.v2.partners import PARTNERS
+from payments_core_http.v2.payment_settings.routes import PAYMENT_SETTINGS
+from payments_core_http.v2.payments.routes import PAYMENTS
+from payments_core_http.v2.public.routes import CHECKOUT
+from payments_core_http.v2.public_creation import PUBLIC_CREATION
+from payments_core_http.v2.sandbox.routes import SANDBOX
+from payments_core_http.v2.vaults.routes import VAULTS
+from payments_core_http.v2.verifications.routes import VERIFICATIONS
+from payments_core_http.v2.wallets.routes import WALLETS
+from payments_core_http.v2.webhooks.routes import CONSOLE
+
+ROUTES: tuple[Route, ...] = (
+    *PARTNERS, *PAYMENT_SETTINGS, *CLIENT_SESSIONS, *ACCOUNTS, *WALLETS, *VERIFICATIONS, *VAULTS,
+    *DEPOSITS, *PAYMENTS, *SESSIONS, *OWN, *PAYER, *PUBLIC_CREATION, *CHECKOUT, *CONSOLE,
+    *SANDBOX,
+)  # fmt: skip

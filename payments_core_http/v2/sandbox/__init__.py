@@ -1,0 +1,1 @@
+"""The routes of sandbox: rows, bodies, handlers, views."""

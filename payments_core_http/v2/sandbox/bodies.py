@@ -1,0 +1,122 @@
+"""The sandbox."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core.chains.simulated.failures import ANY, MOST_TIMES
+from payments_core.sandbox.operations import DEEPEST_REORG, LONGEST_ADVANCE_S, MOST_BLOCKS
+from payments_core_http.v2.types import AccountId, Address, Amount, AssetSymbol, ChainId, EventName
+
+Id = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+@attrs.frozen(kw_only=True)
+class Fund:
+    """A credit of the faucet."""
+
+    chainId: ChainId
+    assetSymbol: AssetSymbol
+    amount: Amount
+
+
+@attrs.frozen(kw_only=True)
+class Mine:
+    """Blocks to add to a chain."""
+
+    chainId: ChainId
+    count: Annotated[int, Meta(ge=1, le=MOST_BLOCKS)] = 1
+
+
+@attrs.frozen(kw_only=True)
+class Advance:
+    """How far to move the clock."""
+
+    advanceSeconds: Annotated[int, Meta(ge=1, le=LONGEST_ADVANCE_S)]
+
+
+@attrs.frozen(kw_only=True)
+class TransferFields:
+    """A stranger's transfer, but for `from`."""
+
+    chainId: ChainId
+    assetSymbol: AssetSymbol
+    amount: Amount
+    to: Address
+    reverts: bool = False
+
+
+# A field cannot be called `from` in a class statement, and on the wire it is.
+Transfer = attrs.make_class(
+    "Transfer",
+    {
+        "from": attrs.field(
+            type=Address | None,  # type: ignore[arg-type]
+            default=None,
+            alias="from_",
+            eq=False,
+            repr=False,
+        )
+    },
+    bases=(TransferFields,),
+    frozen=True,
+    kw_only=True,
+)
+
+
+@attrs.frozen(kw_only=True)
+class Reorg:
+    """How many of a chain's last blocks to drop, and whether what was in them comes back."""
+
+    chainId: ChainId
+    depth: Annotated[int, Meta(ge=1, le=DEEPEST_REORG)]
+    reinclude: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Fail:
+    """What shall fail next, and how often."""
+
+    dependency: Literal["chain", "kyc", "bank", "router"]
+    operation: Annotated[str, Meta(min_length=1, max_length=32)] = ANY
+    times: Annotated[int, Meta(ge=1, le=MOST_TIMES)] = 1
+    chainId: ChainId | None = None
+
+
+@attrs.frozen(kw_only=True)
+class TriggerEvent:
+    """An event of the catalog, and what it shall be about."""
+
+    name: EventName
+    accountId: AccountId | None = None
+    paymentId: Id | None = None
+
+
+@attrs.frozen(kw_only=True)
+class DecideKyc:
+    """What the verification of an account comes to."""
+
+    status: Literal["pending", "approved", "rejected"]
+
+
+@attrs.frozen(kw_only=True)
+class BankDeposit:
+    """A bank transfer that arrives for an onramp bank account."""
+
+    onrampBankAccountId: Id
+    amount: Amount
+    rail: Literal["ach_push", "wire"]
+
+
+@attrs.frozen(kw_only=True)
+class DecidePayout:
+    """What the bank makes of a payout; a return has its code."""
+
+    outcome: Literal["settle", "return"]
+    code: (
+        Annotated[str, Meta(pattern=r"^R[0-9]{2}$", extra={"rule": "a return code such as R01"})]
+        | None
+    ) = None

@@ -1,0 +1,95 @@
+"""Rows of the sandbox."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import Route
+from payments_core_http.v2.requirements import STANDARD_KEY
+from payments_core_http.v2.sandbox import bodies, views
+from payments_core_http.v2.sandbox import handlers as sandbox
+from payments_core_http.v2.verifications.views import VerificationView
+
+SANDBOX = (
+    Route(
+        "GET", "/v2/sandbox", sandbox.read, needs=STANDARD_KEY,
+        errors=(errors.DependencyFailed, NotFound),
+        answers=views.SandboxView,
+        summary="The sandbox's clock and chains.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/accounts/{accountId}/fund", sandbox.fund, needs=STANDARD_KEY,
+        body=bodies.Fund,
+        errors=(
+            errors.DependencyFailed,
+            NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
+        ),
+        answers=views.FundedView, operation="fundSandboxAccount",
+        summary="Credit an account's vault; final when it answers.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/blocks", sandbox.mine, needs=STANDARD_KEY, body=bodies.Mine,
+        errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
+        answers=views.ChainView, operation="mineSandboxBlocks",
+        summary="Add blocks to a chain.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/run", sandbox.run, needs=STANDARD_KEY,
+        errors=(NotFound,),
+        answers=views.RanView, operation="runSandboxWork",
+        summary="Do all work that is due now, before answering.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/clock", sandbox.advance, needs=STANDARD_KEY, body=bodies.Advance,
+        errors=(errors.DependencyFailed, NotFound),
+        answers=views.AdvancedView, operation="advanceSandboxClock",
+        summary="Advance the clock, and do what falls due on the way.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/transfers", sandbox.transfer, needs=STANDARD_KEY, body=bodies.Transfer,
+        errors=(
+            errors.DependencyFailed,
+            NotFound, errors.UnsupportedChain, errors.UnsupportedAsset, errors.AmountOutOfRange,
+        ),
+        answers=views.TransferredView, operation="makeSandboxTransfer",
+        summary="A stranger's transfer to any address, in a block when it answers.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/reorgs", sandbox.reorg, needs=STANDARD_KEY, body=bodies.Reorg,
+        errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
+        answers=views.ChainView, operation="reorgSandboxChain",
+        summary="Drop a chain's last blocks, and with them what was in them.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/accounts/{accountId}/kyc", sandbox.decide_kyc, needs=STANDARD_KEY,
+        body=bodies.DecideKyc, errors=(NotFound, errors.InvalidState),
+        answers=VerificationView,
+        summary="What the provider decides of an account's verification.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/failures", sandbox.fail, needs=STANDARD_KEY, body=bodies.Fail,
+        errors=(NotFound, errors.UnsupportedChain, errors.CapabilityNotActive),
+        answers=views.ArmedFailureView, operation="failSandboxDependency",
+        summary="Let the next uses of a dependency fail.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/events", sandbox.trigger, needs=STANDARD_KEY,
+        body=bodies.TriggerEvent, errors=(NotFound,),
+        answers=views.TriggeredView, operation="triggerSandboxEvent",
+        summary="Send any event of the catalog, with a payload such as the real one has.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/bank-deposits", sandbox.deposit_at_bank, needs=STANDARD_KEY,
+        body=bodies.BankDeposit, errors=(NotFound, errors.CapabilityNotActive),
+        answers=NoReturn, operation="depositAtSandboxBank",
+        summary="A bank transfer that arrives; there is no bank yet.",
+    ),
+    Route(
+        "POST", "/v2/sandbox/payouts/{paymentId}", sandbox.decide_payout, needs=STANDARD_KEY,
+        body=bodies.DecidePayout, errors=(NotFound, errors.CapabilityNotActive),
+        answers=NoReturn,
+        summary="What the bank makes of a payout; there is no bank yet.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,150 @@
+"""The sandbox's clock, chains and failures as v2 gives them out (contract §11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import msgspec
+
+from payments_core.chains.port import Heads
+from payments_core.chains.simulated.failure_records import ArmedFailure
+from payments_core.sandbox.operations import Funded, Transferred
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BlockView:
+    """A block of a simulated chain."""
+
+    number: int
+    hash: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ChainView:
+    """The newest block of a simulated chain, and the newest final one."""
+
+    chainId: int
+    latest: BlockView
+    final: BlockView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ArmedFailureView:
+    """What is to fail next, and how often still; without a chain, on all of them."""
+
+    dependency: str
+    operation: str
+    chainId: int | None
+    times: int
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class SandboxView:
+    """The sandbox's clock and chains, and what is to fail next."""
+
+    now: str
+    realNow: str
+    chains: tuple[ChainView, ...]
+    failures: tuple[ArmedFailureView, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class FundedView:
+    """A credit of the faucet, already final."""
+
+    accountId: str
+    chainId: int
+    assetSymbol: str
+    amount: str
+    amountAtomic: str
+    address: str
+    transactionHash: str
+
+
+class TransferredView(msgspec.Struct, kw_only=True, frozen=True, rename={"from_": "from"}):
+    """A stranger's transfer. `block` is null where a reorg has dropped it already."""
+
+    transactionHash: str
+    chainId: int
+    assetSymbol: str
+    amount: str
+    amountAtomic: str
+    from_: str
+    to: str
+    succeeded: bool
+    block: BlockView | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RanView:
+    """How many jobs were run."""
+
+    jobsRun: int
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AdvancedView:
+    """The time that the clock shows now, and how many jobs fell due on the way."""
+
+    now: str
+    jobsRun: int
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TriggeredView:
+    """The event that was sent on order."""
+
+    eventId: str
+    name: str
+    payload: Mapping[str, Any]
+
+
+def chain(chain_id: int, heads: Heads) -> ChainView:
+    """A chain by its newest blocks."""
+    return ChainView(
+        chainId=chain_id,
+        latest=BlockView(number=heads.latest.number, hash=heads.latest.hash),
+        final=BlockView(number=heads.final.number, hash=heads.final.hash),
+    )
+
+
+def funded(done: Funded) -> FundedView:
+    """A credit."""
+    return FundedView(
+        accountId=done.account_id,
+        chainId=done.chain_id,
+        assetSymbol=done.asset_symbol,
+        amount=done.amount,
+        amountAtomic=str(done.amount_atomic),
+        address=done.address,
+        transactionHash=done.transaction_hash,
+    )
+
+
+def transferred(done: Transferred) -> TransferredView:
+    """A transfer."""
+    seen = done.transaction
+    block = seen.block if seen is not None else None
+    return TransferredView(
+        transactionHash=done.transaction_hash,
+        chainId=done.chain_id,
+        assetSymbol=done.asset_symbol,
+        amount=done.amount,
+        amountAtomic=str(done.amount_atomic),
+        from_=done.sender,
+        to=done.recipient,
+        succeeded=seen is not None and seen.succeeded,
+        block=BlockView(number=block.number, hash=block.hash) if block is not None else None,
+    )
+
+
+def failure(armed: ArmedFailure) -> ArmedFailureView:
+    """A failure that was ordered."""
+    return ArmedFailureView(
+        dependency=armed.dependency,
+        operation=armed.operation,
+        chainId=armed.chain_id,
+        times=armed.times,
+    )

@@ -1,0 +1,1 @@
+"""The routes of vaults: rows, bodies, handlers, views."""

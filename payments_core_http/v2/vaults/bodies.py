@@ -1,0 +1,84 @@
+"""Vaults: their policies, mandates and yield settings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import Meta
+
+from payments_core_http.v2.types import AccountId, Address, Amount, AssetSymbol, ChainId, Moment
+from payments_core_http.wire.metadata import Metadata
+
+Version = Annotated[int, Meta(ge=1)]
+
+
+@attrs.frozen(kw_only=True)
+class ProvisionVault:
+    """The chain that the account shall have a vault on."""
+
+    chainId: ChainId
+
+
+@attrs.frozen(kw_only=True)
+class AllowedWallet:
+    """An address that may be paid, on one chain or on any."""
+
+    type: Literal["wallet"]
+    address: Address
+    chainId: ChainId | None = None
+
+
+@attrs.frozen(kw_only=True)
+class AllowedAccount:
+    """An account that may be paid."""
+
+    type: Literal["account"]
+    accountId: AccountId
+
+
+@attrs.frozen(kw_only=True)
+class ReplacePolicy:
+    """The whole policy: what is absent or null is no limit, and an empty list allows nothing.
+
+    `status` must be said: whoever changes a limit shall not set a paused vault free unawares.
+    `version` is the one that was read and shall be replaced; another by now is a conflict.
+    """
+
+    status: Literal["active", "paused"]
+    perPaymentLimit: Amount | None = None
+    dailyLimit: Amount | None = None
+    allowedChains: Annotated[tuple[ChainId, ...], Meta(max_length=100)] | None = None
+    allowedAssets: Annotated[tuple[AssetSymbol, ...], Meta(max_length=100)] | None = None
+    allowedDestinations: (
+        Annotated[tuple[AllowedWallet | AllowedAccount, ...], Meta(max_length=100)] | None
+    ) = None
+    version: Version | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PolicyQuery:
+    """Which version of a policy to read; without one, the present one."""
+
+    version: Version | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ReplaceYieldSettings:
+    """Whether a vault's idle funds shall earn, and how."""
+
+    enabled: bool
+    strategy: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class CreateMandate:
+    """A standing approval to collect from a vault; periods are those of the UTC calendar."""
+
+    vaultId: Annotated[str, Meta(min_length=1, max_length=64)]
+    assetSymbol: AssetSymbol = "USDC"
+    amountPerPeriod: Amount
+    period: Literal["day", "week", "month"]
+    expiresAt: Moment | None = None
+    reference: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    metadata: Metadata | None = None

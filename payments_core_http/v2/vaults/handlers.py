@@ -1,0 +1,147 @@
+"""Vaults, with their policies, mandates and yield settings, for the partner's backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.accounts.vaults.record import AllowedDestination, Terms
+from payments_core.clock import parse_iso
+from payments_core.engine.idempotency.record import Answer
+from payments_core.payments.mandates.operations import NewMandate
+from payments_core_http.calls import Call
+from payments_core_http.v2.vaults import bodies, views
+from payments_core_http.wire.query import PageQuery
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def list_vaults(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+    """An account's vaults, by chain."""
+    page = service.vault_provisioning.list(
+        call.authority, call.path["accountId"], after=call.position(), limit=call.query.limit
+    )
+    return call.listed(page, views.vault)
+
+
+def provision(service: PaymentsService, call: Call[bodies.ProvisionVault, None]) -> Answer:
+    """The account's vault on a chain: 201 if it was made, 200 if it was there."""
+    return call.once(
+        lambda idempotent: service.vault_provisioning.provision(
+            call.authority, call.path["accountId"], call.body.chainId, idempotent=idempotent
+        ),
+        views.provisioned_vault,
+        status=lambda provisioned: 201 if provisioned.is_new else 200,
+    )
+
+
+def read_policy(service: PaymentsService, call: Call[None, bodies.PolicyQuery]) -> Answer:
+    """A vault's policy, as it is or as it was."""
+    found = service.vault_policies.read(
+        call.authority,
+        call.path["accountId"],
+        call.path["vaultId"],
+        policy_version=call.query.version,
+    )
+    return call.answer(views.policy(found))
+
+
+def replace_policy(service: PaymentsService, call: Call[bodies.ReplacePolicy, None]) -> Answer:
+    """A vault's policy in its next version."""
+    body = call.body
+    terms = Terms(
+        status=body.status,
+        per_payment_limit=body.perPaymentLimit,
+        daily_limit=body.dailyLimit,
+        allowed_chains=body.allowedChains,
+        allowed_assets=body.allowedAssets,
+        allowed_destinations=_destinations(body.allowedDestinations),
+    )
+    return call.once(
+        lambda idempotent: service.vault_policies.replace(
+            call.authority,
+            call.path["accountId"],
+            call.path["vaultId"],
+            terms,
+            policy_version=body.version,
+            idempotent=idempotent,
+        ),
+        views.policy,
+    )
+
+
+def read_yield_settings(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """A vault's yield settings."""
+    found = service.vault_yields.read(call.authority, call.path["accountId"], call.path["vaultId"])
+    return call.answer(views.yield_settings(found))
+
+
+def replace_yield_settings(
+    service: PaymentsService, call: Call[bodies.ReplaceYieldSettings, None]
+) -> Answer:
+    """A vault's new yield settings."""
+    return call.once(
+        lambda idempotent: service.vault_yields.replace(
+            call.authority,
+            call.path["accountId"],
+            call.path["vaultId"],
+            enabled=call.body.enabled,
+            strategy=call.body.strategy,
+            idempotent=idempotent,
+        ),
+        views.yield_settings,
+    )
+
+
+def list_mandates(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+    """An account's mandates, newest first."""
+    page = service.mandates.list(
+        call.authority, call.path["accountId"], after=call.position(), limit=call.query.limit
+    )
+    return call.listed(page, views.mandate)
+
+
+def create_mandate(service: PaymentsService, call: Call[bodies.CreateMandate, None]) -> Answer:
+    """A new mandate over one of the account's vaults."""
+    body = call.body
+    new = NewMandate(
+        vault_id=body.vaultId,
+        asset_symbol=body.assetSymbol,
+        amount_per_period=body.amountPerPeriod,
+        period=body.period,
+        expires_at=None if body.expiresAt is None else parse_iso(body.expiresAt),
+        reference=body.reference,
+        metadata=body.metadata,
+    )
+    return call.once(
+        lambda idempotent: service.mandates.create(
+            call.authority, call.path["accountId"], new, idempotent=idempotent
+        ),
+        views.mandate,
+    )
+
+
+def revoke_mandate(service: PaymentsService, call: Call[None, None]) -> Answer:
+    """The end of a mandate; ending it twice answers alike."""
+    return call.once(
+        lambda idempotent: service.mandates.revoke(
+            call.authority,
+            call.path["accountId"],
+            call.path["mandateId"],
+            idempotent=idempotent,
+        ),
+        views.mandate,
+    )
+
+
+def _destinations(
+    given: tuple[bodies.AllowedWallet | bodies.AllowedAccount, ...] | None,
+) -> tuple[AllowedDestination, ...] | None:
+    if given is None:
+        return None
+    return tuple(
+        AllowedDestination(type=item.type, account_id=item.accountId)
+        if isinstance(item, bodies.AllowedAccount)
+        else AllowedDestination(type=item.type, address=item.address, chain_id=item.chainId)
+        for item in given
+    )

@@ -1,0 +1,190 @@
+"""Vaults, policies, mandates and yield settings as v2 gives them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import attrs
+
+from payments_core.accounts.vaults.policies import VaultPolicy
+from payments_core.accounts.vaults.provisioning import ProvisionedVault
+from payments_core.accounts.vaults.record import (
+    AllowedDestination,
+    PolicyStatus,
+    Vault,
+    VaultStatus,
+)
+from payments_core.accounts.vaults.yields import VaultYield
+from payments_core.clock import iso, iso_or_none
+from payments_core.money import format_amount
+from payments_core.payments.mandates.operations import MandateNow
+from payments_core.payments.mandates.record import Period
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class VaultDetailsView:
+    """A vault on one chain, whose it is, and which policy governs it."""
+
+    id: str
+    vaultId: str
+    accountId: str
+    chainId: int
+    address: str
+    status: VaultStatus
+    policyId: str
+    createdAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AllowedWalletView:
+    """An address that may be paid; a `chainId` of null is any chain."""
+
+    type: Literal["wallet"]
+    address: str | None
+    chainId: int | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AllowedAccountView:
+    """An account that may be paid."""
+
+    type: Literal["account"]
+    accountId: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PolicyView:
+    """What a vault may be used for, in one version; null is no limit."""
+
+    id: str
+    policyId: str
+    vaultId: str
+    accountId: str
+    version: int
+    status: PolicyStatus
+    perPaymentLimit: str | None
+    dailyLimit: str | None
+    allowedChains: tuple[int, ...] | None
+    allowedAssets: tuple[str, ...] | None
+    allowedDestinations: tuple[AllowedWalletView | AllowedAccountView, ...] | None
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class YieldSettingsView:
+    """Whether a vault's idle funds earn, and how."""
+
+    vaultId: str
+    accountId: str
+    enabled: bool
+    strategy: str | None
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class MandateView:
+    """A standing approval; `remainingAtomic` is of the present period."""
+
+    id: str
+    mandateId: str
+    accountId: str
+    vaultId: str
+    chainId: int
+    assetSymbol: str
+    amountPerPeriod: str
+    amountPerPeriodAtomic: str
+    period: Period
+    remainingAtomic: str
+    status: str
+    reference: str | None
+    metadata: Mapping[str, Any] | None
+    expiresAt: str | None
+    createdAt: str
+    updatedAt: str
+    revokedAt: str | None
+
+
+def vault(record: Vault) -> VaultDetailsView:
+    """A vault."""
+    return VaultDetailsView(
+        id=record.id,
+        vaultId=record.id,
+        accountId=record.account_id,
+        chainId=record.chain_id,
+        address=record.address,
+        status=record.status,
+        policyId=record.policy_id,
+        createdAt=iso(record.created_at),
+    )
+
+
+def provisioned_vault(provisioned: ProvisionedVault) -> VaultDetailsView:
+    """The answer of a provisioning."""
+    return vault(provisioned.vault)
+
+
+def policy(found: VaultPolicy) -> PolicyView:
+    """A policy in the version that was asked for."""
+    record = found.policy
+    allowed = record.allowed_destinations
+    return PolicyView(
+        id=record.id,
+        policyId=record.id,
+        vaultId=found.vault.id,
+        accountId=found.vault.account_id,
+        version=record.policy_version,
+        status=record.status,
+        perPaymentLimit=record.per_payment_limit,
+        dailyLimit=record.daily_limit,
+        allowedChains=record.allowed_chains,
+        allowedAssets=record.allowed_assets,
+        allowedDestinations=None if allowed is None else tuple(map(_destination, allowed)),
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+    )
+
+
+def yield_settings(found: VaultYield) -> YieldSettingsView:
+    """A vault's yield settings."""
+    settings = found.settings
+    return YieldSettingsView(
+        vaultId=found.vault.id,
+        accountId=found.vault.account_id,
+        enabled=settings.enabled,
+        strategy=settings.strategy,
+        createdAt=iso(settings.created_at),
+        updatedAt=iso(settings.updated_at),
+    )
+
+
+def mandate(found: MandateNow) -> MandateView:
+    """A mandate as it stands now."""
+    record = found.mandate
+    return MandateView(
+        id=record.id,
+        mandateId=record.id,
+        accountId=record.account_id,
+        vaultId=record.vault_id,
+        chainId=record.chain_id,
+        assetSymbol=record.asset_symbol,
+        amountPerPeriod=format_amount(record.amount_per_period, record.asset.decimals),
+        amountPerPeriodAtomic=str(record.amount_per_period),
+        period=record.period,
+        remainingAtomic=str(found.remaining_atomic),
+        status=found.status,
+        reference=record.reference,
+        metadata=record.metadata,
+        expiresAt=iso_or_none(record.expires_at),
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+        revokedAt=iso_or_none(record.revoked_at),
+    )
+
+
+def _destination(allowed: AllowedDestination) -> AllowedWalletView | AllowedAccountView:
+    if allowed.type == "account":
+        return AllowedAccountView(type="account", accountId=allowed.account_id)
+    return AllowedWalletView(type="wallet", address=allowed.address, chainId=allowed.chain_id)

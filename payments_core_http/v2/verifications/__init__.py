@@ -1,0 +1,1 @@
+"""The routes of verifications: rows, bodies, handlers, views."""

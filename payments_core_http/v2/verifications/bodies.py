@@ -1,0 +1,14 @@
+"""Verifications."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core_http.v2.types import Url
+
+
+@attrs.frozen(kw_only=True)
+class StartVerification:
+    """Where the provider sends the user in the end."""
+
+    returnUrl: Url | None = None

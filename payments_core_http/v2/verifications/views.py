@@ -1,0 +1,35 @@
+"""Verifications as v2 gives them out."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.record import KycStatus
+from payments_core.accounts.verification.record import Verification
+from payments_core.clock import iso
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class VerificationView:
+    """A verification; the URL is there while the user can still go to it."""
+
+    id: str
+    verificationId: str
+    accountId: str
+    status: KycStatus
+    hostedUrl: str | None = attrs.field(repr=False)
+    createdAt: str
+    updatedAt: str
+
+
+def verification(record: Verification) -> VerificationView:
+    """A verification (contract §5)."""
+    return VerificationView(
+        id=record.id,
+        verificationId=record.id,
+        accountId=record.account_id,
+        status=record.status,
+        hostedUrl=record.hosted_url,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+    )

@@ -1,0 +1,1 @@
+"""The routes of webhooks: rows, bodies, handlers, views."""

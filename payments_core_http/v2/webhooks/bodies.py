@@ -1,0 +1,62 @@
+"""The webhook console."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import attrs
+from msgspec import UNSET, Meta, UnsetType
+
+from payments_core_http.v2.types import AccountId, EventName, Moment
+from payments_core_http.wire.query import PageQuery
+
+EventNames = Annotated[tuple[EventName, ...], Meta(max_length=100)]
+
+
+@attrs.frozen(kw_only=True)
+class CreateWebhook:
+    """An endpoint; without `subscribedEvents` it receives every event."""
+
+    url: Annotated[str, Meta(min_length=1, max_length=2_048)]
+    description: Annotated[str, Meta(max_length=512)] | None = None
+    subscribedEvents: EventNames = ()
+
+
+@attrs.frozen(kw_only=True)
+class RotateWebhookSecret:
+    """How long the secret before goes on signing beside the new one: up to seven days."""
+
+    overlapSeconds: Annotated[int, Meta(ge=0, le=604_800)] = 0
+
+
+@attrs.frozen(kw_only=True)
+class ChangeWebhook:
+    """What is absent stays; a description of null is taken away."""
+
+    description: Annotated[str, Meta(max_length=512)] | UnsetType | None = UNSET
+    subscribedEvents: EventNames | UnsetType = UNSET
+    status: Literal["active", "disabled", "archived"] | UnsetType = UNSET
+
+
+@attrs.frozen(kw_only=True)
+class ResendEvent:
+    """Where to; without `webhookId` to every active endpoint that is subscribed."""
+
+    webhookId: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RecoverWebhook:
+    """From when on; an ISO 8601 time with a zone, at most 30 days ago."""
+
+    since: Moment
+
+
+@attrs.frozen(kw_only=True)
+class ListEvents(PageQuery):
+    """Events that fit every filter given; the times are ISO 8601 with a zone."""
+
+    name: EventName | None = None
+    accountId: AccountId | None = None
+    createdAfter: Moment | None = None
+    createdBefore: Moment | None = None

@@ -1,0 +1,87 @@
+"""Rows of the webhook console."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import ListOf, Route
+from payments_core_http.v2.requirements import CONSOLE_KEY
+from payments_core_http.v2.webhooks import bodies, views
+from payments_core_http.v2.webhooks import handlers as console
+from payments_core_http.wire.query import PageQuery
+
+CONSOLE = (
+    Route(
+        "POST", "/v2/console/apps/{appId}/environments/{environmentId}/webhooks", console.create,
+        needs=CONSOLE_KEY, body=bodies.CreateWebhook, success=201,
+        errors=(NotFound, errors.WebhookUrlNotAllowed, errors.WebhookUrlInUse),
+        answers=views.EndpointWithSecret, operation="createWebhook",
+        summary="Register a webhook endpoint; answers its signing secret.",
+    ),
+    Route(
+        "GET", "/v2/console/webhooks", console.list_endpoints, needs=CONSOLE_KEY, query=PageQuery,
+        answers=views.EndpointsView, operation="listWebhooks",
+        summary="List the endpoints, with the event catalog and the delivery policy.",
+    ),
+    Route(
+        "GET", "/v2/console/webhooks/{webhookId}", console.read, needs=CONSOLE_KEY,
+        errors=(NotFound,),
+        answers=views.OneEndpoint, operation="readWebhook",
+        summary="Read an endpoint.",
+    ),
+    Route(
+        "PATCH", "/v2/console/webhooks/{webhookId}", console.change, needs=CONSOLE_KEY,
+        body=bodies.ChangeWebhook,
+        errors=(NotFound, errors.InvalidState, errors.WebhookUrlInUse),
+        answers=views.OneEndpoint, operation="changeWebhook",
+        summary="Change an endpoint's description, subscriptions or status.",
+    ),
+    Route(
+        "POST", "/v2/console/webhooks/{webhookId}/rotate-secret", console.rotate_secret,
+        needs=CONSOLE_KEY, body=bodies.RotateWebhookSecret,
+        errors=(NotFound, errors.InvalidState, errors.Conflicting),
+        answers=views.EndpointWithSecret, operation="rotateWebhookSecret",
+        summary="Replace the signing secret; the old one ends at once, or with an overlap.",
+    ),
+    Route(
+        "GET", "/v2/console/webhooks/{webhookId}/deliveries", console.deliveries,
+        needs=CONSOLE_KEY, query=PageQuery, errors=(NotFound,),
+        answers=views.DeliveriesView, operation="listWebhookDeliveries",
+        summary="List deliveries, most recently updated first.",
+    ),
+    Route(
+        "POST", "/v2/console/webhooks/{webhookId}/deliveries/{deliveryId}/retry", console.retry,
+        needs=CONSOLE_KEY, errors=(NotFound, errors.Conflicting),
+        answers=views.RetriedDelivery, operation="retryWebhookDelivery",
+        summary="Put a failed or abandoned delivery back.",
+    ),
+    Route(
+        "POST", "/v2/console/webhooks/{webhookId}/test", console.test, needs=CONSOLE_KEY,
+        success=201, errors=(NotFound, errors.Conflicting),
+        answers=views.TestedEndpoint, operation="testWebhook",
+        summary="Send a test event to the endpoint alone, whatever it subscribed to.",
+    ),
+    Route(
+        "POST", "/v2/console/webhooks/{webhookId}/recover", console.recover, needs=CONSOLE_KEY,
+        body=bodies.RecoverWebhook, success=202, errors=(NotFound, errors.Conflicting),
+        answers=views.RecoveringEndpoint, operation="recoverWebhook",
+        summary="Send every event since a time that the endpoint wants and did not get.",
+    ),
+    Route(
+        "GET", "/v2/console/events", console.events, needs=CONSOLE_KEY, query=bodies.ListEvents,
+        answers=ListOf(views.EventView), operation="listEvents",
+        summary="List events, newest first.",
+    ),
+    Route(
+        "GET", "/v2/console/events/{eventId}", console.read_event, needs=CONSOLE_KEY,
+        errors=(NotFound,),
+        answers=views.EventView, operation="readEvent",
+        summary="Read an event.",
+    ),
+    Route(
+        "POST", "/v2/console/events/{eventId}/resend", console.resend, needs=CONSOLE_KEY,
+        body=bodies.ResendEvent, errors=(NotFound, errors.Conflicting),
+        answers=views.ResentEvent, operation="resendEvent",
+        summary="Deliver an event again, to one endpoint or to all that are subscribed.",
+    ),
+)  # fmt: skip

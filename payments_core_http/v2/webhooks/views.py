@@ -1,0 +1,260 @@
+"""Webhook endpoints and deliveries as the console gives them out (interface "Webhook console")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import attrs
+from msgspec import UNSET, Struct, UnsetType
+
+from payments_core.clock import iso
+from payments_core.engine.events import CATALOGUE, Event
+from payments_core.tenants.record import Environment
+from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
+from payments_core.webhooks.replaying import Recovery
+from payments_core.webhooks.settings import WebhookSettings
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DedupeView:
+    """The headers by which a receiver knows what it has seen."""
+
+    deliveryRetryHeader: str
+    eventHeader: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DeliveryPolicyView:
+    """What a receiver of this deployment's webhooks may rely on."""
+
+    guarantee: Literal["at_least_once"] = "at_least_once"
+    maxAttempts: int
+    localPrivateDestinationsAllowed: bool
+    dedupe: DedupeView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointView:
+    """A webhook endpoint; its secret is told at creation and rotation only."""
+
+    id: str
+    appId: str
+    environmentId: str
+    url: str
+    description: str | None
+    subscribedEvents: tuple[str, ...]
+    status: EndpointStatus
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class OneEndpoint:
+    """A webhook endpoint, named."""
+
+    webhookEndpoint: EndpointView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointWithSecret:
+    """A webhook endpoint and its signing secret."""
+
+    webhookEndpoint: EndpointView
+    signingSecret: str = attrs.field(repr=False)
+
+
+class DeliveryView(Struct, kw_only=True, frozen=True):
+    """A delivery; the moments that do not apply are left out, never null."""
+
+    id: str
+    webhookEndpointId: str
+    outboxEventId: str
+    eventName: str
+    status: DeliveryStatus
+    attempts: int
+    responseStatus: int | None
+    requestBody: str
+    responseBody: str | None
+    nextAttemptAt: str | UnsetType = UNSET
+    deliveredAt: str | UnsetType = UNSET
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EventTypeView:
+    """An event of the catalog, with the fields of its payload."""
+
+    name: str
+    meaning: str
+    fields: tuple[str, ...]
+    emitted: bool
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointsView:
+    """The endpoints, what can be subscribed to, and what receivers may rely on."""
+
+    webhookEndpoints: tuple[EndpointView, ...]
+    eventCatalog: tuple[EventTypeView, ...]
+    deliveryPolicy: DeliveryPolicyView
+    limit: int
+    hasNextPage: bool
+    nextCursor: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EndpointState:
+    """Which endpoint, and whether it is active."""
+
+    id: str
+    status: EndpointStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class DeliveriesView:
+    """An endpoint's deliveries."""
+
+    webhookEndpoint: EndpointState
+    deliveries: tuple[DeliveryView, ...]
+    limit: int
+    hasNextPage: bool
+    nextCursor: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RetriedDelivery:
+    """A delivery that was put back."""
+
+    webhookId: str
+    deliveryId: str
+    status: DeliveryStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class TestedEndpoint:
+    """The test that is on its way to an endpoint."""
+
+    webhookId: str
+    eventId: str
+    deliveryId: str
+    status: DeliveryStatus
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class EventView:
+    """An event, as its deliveries carry it."""
+
+    id: str
+    name: str
+    apiVersion: str
+    createdAt: str
+    payload: Mapping[str, Any]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ResentEvent:
+    """The deliveries of an event that were put on their way again."""
+
+    eventId: str
+    deliveries: tuple[RetriedDelivery, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class RecoveringEndpoint:
+    """A recovery that is under way."""
+
+    webhookId: str
+    since: str
+    status: Literal["recovering"] = "recovering"
+
+
+def delivery_policy(settings: WebhookSettings) -> DeliveryPolicyView:
+    """The policy under which this deployment delivers."""
+    told = settings.delivery_policy()
+    return DeliveryPolicyView(**{**told, "dedupe": DedupeView(**told["dedupe"])})
+
+
+def catalogue() -> tuple[EventTypeView, ...]:
+    """Every event that can be subscribed to."""
+    return tuple(EventTypeView(**attrs.asdict(event)) for event in CATALOGUE)
+
+
+def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
+    """A webhook endpoint."""
+    return EndpointView(
+        id=record.id,
+        appId=environment.app_id,
+        environmentId=environment.id,
+        url=record.url,
+        description=record.description,
+        subscribedEvents=record.subscribed_events,
+        status=record.status,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+    )
+
+
+def with_secret(made: tuple[Endpoint, str], environment: Environment) -> EndpointWithSecret:
+    """An endpoint with its new secret."""
+    record, secret = made
+    return EndpointWithSecret(webhookEndpoint=endpoint(record, environment), signingSecret=secret)
+
+
+def delivery(record: Delivery) -> DeliveryView:
+    """A delivery."""
+    moments: dict[str, Any] = {
+        "nextAttemptAt": record.next_attempt_at,
+        "deliveredAt": record.delivered_at,
+    }
+    return DeliveryView(
+        id=record.id,
+        webhookEndpointId=record.endpoint_id,
+        outboxEventId=record.event_id,
+        eventName=record.event_name,
+        status=record.status,
+        attempts=record.attempts,
+        responseStatus=record.response_status,
+        requestBody=record.request_body,
+        responseBody=record.response_body,
+        createdAt=iso(record.created_at),
+        updatedAt=iso(record.updated_at),
+        **{name: iso(at) for name, at in moments.items() if at is not None},
+    )
+
+
+def retried(record: Delivery) -> RetriedDelivery:
+    """The answer of a retry."""
+    return RetriedDelivery(webhookId=record.endpoint_id, deliveryId=record.id, status=record.status)
+
+
+def tested(record: Delivery) -> TestedEndpoint:
+    """The answer of a test."""
+    return TestedEndpoint(
+        webhookId=record.endpoint_id,
+        eventId=record.event_id,
+        deliveryId=record.id,
+        status=record.status,
+    )
+
+
+def event(record: Event) -> EventView:
+    """An event."""
+    return EventView(
+        id=record.id,
+        name=record.name,
+        apiVersion=record.api_version,
+        createdAt=iso(record.created_at),
+        payload=record.payload,
+    )
+
+
+def resent(event_id: str, records: Sequence[Delivery]) -> ResentEvent:
+    """The answer of a resend."""
+    return ResentEvent(eventId=event_id, deliveries=tuple(retried(item) for item in records))
+
+
+def recovering(recovery: Recovery) -> RecoveringEndpoint:
+    """The answer of a recovery."""
+    return RecoveringEndpoint(webhookId=recovery.endpoint_id, since=iso(recovery.since))

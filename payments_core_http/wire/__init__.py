@@ -1,0 +1,1 @@
+"""Reading bodies and query strings, writing JSON, cursors."""

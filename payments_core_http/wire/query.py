@@ -1,0 +1,66 @@
+"""Query strings: strict, each parameter once, and never a credential (interface, rule 2)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+import attrs
+import msgspec
+
+from payments_core.errors import FieldError, ValidationFailed
+from payments_core_http.routing import Nothing, Route
+from payments_core_http.wire.metadata import shown
+from payments_core_http.wire.structuring import Reader
+
+DEFAULT_LIMIT = 50
+_MAX_PARAMETERS = 50
+_QUERIES = Reader(of_text=True)
+_CREDENTIAL = re.compile(
+    r"\b(?:sk|rk|pk)_(?:sandbox|production)_|^(?:cst|cat|whsec)_|^payment_[\w-]+_secret_"
+    r"|^(?:basic|bearer)\s",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+@attrs.frozen(kw_only=True)
+class PageQuery:
+    """What every list takes; a list's own query adds its filters."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = DEFAULT_LIMIT
+    cursor: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
+
+
+def read_query(route: Route, query_string: str) -> Any:
+    """The route's query object. Raises ValidationFailed, which names every fault."""
+    if not query_string:
+        return None if route.query is Nothing else _QUERIES.read({}, route.query)
+    pairs = _pairs(query_string)
+    _refuse_credentials(pairs)
+    given = dict(pairs)
+    if len(given) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValidationFailed(tuple(FieldError(shown(n), "is given twice") for n in twice))
+    query = _QUERIES.read(given, route.query)
+    return None if route.query is Nothing else query
+
+
+def _pairs(query_string: str) -> list[tuple[str, str]]:
+    # WSGI carries bytes as latin-1 characters.
+    try:
+        text = query_string.encode("latin-1").decode("utf-8")
+        return parse_qsl(
+            text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS
+        )
+    except UnicodeError:
+        raise ValidationFailed.at("query", "must be UTF-8") from None
+    except ValueError:
+        raise ValidationFailed.at("query", "has too many parameters") from None
+
+
+def _refuse_credentials(pairs: list[tuple[str, str]]) -> None:
+    """Refuse a credential in the URL, where logs and histories keep it; it is not repeated here."""
+    if any(_CREDENTIAL.search(text) for pair in pairs for text in pair):
+        raise ValidationFailed.at("query", "must hold no credential; send it as a header")

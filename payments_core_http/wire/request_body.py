@@ -1,0 +1,99 @@
+"""The body of a request: how much of it is read, and whether it is JSON at all (contract §3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from payments_core.credentials.secrets import holds_credential
+from payments_core.errors import InvalidJson, ValidationFailed
+from payments_core_http.errors import PayloadTooLarge, UnsupportedMediaType
+from payments_core_http.routing import Route
+from payments_core_http.wire import json_text
+from payments_core_http.wire.faults import joined
+from payments_core_http.wire.metadata import shown
+from payments_core_http.wire.structuring import Reader
+
+LIMIT_BYTES = 64 * 1024
+
+_JSON = re.compile(r'application/json(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE)
+# What a credential holds, or an escape that may hide it: bodies without it need no closer look.
+_SUSPECT = re.compile(rb"[srp]k_|cst_|cat_|whsec_|_secret_|\\u")
+_BODIES = Reader()
+
+
+def read_body(route: Route, environ: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The parsed document (None where the body is empty) and the wire object.
+
+    Raises UnsupportedMediaType, PayloadTooLarge, InvalidJson, ValidationFailed.
+    """
+    if route.method == "GET":
+        return None, None
+    raw = _received(environ)
+    if not raw:
+        if not route.body_may_be_empty:
+            raise InvalidJson("the body is empty")
+        return None, _BODIES.read({}, route.body)
+    document = json_text.parse(raw)
+    if _SUSPECT.search(raw):
+        _refuse_credentials(document)
+    return document, _BODIES.read(document, route.body)
+
+
+def _received(environ: Mapping[str, Any]) -> bytes:
+    length = _declared_length(environ)
+    if length == 0:
+        return b""
+    media_type = environ.get("CONTENT_TYPE", "").strip()
+    encoding = environ.get("HTTP_CONTENT_ENCODING", "identity").strip().lower()
+    if not _JSON.fullmatch(media_type) or encoding not in ("identity", ""):
+        # Whether a body of unknown length is empty shows only when it is read.
+        if length is not None or _read(environ, 1):
+            raise UnsupportedMediaType()
+        return b""
+    if length is not None and length > LIMIT_BYTES:
+        raise PayloadTooLarge(LIMIT_BYTES)
+    raw = _read(environ, LIMIT_BYTES + 1 if length is None else length)
+    if len(raw) > LIMIT_BYTES:
+        raise PayloadTooLarge(LIMIT_BYTES)
+    if length is not None and len(raw) < length:
+        raise InvalidJson("the body ended before its Content-Length")
+    return raw
+
+
+def _declared_length(environ: Mapping[str, Any]) -> int | None:
+    """The body's length; None where only its end will tell (a chunked body)."""
+    declared = environ.get("CONTENT_LENGTH", "").strip()
+    if declared:
+        if not (declared.isascii() and declared.isdigit()) or len(declared) > 18:
+            raise ValidationFailed.at("Content-Length", "must be a number of bytes")
+        return int(declared)
+    # Without a length, a body has an end only where the server says so.
+    chunked = environ.get("HTTP_TRANSFER_ENCODING") or environ.get("wsgi.input_terminated")
+    return None if chunked else 0
+
+
+def _read(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
+    """At most so many bytes; servers may hand them over in pieces."""
+    pieces, missing = [], limit_bytes
+    while missing > 0:
+        piece = environ["wsgi.input"].read(missing)
+        if not piece:
+            break
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)
+
+
+def _refuse_credentials(document: Any, path: str = "") -> None:
+    """A credential in a body would be stored, and shown to others: refuse it, and do not use it."""
+    if isinstance(document, dict):
+        for name, value in document.items():
+            _refuse_credentials(name, path)
+            _refuse_credentials(value, joined(path, shown(name)) if path else shown(name))
+    elif isinstance(document, list):
+        for index, value in enumerate(document):
+            _refuse_credentials(value, joined(path, f"[{index}]"))
+    elif isinstance(document, str) and holds_credential(document):
+        raise ValidationFailed.at(path, "holds a credential, which belongs in no body")

@@ -1,0 +1,96 @@
+"""Sessions: every status of a Payment in the older vocabulary, and which may be disputed."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from payments_core.errors import InvalidState
+from payments_core.payments.disputes import lifecycle
+from payments_core.payments.disputes.lifecycle import SESSION_STATUSES, Session, SessionStatus
+from payments_core.payments.disputes.record import Dispute
+from payments_core.payments.machine import PAYMENT
+from tests.core.examples import NOW, a_payment
+
+# As the contract writes them (§6 "Sessions and disputes").
+CONTRACT = {
+    "open": {"awaiting_payment"},
+    "pending": {"processing"},
+    "routing": {"accepted", "executing", "action_required"},
+    "settled": {"succeeded", "partially_refunded"},
+    "refunded": {"refunded"},
+    "failed": {"failed"},
+    "expired": {"cancelled", "expired"},
+}
+LATER = NOW + 5_000
+
+
+def a_dispute(**given: object) -> Dispute:
+    facts = {"nonce": "n", "status": "flagged", "reason": "broken", "created_at": NOW, **given}
+    return Dispute(id="ses_1", payment_id="payment_1", **facts)  # type: ignore[arg-type]
+
+
+def test_every_status_of_a_payment_is_one_of_its_session() -> None:
+    assert set(SESSION_STATUSES) == PAYMENT.states
+    told = {name: set[str]() for name in get_args(SessionStatus)}
+    for payment_status, session_status in SESSION_STATUSES.items():
+        told[session_status].add(payment_status)
+    assert told == CONTRACT
+
+
+@pytest.mark.parametrize("status", sorted(SESSION_STATUSES))
+def test_only_a_settled_session_can_be_disputed(status: str) -> None:
+    session = Session(a_payment(status=status))
+    if status in CONTRACT["settled"]:
+        dispute, happened = lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
+        assert (dispute.id, dispute.status, dispute.created_at) == ("ses_1", "flagged", LATER)
+        payload = {"sessionId": "ses_1", "paymentId": "payment_1", "status": "flagged"}
+        assert (happened.name, happened.payload) == ("dispute.flagged", payload)
+        assert (happened.account_id, happened.api_version) == ("acct_1", "2026-09-09")
+    else:
+        with pytest.raises(InvalidState) as caught:
+            lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
+        assert caught.value.details == {
+            "resource": "session", "status": SESSION_STATUSES[status], "action": "dispute",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("status", sorted(SESSION_STATUSES))
+@pytest.mark.parametrize("disputed", ["flagged", "resolved"])
+def test_no_session_is_disputed_twice(status: str, disputed: str) -> None:
+    session = Session(a_payment(status=status), a_dispute(status=disputed))
+    with pytest.raises(InvalidState) as caught:
+        lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
+    assert (caught.value.resource, caught.value.status) == ("dispute", disputed)
+
+
+@pytest.mark.parametrize("status", sorted(SESSION_STATUSES))
+def test_a_flagged_dispute_ends_whatever_became_of_the_payment(status: str) -> None:
+    session = Session(a_payment(status=status), a_dispute())
+    dispute, happened = lifecycle.resolve(session, "lost", "refunded", now=LATER)
+    assert (dispute.status, dispute.resolution, dispute.note) == ("resolved", "lost", "refunded")
+    assert (dispute.created_at, dispute.resolved_at) == (NOW, LATER)
+    assert (happened.name, happened.payload["status"]) == ("dispute.resolved", "resolved")
+    assert Session(session.payment, dispute).status == SESSION_STATUSES[status]
+
+
+@pytest.mark.parametrize(
+    ("dispute", "resource", "status"),
+    [(None, "session", "undisputed"), (a_dispute(status="resolved"), "dispute", "resolved")],
+)
+def test_what_is_not_flagged_cannot_be_resolved(
+    dispute: Dispute | None, resource: str, status: str
+) -> None:
+    session = Session(a_payment(status="succeeded"), dispute)
+    with pytest.raises(InvalidState) as caught:
+        lifecycle.resolve(session, "won", None, now=LATER)
+    assert caught.value.details == {"resource": resource, "status": status, "action": "resolve"}
+
+
+def test_a_session_changed_when_its_payment_or_its_dispute_did() -> None:
+    payment = a_payment(status="succeeded", updated_at=NOW + 100)
+    assert Session(payment).updated_at == NOW + 100
+    assert Session(payment, a_dispute()).updated_at == NOW + 100
+    assert Session(payment, a_dispute(created_at=NOW + 200)).updated_at == NOW + 200
+    assert Session(payment, a_dispute(resolved_at=NOW + 300)).updated_at == NOW + 300

@@ -1,0 +1,202 @@
+"""The pure steps of direct options and of hints, branch by branch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core.chains.hashes import HashError, canonical_hash
+from payments_core.chains.port import Block, Heads, TransactionView
+from payments_core.errors import (
+    Conflicting,
+    InvalidState,
+    OptionExpired,
+    OptionSuperseded,
+    PaymentsError,
+)
+from payments_core.payments.options import direct
+from payments_core.payments.options.lifecycle import OPTION
+from payments_core.payments.options.record import DirectOption, Submission
+from payments_core.payments.receipts.direct import HINT_LIVES_MS, hinted
+from payments_core.payments.receipts.evidence import Sighting
+from payments_core.payments.receipts.record import Evidence, evidence_id
+from tests.core.examples import NOW, a_payment
+
+LATER = NOW + 500
+ONE, TWO = "evidence_1", "evidence_2"
+
+
+def a_direct_option(**given: Any) -> DirectOption:
+    facts: dict[str, Any] = {
+        "id": "pay_option_1",
+        "payment_id": "payment_1",
+        "status": "pending",
+        "chain_id": 8453,
+        "asset_symbol": "USDC",
+        "required": 1_000,
+        "expires_at": NOW + 3_600_000,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return DirectOption(**{**facts, **given})
+
+
+# Each row: status, what was sighted and paid; what the look gained and left in sight, and what the
+# Payment had counted of its 1,000 before and after; the status, what is sighted and paid then.
+@pytest.mark.parametrize(
+    ("before", "look", "after"),
+    [
+        (("pending", (), 0), (0, (ONE,), 0, 0), ("processing", (ONE,), 0)),
+        (("processing", (ONE,), 0), (1_000, (), 0, 1_000), ("succeeded", (), 1_000)),
+        (("pending", (), 0), (1_000, (), 0, 1_000), ("succeeded", (), 1_000)),
+        (("processing", (ONE,), 0), (400, (), 0, 400), ("pending", (), 400)),
+        (("pending", (), 0), (400, (), 0, 400), ("pending", (), 400)),
+        (("processing", (ONE,), 400), (600, (), 400, 1_000), ("succeeded", (), 1_000)),
+        (("processing", (ONE,), 0), (0, (), 0, 0), ("pending", (), 0)),
+        (("processing", (ONE, TWO), 0), (400, (TWO,), 0, 400), ("processing", (TWO,), 400)),
+        (("processing", (ONE, TWO), 0), (1_000, (TWO,), 0, 1_000), ("succeeded", (TWO,), 1_000)),
+        (("processing", (TWO,), 0), (0, (TWO,), 0, 0), ("processing", (TWO,), 0)),
+        (("pending", (), 400), (-400, (), 400, 0), ("pending", (), 0)),
+        (("pending", (), 0), (600, (), 400, 1_000), ("succeeded", (), 600)),
+        (("pending", (), 0), (1, (), 1_000, 1_000), ("pending", (), 1)),
+        (("succeeded", (), 1_000), (-1_000, (), 1_000, 0), ("succeeded", (), 0)),
+        (("expired", (), 0), (0, (ONE,), 0, 0), ("expired", (ONE,), 0)),
+        (("expired", (), 0), (1_000, (), 0, 0), ("expired", (), 1_000)),
+        (("cancelled", (), 0), (1_000, (), 0, 0), ("cancelled", (), 1_000)),
+    ],
+)
+def test_a_look_moves_the_option(
+    before: tuple[str, tuple[str, ...], int],
+    look: tuple[int, tuple[str, ...], int, int],
+    after: tuple[str, tuple[str, ...], int],
+) -> None:
+    status, sighted, paid = before
+    gained, in_sight, had, has = look
+    option = a_direct_option(status=status, sighted=sighted, paid=paid)
+    known = a_payment(counted=had, status="accepted" if had >= 1_000 else "processing")
+    payment = attrs.evolve(known, counted=has, sighted=in_sight)
+    moved = direct.moved(option, known, payment, ONE, gained, LATER)
+    assert (moved.status, moved.sighted, moved.paid) == after
+    assert moved.updated_at == (LATER if moved != option else NOW)
+
+
+def test_what_covers_a_payment_with_tolerance_is_enough_for_its_option() -> None:
+    known = a_payment(tolerance_bps=1_000)
+    after = attrs.evolve(known, counted=900)
+    moved = direct.moved(a_direct_option(), known, after, ONE, 900, LATER)
+    assert (moved.status, moved.paid) == ("succeeded", 900)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"selection_status": "superseded", "status": "expired"}, OptionSuperseded),
+        ({"status": "expired"}, OptionExpired),
+        ({"status": "succeeded"}, InvalidState),
+        ({"status": "cancelled"}, InvalidState),
+        ({"status": "failed"}, InvalidState),
+    ],
+)
+def test_an_option_that_is_over_is_neither_selected_nor_refreshed(
+    given: dict[str, Any], error: type[PaymentsError]
+) -> None:
+    option = a_direct_option(**given)
+    with pytest.raises(error):
+        direct.select(option, now=LATER)
+    with pytest.raises(error):
+        direct.refresh(option, a_payment(), now=LATER)
+
+
+def test_a_refresh_asks_for_what_remains_beyond_what_it_has_brought() -> None:
+    payment = a_payment(counted=700)
+    refreshed = direct.refresh(a_direct_option(paid=300), payment, now=LATER)
+    assert (refreshed.required, refreshed.updated_at) == (600, LATER)
+    with pytest.raises(InvalidState):
+        direct.refresh(a_direct_option(status="processing", sighted=(ONE,)), payment, now=LATER)
+
+
+def test_an_end_leaves_what_cannot_end_as_it_is() -> None:
+    assert direct.end(a_direct_option(), "cancel", now=LATER).status == "cancelled"
+    assert direct.end(a_direct_option(), "expire", now=LATER).status == "expired"
+    for status in OPTION.terminal:
+        option = a_direct_option(status=status)
+        assert direct.end(option, "expire", now=LATER) is option
+    coming = a_direct_option(status="processing", sighted=(ONE,))
+    assert direct.end(coming, "cancel", now=LATER) is coming
+
+
+def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> None:
+    option = direct.submit(a_direct_option(), 8453, "0x1", now=LATER)
+    [submission] = option.submissions
+    assert submission == Submission(chain_id=8453, transaction_hash="0x1", submitted_at=LATER)
+    assert direct.submit(option, 8453, "0x1", now=LATER + 1) is option
+    full = option
+    for number in range(2, direct.SUBMISSION_LIMIT + 1):
+        full = direct.submit(full, 8453, f"0x{number}", now=LATER)
+    assert direct.submit(full, 8453, "0x1", now=LATER) is full
+    for chain_id, hash in ((8453, "0x9"), (1, "0x1")):
+        with pytest.raises(Conflicting):
+            direct.submit(full, chain_id, hash, now=LATER)
+    payment = a_payment()
+    assert not direct.is_locked(option, payment)
+    assert not direct.is_locked(option, attrs.evolve(payment, sighted=(ONE,)))
+    named = evidence_id(payment.id, 8453, "0x1")
+    assert direct.is_locked(option, attrs.evolve(payment, sighted=(ONE, named)))
+
+
+# Hints.
+
+
+def a_hint(**given: Any) -> Evidence:
+    facts: dict[str, Any] = {
+        "id": "payment_1/8453/0x1",
+        "payment_id": "payment_1",
+        "chain_id": 8453,
+        "transaction_hash": "0x1",
+        "hinted_until": NOW + HINT_LIVES_MS,
+        "created_at": NOW,
+    }
+    return Evidence(**{**facts, **given})
+
+
+HEADS = Heads(latest=Block(100, "0x64"), final=Block(97, "0x61"))
+
+
+def test_a_hint_is_looked_for_ever_more_seldom_until_its_time_is_over() -> None:
+    now, looks = NOW, 0
+    unknown = Sighting(None, HEADS)
+    while (decision := hinted(a_hint(), unknown, now=now)).again_at is not None:
+        assert decision.again_at - now == max(1_000, now - NOW)
+        assert not decision.replaces
+        now, looks = decision.again_at, looks + 1
+    assert looks == 11
+    assert [record.watched for record in decision.replaces if isinstance(record, Evidence)] == [
+        False
+    ]
+
+
+def test_a_hint_that_is_in_a_block_and_brings_nothing_is_forgotten_at_once() -> None:
+    view = TransactionView("0x1", HEADS.latest, succeeded=True, logs=())
+    decision = hinted(a_hint(), Sighting(view, HEADS), now=NOW)
+    assert decision.again_at is None
+    assert len(decision.replaces) == 1
+    waiting = TransactionView("0x1", None, succeeded=False, logs=())
+    assert hinted(a_hint(), Sighting(waiting, HEADS), now=NOW).again_at == NOW + 1_000
+
+
+# Hashes.
+
+
+def test_a_hash_has_one_text_on_each_type_of_chain() -> None:
+    digits = "0x" + "aB" * 32
+    assert canonical_hash("evm", digits) == canonical_hash("aptos", digits) == digits.lower()
+    signature = "1" * 64
+    assert canonical_hash("solana", signature) == signature
+    for chain_type, text in (
+        ("evm", signature), ("evm", digits[:-1]), ("evm", digits + "0"), ("aptos", "0x1"),
+        ("solana", digits), ("solana", "1" * 63), ("solana", "1" * 128), ("evm", digits + "\n"),
+    ):  # fmt: skip
+        with pytest.raises(HashError):
+            canonical_hash(chain_type, text)  # type: ignore[arg-type]

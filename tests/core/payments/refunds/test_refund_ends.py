@@ -1,0 +1,170 @@
+"""A refund at its end: what it means for the Payment, and what it tells."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from payments_core.payments import lifecycle as payments
+from payments_core.payments.machine import PAYMENT
+from payments_core.payments.refunds.lifecycle import HELD, REFUND, RELEASED, closing, created, step
+from payments_core.payments.refunds.record import UNFINISHED
+from tests.core.examples import (
+    ALICE,
+    BOB,
+    NOW,
+    Stage,
+    a_payment,
+    a_refund,
+    held,
+    stages,
+)
+
+LATER = NOW + 1_500
+STAGES = stages()
+
+
+@pytest.mark.parametrize(
+    ("name", "purpose", "sources", "trigger", "status"),
+    [
+        ("action_required, short", "refund", {"escrow": 100}, "refund_part", "action_required"),
+        ("action_required, short", "refund", {"escrow": 600}, "refund_all", "refunded"),
+        (
+            "action_required, short",
+            "reconcile_refund",
+            {"escrow": 600},
+            "reconcile_refund",
+            "refunded",
+        ),
+        (
+            "action_required, short",
+            "reconcile_refund",
+            {"escrow": 400},
+            "refund_part",
+            "action_required",
+        ),
+        (
+            "action_required, overpaid",
+            "refund_excess",
+            {"excess": 300},
+            "refund_excess",
+            "action_required",
+        ),
+        (
+            "action_required, overpaid",
+            "refund",
+            {"escrow": 1_000},
+            "refund_part",
+            "action_required",
+        ),
+        (
+            "action_required, overpaid",
+            "refund",
+            {"escrow": 1_000, "excess": 300},
+            "refund_all",
+            "refunded",
+        ),
+        ("succeeded", "refund", {"recipient": 1}, "refund_part", "partially_refunded"),
+        ("succeeded", "refund", {"recipient": 1_000}, "refund_all", "refunded"),
+        ("partially_refunded", "refund", {"recipient": 1}, "refund_part", "partially_refunded"),
+        ("partially_refunded", "refund", {"recipient": 600}, "refund_all", "refunded"),
+        (
+            "succeeded, overpaid",
+            "refund",
+            {"recipient": 1_000},
+            "refund_part",
+            "partially_refunded",
+        ),
+        ("succeeded, overpaid", "refund_excess", {"excess": 300}, "refund_excess", "succeeded"),
+        (
+            "expired, received after the window",
+            "refund",
+            {"escrow": 1_000},
+            "refund_part",
+            "expired",
+        ),
+        (
+            "expired, received after the window",
+            "reconcile_refund",
+            {"escrow": 1_000},
+            "reconcile_refund",
+            "expired",
+        ),
+        ("failed", "reconcile_refund", {"escrow": 600}, "reconcile_refund", "failed"),
+        ("failed", "refund", {"escrow": 600}, "refund_part", "failed"),
+    ],
+)
+def test_what_a_final_refund_brings(
+    name: str, purpose: str, sources: dict[str, int], trigger: str, status: str
+) -> None:
+    payment = STAGES[name].payment
+    refund = a_refund(
+        purpose=purpose, **{f"from_{source}": amount for source, amount in sources.items()}
+    )
+    assert closing(payment, refund) == trigger
+    after = payments.refunded(payment, trigger, refund.id, ALICE, now=LATER, **sources).payment
+    assert after.status == status
+    assert after.refunded == payment.refunded + refund.amount
+
+
+@pytest.mark.parametrize("purpose", ["refund", "reconcile_refund"])
+def test_a_refund_that_is_final_after_the_last_is_booked_all_the_same(purpose: str) -> None:
+    """Two were under way when a reorg took the funds of the second; the first was the last then."""
+    stage = Stage(a_payment()).counting(300, BOB).counting(300, ALICE)
+    payment = payments.expire(stage.payment, now=LATER).payment
+    first = a_refund(purpose=purpose, destination=BOB, from_escrow=300)
+    second = a_refund(purpose=purpose, id="refund_2", destination=ALICE, from_escrow=300)
+    payment = payments.undo(payment, stage.receipts[1], now=LATER, release_stopped=False).payment
+    for refund in (first, second):
+        change = payments.refunded(
+            payment, closing(payment, refund), refund.id, refund.destination, now=LATER, escrow=300
+        )
+        payment = change.payment
+        assert payment.status == "refunded"
+    assert (payment.refunded, payment.books.held) == (600, -300)
+
+
+@pytest.mark.parametrize("purpose", ["refund", "reconcile_refund", "refund_excess"])
+@pytest.mark.parametrize("name", [n for n, stage in STAGES.items() if stage.receipts])
+def test_a_final_refund_is_booked_in_whatever_status_it_finds(name: str, purpose: str) -> None:
+    """The money has gone: only before a Payment is covered nothing can have been sent back."""
+    payment = STAGES[name].payment
+    if payment.status in ("awaiting_payment", "processing"):
+        return
+    if payment.status in ("accepted", "executing") and purpose != "refund_excess":
+        return  # with a refund under way nothing is released
+    refund = a_refund(purpose=purpose, from_escrow=1)
+    trigger = closing(payment, refund)
+    assert PAYMENT.allows(payment.status, trigger)
+    payments.refunded(payment, trigger, refund.id, ALICE, now=LATER, escrow=1)
+
+
+def test_a_refund_that_is_over_is_under_way_no_more() -> None:
+    payment = attrs.evolve(held((1_000, ALICE)), refunding=("refund_1", "refund_2"))
+    failed = payments.forget_refund(payment, "refund_1", now=LATER)
+    assert failed.payment == attrs.evolve(payment, refunding=("refund_2",), updated_at=LATER)
+    assert (failed.events, failed.entries) == ((), ())
+    done = payments.refunded(payment, "refund_part", "refund_2", ALICE, now=LATER, escrow=1)
+    assert done.payment.refunding == ("refund_1",)
+
+
+def test_a_refund_tells_of_itself() -> None:
+    payment = held((1_000, ALICE))
+    draft = a_refund(status="", status_version=0, from_escrow=400, from_excess=2)
+    refund, event = created(draft, payment)
+    assert (refund.status, refund.status_version) == ("created", 1)
+    assert event.name == "refund.created"
+    assert event.payload["amountAtomic"] == "402"
+    sent, events = step(refund, "submit", payment, now=LATER, transaction_hash="0xh")
+    assert (sent.status, sent.transaction_hash, events) == ("submitted", "0xh", ())
+    done, [event] = step(sent, "confirm", payment, now=LATER)
+    assert (done.status, done.succeeded_at, event.name) == ("succeeded", LATER, "refund.succeeded")
+    assert (event.payload["status"], event.payload["statusVersion"]) == ("succeeded", 3)
+    failed, [event] = step(sent, "fail", payment, now=LATER, failure="transaction_failed")
+    assert (failed.succeeded_at, failed.failure) == (None, "transaction_failed")
+    assert event.name == "refund.failed"
+
+
+def test_the_statuses_are_those_of_the_table() -> None:
+    assert set(HELD) | set(RELEASED) <= PAYMENT.states
+    assert set(UNFINISHED) == REFUND.states - REFUND.terminal - {"succeeded"}

@@ -1,0 +1,135 @@
+"""Refunds add up, whatever was received and whatever is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from payments_core.errors import (
+    PaymentsError,
+    ReconciliationActionNotAllowed,
+)
+from payments_core.payments import lifecycle as payments
+from payments_core.payments.record import Payment
+from payments_core.payments.refunds.lifecycle import (
+    REFUND,
+    Left,
+    Part,
+    closing,
+    left_of,
+    plan,
+    plan_all_held,
+    plan_excess,
+)
+from payments_core.payments.refunds.record import UNFINISHED, Refund
+from tests.core.examples import (
+    ALICE,
+    BOB,
+    CAROL,
+    NOW,
+    held,
+    refund_of,
+    settled,
+)
+
+LATER = NOW + 1_500
+SENDERS = [ALICE, BOB, CAROL, "0xd"]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Payment, tuple[Refund, ...]]:
+    """A Payment with receipts of several senders, and refunds of every status."""
+    parts = draw(
+        st.lists(st.tuples(st.integers(1, 900), st.sampled_from(SENDERS)), min_size=1, max_size=6)
+    )
+    payment = held(*parts)
+    if draw(st.booleans()):
+        payment = settled(*parts)
+    refunds: list[Refund] = []
+    for number in range(draw(st.integers(0, 4))):
+        amount = draw(st.one_of(st.none(), st.integers(1, 900)))
+        to = draw(st.one_of(st.none(), st.sampled_from([*SENDERS, "0xelse"])))
+        try:
+            part = plan(payment, left_of(payment, refunds), amount, to)
+        except PaymentsError:
+            continue
+        status = draw(st.sampled_from(sorted(REFUND.states)))
+        refund = refund_of(part, id=f"refund_{number}", status=status)
+        if status == "succeeded":
+            payment = final(payment, refund)
+        refunds.append(refund)
+    return payment, tuple(refunds)
+
+
+def final(payment: Payment, refund: Refund) -> Payment:
+    sources = {"escrow": refund.from_escrow, "excess": refund.from_excess,
+               "recipient": refund.from_recipient}  # fmt: skip
+    trigger = closing(payment, refund)
+    return payments.refunded(
+        payment, trigger, refund.id, refund.destination, now=LATER, **sources
+    ).payment
+
+
+def under_way(refunds: tuple[Refund, ...]) -> int:
+    return sum(refund.amount for refund in refunds if refund.status in UNFINISHED)
+
+
+@given(
+    case=cases(),
+    amount=st.one_of(st.none(), st.integers(-1, 2_000)),
+    to=st.sampled_from([None, *SENDERS, "0xelse"]),
+)
+def test_a_refund_never_passes_what_was_received_nor_what_its_receiver_sent(
+    case: tuple[Payment, tuple[Refund, ...]], amount: int | None, to: str | None
+) -> None:
+    payment, refunds = case
+    rest = left_of(payment, refunds)
+    try:
+        part = plan(payment, rest, amount, to)
+    except PaymentsError:
+        return
+    assert 0 < part.amount <= payment.received - payment.refunded - under_way(refunds)
+    assert amount in (None, part.amount)
+    assert min(part.from_escrow, part.from_excess, part.from_recipient) >= 0
+    assert part.from_escrow <= rest.escrow
+    assert part.from_excess <= rest.excess
+    assert part.from_recipient <= rest.recipient
+    share = rest.share_of(part.to)
+    assert part.from_excess <= share.excess or part.from_escrow == rest.escrow
+    if to is None:
+        assert part.amount <= share.amount
+    else:
+        assert part.to == to
+    after = left_of(payment, (*refunds, refund_of(part)))
+    assert after.held + after.recipient == rest.held + rest.recipient - part.amount
+    assert after.received == rest.received - part.amount
+
+
+@pytest.mark.parametrize("make", [plan_all_held, plan_excess])
+@given(case=cases())
+def test_all_that_goes_back_by_decision_is_each_senders_own(
+    make: Callable[[Left], tuple[Part, ...]], case: tuple[Payment, tuple[Refund, ...]]
+) -> None:
+    payment, refunds = case
+    rest = left_of(payment, refunds)
+    try:
+        parts = make(rest)
+    except ReconciliationActionNotAllowed:
+        return
+    assert sum(part.from_excess for part in parts) + sum(part.from_escrow for part in parts) > 0
+    assert sum(part.from_excess for part in parts) <= rest.excess
+    assert sum(part.from_escrow for part in parts) <= rest.escrow
+    for part in parts:
+        share = rest.share_of(part.to)
+        assert 0 < part.amount <= share.amount
+        assert not part.from_recipient
+        if make is plan_excess:
+            assert part.amount == part.from_excess <= share.excess
+    assert len({part.to for part in parts}) == len(parts)
+    after = left_of(payment, (*refunds, *map(refund_of, parts)))
+    assert after.held == rest.held - sum(part.amount for part in parts)
+    if make is plan_all_held and sum(share.amount for share in rest.shares) >= rest.held:
+        assert after.held == 0

@@ -1,0 +1,240 @@
+"""The application on a real socket."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import json
+import selectors
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from payments_core.engine.identifiers import is_identifier
+from payments_core_http.server.connection import Connection, Listener
+from payments_core_http.server.server import HEADER_LIMIT_BYTES, SWITCH_INTERVAL_S, Server
+from tests.http.door import Door, real_time
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[Door, Server]]:
+    before = sys.getswitchinterval()
+    door = Door(real_time())
+    with Server(door.app, door.service.identifiers, threads=4) as server:
+        yield door, server
+    sys.setswitchinterval(before)
+
+
+def ask(
+    server: Server, method: str, path: str, body: bytes | None = None, **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    try:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body=body, headers=named)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+def exchanged(server: Server, raw: bytes) -> tuple[int, dict[str, str], bytes]:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+        client.sendall(raw)
+        received = b""
+        while piece := client.recv(65_536):
+            received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {n.lower(): v.strip() for n, _, v in (line.partition(":") for line in lines)}
+    return int(first.split()[1]), headers, body
+
+
+def test_port_0_is_reported_and_answers(served: tuple[Door, Server]) -> None:
+    door, server = served
+    assert server.port > 0 and server.url == f"http://127.0.0.1:{server.port}"
+    response, body = ask(server, "GET", "/v2/partners/config", Authorization=door.basic())
+    assert response.status == 200 and json.loads(body)["appId"] == door.app_row.id
+    assert "waitress" not in str(response.headers).lower()
+
+
+def test_a_body_goes_in_and_comes_back(served: tuple[Door, Server]) -> None:
+    door, server = served
+    headers = {
+        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+    }  # fmt: skip
+    response, body = ask(server, "POST", "/v2/things", b'{"name": "a"}', **headers)
+    assert (response.status, json.loads(body)["name"]) == (201, "a")
+
+
+def test_a_chunked_body_goes_in(served: tuple[Door, Server]) -> None:
+    door, server = served
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    for key, size, status in (("small", 1, 201), ("large", 70_000, 413)):
+        headers = {
+            "Authorization": door.basic(), "Content-Type": "application/json",
+            "Idempotency-Key": key,
+        }  # fmt: skip
+        pieces = iter([b'{"name":', b" " * size, b'"a"}'])
+        connection.request("POST", "/v2/things", pieces, headers, encode_chunked=True)
+        response = connection.getresponse()
+        assert (response.status, bool(response.read())) == (status, True)
+    connection.close()
+
+
+def test_head_has_no_body(served: tuple[Door, Server]) -> None:
+    _, server = served
+    response, body = ask(server, "HEAD", "/healthz")
+    assert (response.status, body) == (200, b"")
+
+
+def test_65_kib_are_answered_by_the_application(served: tuple[Door, Server]) -> None:
+    door, server = served
+    headers = {
+        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+    }  # fmt: skip
+    response, body = ask(server, "POST", "/v2/things", b" " * 66_560, **headers)
+    assert response.status == 413
+    assert json.loads(body)["error"]["code"] == "payload_too_large"
+
+
+@pytest.mark.parametrize(
+    ("raw", "status", "code"),
+    [
+        (b"GET / HTTP/1.1\r\nbad header\r\n\r\n", 400, "malformed_request"),
+        (b"GET / HTTP/1.1\r\nA: " + b"x" * HEADER_LIMIT_BYTES, 431, "headers_too_large"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", 413, "payload_too_large"),
+        (
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+            501,
+            "transfer_encoding_not_supported",
+        ),
+    ],
+)
+def test_what_the_server_refuses_itself_looks_like_ours(
+    served: tuple[Door, Server], raw: bytes, status: int, code: str
+) -> None:
+    seen, headers, body = exchanged(served[1], raw)
+    assert (seen, json.loads(body)["error"]["code"]) == (status, code)
+    assert is_identifier(headers["x-request-id"], "req")
+    assert headers["service-version"] == "2026-09-09"
+
+
+def test_threads_switch_often(served: tuple[Door, Server]) -> None:
+    ask(served[1], "GET", "/healthz")
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+
+
+def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) -> None:
+    door, server = served
+    inside, go = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        inside.set()
+        assert go.wait(10)
+
+    door.service.things.before = wait
+    headers = {
+        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+    }  # fmt: skip
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask, server, "POST", "/v2/things", b'{"name": "a"}', **headers)
+        assert inside.wait(10)
+        server.stop()
+        deadline = time.monotonic() + 10
+        while True:  # until the listening socket is gone
+            try:
+                socket.create_connection(("127.0.0.1", server.port), timeout=10).close()
+            except ConnectionRefusedError:
+                break
+            except ConnectionResetError:  # it was still in the queue of the socket that closed
+                continue
+            assert time.monotonic() < deadline
+        go.set()
+        response, body = answer.result(10)
+    assert response.status == 201 and json.loads(body)["name"] == "a"
+
+
+def test_a_taken_port_is_an_os_error(served: tuple[Door, Server]) -> None:
+    door, server = served
+    with pytest.raises(OSError):
+        Server(door.app, door.service.identifiers, port=server.port)
+
+
+def closed_at_once(server: Server) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+            return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+class FullSystem:
+    """A system that can wait for no socket more, so many times; those it knows may come back."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        able = selectors.DefaultSelector.register
+        known: set[object] = set()
+
+        def register(selector: Any, number: int, events: int, data: object = None) -> Any:
+            if self.times and data not in known:
+                self.times -= 1
+                raise OSError(errno.ENOSPC, "no space")
+            known.add(data)
+            return able(selector, number, events, data)
+
+        patch.setattr(selectors.DefaultSelector, "register", register)
+
+
+def test_a_connection_that_the_system_cannot_wait_for_ends_alone(
+    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, server = served
+    system = FullSystem(monkeypatch)
+    assert ask(server, "GET", "/healthz")[0].status == 200
+    for _ in range(3):
+        system.times = 1
+        assert closed_at_once(server)
+        assert ask(server, "GET", "/healthz")[0].status == 200
+    assert caplog.text.count("a connection could not be begun") == 1
+
+
+def test_a_connection_that_cannot_be_made_ends_alone(
+    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, server = served
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "__init__", lambda *args, **more: 1 // 0)
+        assert closed_at_once(server) and closed_at_once(server)
+    assert ask(server, "GET", "/healthz")[0].status == 200
+    assert caplog.text.count("a connection could not be begun (ZeroDivisionError") == 1
+
+
+def test_a_server_that_cannot_listen_yet_tries_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    door = Door(real_time())
+    server = Server(door.app, door.service.identifiers, threads=1)
+    FullSystem(monkeypatch).times = 1
+    with server:
+        assert ask(server, "GET", "/healthz")[0].status == 200
+    assert "nobody can be let in for now" in caplog.text
+
+
+def test_a_fault_in_letting_in_does_not_end_the_listening(
+    served: tuple[Door, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, server = served
+    with monkeypatch.context() as patch:
+        tried = threading.Event()
+        patch.setattr(Listener, "handle_accept", lambda listener: tried.set() or 1 // 0)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10):
+            assert tried.wait(10)
+    assert ask(server, "GET", "/healthz")[0].status == 200

@@ -1,0 +1,50 @@
+"""Contract wallets at the door: how long a signature may be, and a chain that does not answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.storage.memory.adapter import MemoryStorage
+from tests.http.checkout import Checkout
+from tests.http.v2.accounts.test_account_routes import Partner
+
+ADDRESS = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+
+
+@pytest.fixture
+def checkout() -> Checkout:
+    return Checkout(MemoryStorage())
+
+
+@pytest.fixture
+def payer(checkout: Checkout) -> Partner:
+    return Partner(checkout)
+
+
+def asked_of(payer: Partner) -> str:
+    body = {"address": ADDRESS, "chainType": "evm"}
+    return str(payer.call("POST", "/wallets/challenge", body).json["challengeId"])
+
+
+@pytest.mark.parametrize("size", [4_096, 4_097, 20_000])
+def test_a_contracts_signature_may_have_4096_bytes(payer: Partner, size: int) -> None:
+    body = {"challengeId": asked_of(payer), "signature": "0x" + "00" * size}
+    seen = payer.call("POST", "/wallets", body)
+    [message] = seen.faults.values()
+    assert (seen.status, set(seen.faults)) == (400, {"signature"})
+    assert ("nor accepted by a contract" in message) == (size <= 4_096)
+    assert "00" * 100 not in seen.body.decode()
+
+
+def test_a_chain_that_does_not_answer_is_worth_a_retry(checkout: Checkout, payer: Partner) -> None:
+    failure = {"dependency": "chain", "operation": "any", "times": 1}
+    assert checkout.door.call("POST", "/v2/sandbox/failures", failure).status < 300
+    body = {"challengeId": asked_of(payer), "signature": "0x12"}
+    seen = payer.call("POST", "/wallets", body)
+    assert (seen.status, seen.code) == (424, "dependency_failed")
+    assert seen.json["error"]["details"] == {
+        "dependency": "chain",
+        "retryable": True,
+        "requestId": seen.json["error"]["details"]["requestId"],
+    }
+    assert payer.call("POST", "/wallets", body).status == 400

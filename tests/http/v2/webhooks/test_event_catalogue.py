@@ -1,0 +1,66 @@
+"""Every event of the contract has a place in the catalog, sent already or not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from payments_core.engine.events import BY_NAME, CATALOGUE
+from payments_core.storage.memory.adapter import MemoryStorage
+from tests.http.checkout import Checkout
+
+# As the contract writes them (§8).
+CONTRACT = """
+payment.{created,processing,underpaid,accepted,executing,succeeded,action_required,overpaid,late,
+reorged,expired,cancelled,reconciled,refunded,failed}
+refund.{created,succeeded,failed}
+vault_funding.{authorized,broadcast,confirmed,failed}
+deposit.{detected,confirmed,settled,failed}
+account.{created,updated,capability_updated}
+bank_account.{created,updated}
+bank_funding.{scheduled,received,in_review,submitted,settled,refunded,failed}
+dispute.{flagged,resolved}
+webhook.{test}
+"""
+NAMES = sorted(
+    f"{family}.{name.strip()}"
+    for family, names in re.findall(r"(\w+)\.\{([^}]+)\}", CONTRACT)
+    for name in names.split(",")
+)
+
+
+@pytest.fixture
+def checkout() -> Checkout:
+    return Checkout(MemoryStorage())
+
+
+def subscribe(checkout: Checkout, *names: str) -> list[str]:
+    door = checkout.door
+    path = f"/v2/console/apps/{door.app_row.id}/environments/{door.partition}/webhooks"
+    body = {"url": "https://93.184.216.34/hook", "subscribedEvents": names}
+    seen = door.call("POST", path, body)
+    assert seen.status == 201, seen.body
+    found: list[str] = seen.json["webhookEndpoint"]["subscribedEvents"]
+    return found
+
+
+def test_the_catalog_has_every_event_of_the_contract_and_no_other() -> None:
+    assert len(NAMES) == 41
+    assert sorted(BY_NAME) == NAMES
+    assert len(CATALOGUE) == len(BY_NAME)
+    assert all(event.meaning and event.fields for event in CATALOGUE)
+
+
+def test_a_subscription_to_an_event_that_is_not_sent_yet_is_accepted(checkout: Checkout) -> None:
+    assert not BY_NAME["bank_funding.settled"].emitted
+    assert subscribe(checkout, "bank_funding.settled") == ["bank_funding.settled"]
+
+
+def test_every_event_can_be_subscribed_to_at_once(checkout: Checkout) -> None:
+    assert sorted(subscribe(checkout, *NAMES)) == NAMES
+
+
+def test_the_console_shows_them_all(checkout: Checkout) -> None:
+    catalog = checkout.door.call("GET", "/v2/console/webhooks").json["eventCatalog"]
+    assert sorted(event["name"] for event in catalog) == NAMES

@@ -1,0 +1,107 @@
+"""Documents into wire classes, and the canonical text, without the door."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import attrs
+import msgspec
+import pytest
+import rfc8785
+
+from payments_core.errors import InvalidJson, ValidationFailed
+from payments_core_http.wire import json_text
+from payments_core_http.wire.structuring import Reader
+from tests.http.door import MakeThing
+
+
+@attrs.frozen(kw_only=True)
+class Receive:
+    """One side of a union at the top."""
+
+    intent: Literal["receive"]
+    amount: str
+
+
+@attrs.frozen(kw_only=True)
+class Send:
+    """The other side."""
+
+    intent: Literal["send"]
+    source: str
+
+
+@attrs.frozen(kw_only=True)
+class Change:
+    """A change, in which absent and null differ."""
+
+    label: str | msgspec.UnsetType | None = msgspec.UNSET
+    rate: Decimal = Decimal(1)
+
+
+def paths(kind: Any, document: Any) -> list[str]:
+    with pytest.raises(ValidationFailed) as caught:
+        Reader().read(document, kind)
+    return [fault.path for fault in caught.value.fields]
+
+
+def test_a_union_at_the_top_is_told_apart_by_its_intent() -> None:
+    kind = Receive | Send
+    assert Reader().read({"intent": "send", "source": "s"}, kind) == Send(intent="send", source="s")
+    assert paths(kind, {}) == ["intent"]
+    assert paths(kind, {"intent": "collect"}) == ["intent"]
+    assert paths(kind, {"intent": "receive", "source": "s"}) == ["amount", "source"]
+    assert paths(kind, []) == [""]
+
+
+def test_absent_and_null_can_be_told_apart() -> None:
+    reader = Reader()
+    assert reader.read({}, Change).label is msgspec.UNSET
+    assert reader.read({"label": None}, Change).label is None
+    assert reader.read({"label": "a"}, Change).label == "a"
+
+
+def test_a_decimal_is_the_text_of_its_number() -> None:
+    assert str(Reader().read(json_text.parse(b'{"rate": 0.10}'), Change).rate) == "0.10"
+    assert paths(Change, {"rate": "0.1"}) == ["rate"]
+    assert paths(Change, {"rate": True}) == ["rate"]
+
+
+def test_classes_that_nothing_tells_apart_are_a_mistake_of_ours() -> None:
+    with pytest.raises(TypeError, match="apart"):
+        Reader().read({}, Change | MakeThing)
+
+
+def test_an_array_of_scalars_names_the_item() -> None:
+    kind = tuple[Annotated[str, msgspec.Meta(min_length=1)], ...]
+    assert paths(kind, ["a", "", 1]) == ["[1]", "[2]"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (b'{"a":1,"b":2}', b'{ "b" : 2, "a" : 1 }', True),
+        (b'{"a":"\\u0041"}', b'{"a":"A"}', True),
+        (b"[1.0]", b"[1]", False),
+        (b"[1.0]", b"[1.00]", False),
+        (b"[9007199254740993]", b"[9007199254740992]", False),
+        (b"[null]", b"[false]", False),
+        (b'["1"]', b"[1]", False),
+        (b"[1,2]", b"[2,1]", False),
+    ],
+)
+def test_the_canonical_text_compares_bodies(one: bytes, other: bytes, same: bool) -> None:
+    texts = [json_text.canonical(json_text.parse(raw)) for raw in (one, other)]
+    assert (texts[0] == texts[1]) is same
+
+
+def test_the_canonical_text_is_that_of_rfc_8785() -> None:
+    raw = '{"\u20ac":"E","\\r":"CR","\ufb33":"D","1":[true,null,false,-7],"\U0001f600":"s","\x80":"c","\u00f6":"\\u001f\\"\\\\/\\b"}'  # noqa: E501
+    document = json_text.parse(raw.encode())
+    assert json_text.canonical(document).encode() == rfc8785.dumps(document)
+
+
+def test_the_reason_of_invalid_json_is_told() -> None:
+    with pytest.raises(InvalidJson, match="same key twice"):
+        json_text.parse(b'{"a": 1, "a": 2}')

@@ -1,0 +1,96 @@
+"""After a restore nothing is sent until somebody has looked, and it is told where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from payments_core.chains.outbox.record import Outgoing, Sender
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.maintenance.parked import parked, retry
+from payments_core.maintenance.restored import Behind, behind, stop_sending
+from payments_core.storage.wholesale import every
+from tests.maintenance.shop import Shop
+from tests.service.world import BASE
+
+
+class Ahead(SimulatedChain):
+    """A chain on which senders have filled slots that nobody here knows of."""
+
+    more = 0
+
+    def slots_used(self, sender: str) -> int:
+        return 1 + self.more
+
+
+def sent(shop: Shop) -> list[str | None]:
+    return [one.record.transaction_hash for one in every(shop.storage, Outgoing)]
+
+
+def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) -> None:
+    shop.authorized("5.00")
+    shop.authorized("6.00")
+    stopped = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    assert len(stopped) == 2
+    shop.finish()
+    assert sent(shop) == [None, None]
+    shop.authorized("7.00")  # queues up behind
+    shop.finish()
+    assert sent(shop) == [None, None, None]
+    assert {one.job.id for one in parked(shop.storage, "sandbox")} == {
+        one.job.id for one in stopped
+    }
+    for one in stopped:
+        retry(shop.service.ledger, shop.clock, one.partition, one.job.id)
+    shop.finish()
+    assert None not in sent(shop)
+    balance = shop.balance_now()
+    assert (balance.reserved, shop.held()[0]) == (0, 82_000_000)
+
+
+def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
+    shop.authorized("5.00")
+    shop.finish()
+    before = sent(shop)
+    (stopped,) = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    again = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    assert [one.job.id for one in again] == [stopped.job.id]
+    shop.authorized("6.00")
+    shop.finish()
+    assert [hash for hash in sent(shop) if hash] == before
+    retry(shop.service.ledger, shop.clock, stopped.partition, stopped.job.id)
+    shop.finish()
+    assert None not in sent(shop)
+    assert parked(shop.storage, "sandbox") == ()
+
+
+def test_stopping_twice_names_the_same_and_leaves_another_mode_alone(shop: Shop) -> None:
+    shop.authorized("5.00")
+    assert stop_sending(shop.storage, shop.service.ledger, "production") == ()
+    first = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    again = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    assert [one.job.id for one in first] == [one.job.id for one in again]
+    assert len(first) == 1
+
+
+@pytest.mark.parametrize("more", [0, 2])
+def test_a_sender_that_the_chain_is_ahead_of_is_told(shop: Shop, more: int) -> None:
+    shop.authorized("5.00")
+    shop.run()
+    ((partition, sender),) = [(one.partition, one.record) for one in every(shop.storage, Sender)]
+    chain = Ahead(BASE, shop.storage, shop.service.ledger, shop.clock)
+    chain.more = more + sender.next_slot - 1
+    chains: Mapping[int, Any] = {BASE: chain}
+    found = behind(shop.storage, chains, "sandbox")
+    assert behind(shop.storage, chains, "production") == ()
+    assert behind(shop.storage, {}, "sandbox") == ()
+    if not more:
+        assert found == ()
+    else:
+        address = sender.id.partition(":")[2]
+        assert found == (
+            Behind(partition, BASE, address, sender.next_slot, sender.next_slot + more),
+        )
+        assert found[0].forgotten == more

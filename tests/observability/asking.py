@@ -1,0 +1,49 @@
+"""A door whose requests are observed, and a service whose core reports."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+from wsgiref.validate import validator
+
+import attrs
+
+from payments_core.telemetry import Telemetry
+from payments_core_http.app import create_app
+from payments_core_http.observability.requests import Observer
+from payments_core_http.throttling import Throttle
+from payments_core_http.v2.routes import ROUTES
+from tests.http.door import ROWS, Door
+
+
+def observed(observer: Observer, throttle: Throttle | None = None) -> Door:
+    """A door as the HTTP tests have it, with an observer."""
+    door = Door()
+    door.app = create_app(
+        door.service,  # type: ignore[arg-type]
+        mode="sandbox",
+        routes=(*ROUTES, *ROWS),
+        throttle=throttle,
+        observer=observer,
+    )
+    door.validated = validator(door.app)
+    return door
+
+
+@attrs.define
+class BrokenWire:
+    """A transport that fails by a fault of ours, and says more than it should."""
+
+    says: str = "a fault"
+
+    def send(self, *_: object) -> NoReturn:
+        raise ValueError(self.says)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def report_to(door: Door, telemetry: Telemetry) -> None:
+    """Have the core of a door's service report, as if it had been made with this telemetry."""
+    door.service.telemetry = telemetry
+    door.service.ledger._telemetry = telemetry
+    door.service._attempts._telemetry = telemetry

@@ -1,0 +1,374 @@
+"""What is counted, under which labels; and that a scrape tells it whatever happens."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from payments_core.chains.port import ChainUnavailable
+from payments_core.engine.decision import Decision, LeaseLost
+from payments_core.engine.identifiers import Draw
+from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
+from payments_core.engine.jobs.worker import Worker
+from payments_core.errors import InvalidState
+from payments_core.limiters.memory import MemoryLimiter
+from payments_core.service import QUEUES
+from payments_core.storage.memory.adapter import MemoryStorage, Weakness
+from payments_core.storage.port import StorageUnavailable, Transaction
+from payments_core.webhooks.transports.port import Outcome
+from payments_core_http.observability import backlog
+from payments_core_http.observability.catalogue import BY_NAME, METRICS
+from payments_core_http.observability.metrics import Metrics
+from payments_core_http.throttling import Throttle
+from tests.core.engine.jobs.bench import SCOPE, STOPPING, Bench
+from tests.http.door import Door
+from tests.observability.asking import BrokenWire, observed, report_to
+from tests.webhooks.webhook_bench import Bench as Webhooks
+from tests.webhooks.webhook_bench import Names, Wire
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def text(metrics: Metrics) -> str:
+    return metrics.text("")[0].decode()
+
+
+# Requests
+
+
+def test_a_request_is_counted_by_its_route_and_its_class(metrics: Metrics) -> None:
+    door = observed(metrics)
+    for _ in range(3):
+        door.call("GET", "/v2/things/payment_" + "A" * 24)
+    labels = {"route": "/v2/things/{paymentId}", "method": "GET"}
+    assert value(metrics, "payments_http_requests_total", **labels, status_class="4xx") == 3
+    assert value(metrics, "payments_http_request_seconds_count", **labels) == 3
+    assert value(metrics, "payments_http_requests_in_flight") == 0
+
+
+def test_a_request_is_in_flight_until_it_has_ended(metrics: Metrics) -> None:
+    door = observed(metrics)
+    seen: list[float | None] = []
+    door.service.things.before = lambda: seen.append(
+        value(metrics, "payments_http_requests_in_flight")
+    )
+    door.make()
+    assert seen == [1]
+    assert value(metrics, "payments_http_requests_in_flight") == 0
+
+
+def test_replays_and_refused_rates_are_counted(metrics: Metrics) -> None:
+    door = observed(metrics, Throttle(MemoryLimiter()))
+    door.make()
+    door.make()
+    assert value(metrics, "payments_http_replays_total") == 1
+    for _ in range(25):
+        door.call("GET", "/nowhere")
+    blocked = value(metrics, "payments_http_rate_limited_total", reason="abuse_blocked")
+    assert blocked
+    assert value(metrics, "payments_http_rate_limited_total", reason="rate_limit_exceeded") == 0
+
+
+def test_a_limiter_that_breaks_is_counted_as_one_that_is_not_there(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limiter = MemoryLimiter()
+    door = observed(metrics, Throttle(limiter))
+    monkeypatch.setattr(limiter, "check", None)  # raises TypeError
+    assert door.call("GET", "/v2/things").status == 429
+    reason = "rate_limiter_unavailable"
+    assert value(metrics, "payments_http_rate_limited_total", reason=reason) == 1
+
+
+def test_labels_take_values_that_the_code_knows(metrics: Metrics) -> None:
+    door = observed(metrics)
+    report_to(door, metrics)
+    for number in range(30):
+        door.call(f"BREW{number}", f"/coffee/{number}", valid=False)
+        door.call("GET", f"/v2/things/payment_{number:024}")
+        door.make(key=f"k-{number}")
+    told = text(metrics)
+    assert door.partition not in told
+    assert "coffee" not in told
+    assert len(re.findall(r"^payments_http_requests_total\{", told, re.M)) == 3
+
+
+# The core
+
+
+@pytest.fixture
+def bench(metrics: Metrics) -> Bench:
+    made = Bench()
+    made.ledger._telemetry = metrics
+    return made
+
+
+def worker(bench: Bench, metrics: Metrics) -> Worker:
+    def taken(claimed: object) -> None:
+        raise LeaseLost("job_1")
+
+    handlers = {"note": bench.note, "break": bench.fail, "taken": taken}
+    return Worker(bench.storage, bench.clock, "sandbox", handlers, (STOPPING,), telemetry=metrics)
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"), [("note", "ok"), ("break", "failed"), ("taken", "lost")]
+)
+def test_a_job_is_counted_by_how_it_ended(
+    bench: Bench, metrics: Metrics, kind: str, outcome: str
+) -> None:
+    bench.add("a", kind)
+    worker(bench, metrics).run_due()
+    labels = {"queue": "payments", "kind": kind, "outcome": outcome}
+    assert value(metrics, "payments_job_seconds_count", **labels) == 1
+
+
+def test_a_parked_job_is_counted_once(bench: Bench, metrics: Metrics) -> None:
+    bench.add("a", "break")
+    runner = worker(bench, metrics)
+    for _ in range(CLAIMS_BEFORE_PARKING + 3):
+        runner.run_due()
+        bench.clock.advance(700)
+    labels = {"queue": "payments", "kind": "break"}
+    assert value(metrics, "payments_jobs_parked_total", **labels) == 1
+
+
+def refuse(tx: Transaction, draw: Draw) -> Decision[None]:
+    raise InvalidState("thing", "closed", "close")
+
+
+def fail(tx: Transaction, draw: Draw) -> Decision[None]:
+    raise ValueError("a fault")
+
+
+def unreachable(tx: Transaction, draw: Draw) -> Decision[None]:
+    raise StorageUnavailable("no route")
+
+
+@pytest.mark.parametrize(
+    ("decide", "outcome"),
+    [(refuse, "refused"), (fail, "failed"), (unreachable, "unavailable")],
+)
+def test_a_commit_is_counted_by_how_it_ended(
+    bench: Bench, metrics: Metrics, decide: object, outcome: str
+) -> None:
+    with pytest.raises(Exception, match=r".*"):
+        bench.ledger.commit(SCOPE, decide)  # type: ignore[arg-type]
+    assert value(metrics, "payments_commit_seconds_count", outcome=outcome) == 1
+    bench.add("a")
+    assert value(metrics, "payments_commit_seconds_count", outcome="committed") == 1
+
+
+def test_reruns_are_counted(metrics: Metrics) -> None:
+    bench = Bench(storage=MemoryStorage(Weakness(seed=1)))
+    bench.ledger._telemetry = metrics
+    for number in range(80):
+        bench.add(f"s{number}")
+    reruns = [
+        value(metrics, "payments_commit_reruns_total", why=why)
+        for why in ("lost_race", "unanswered")
+    ]
+    assert sum(filter(None, reruns)) > 0
+
+
+def test_a_chain_tells_its_height_and_when_it_was_scanned(metrics: Metrics) -> None:
+    door = Door()
+    door.service.telemetry = metrics
+    began = time.time()
+    door.service.worker("sandbox").run_due()
+    height = value(metrics, "payments_chain_scanned_height", chain_id="8453")
+    assert height is not None
+    assert height == value(metrics, "payments_chain_head_height", chain_id="8453")
+    at = value(metrics, "payments_chain_last_scan_timestamp_seconds", chain_id="8453")
+    assert at is not None
+    assert began <= at <= time.time()
+
+
+def test_the_alert_of_a_stale_scan_sees_a_chain_that_was_never_scanned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Judged as Prometheus would, some time after two workers started."""
+    rule = r"expr: time\(\) - max by \(chain_id\) \((\w+)\) > (\d+)\n"
+    [(name, limit)] = re.findall(rule, ALERTS)
+    workers = [Metrics("1", "sandbox"), Metrics("1", "sandbox")]
+    for one in workers:
+        one.expect_scans([8453, 1])
+    later = time.time() + int(limit) + 1
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time", lambda: later)
+        workers[0].scanned(1, 5, 5)
+
+    def is_stale(chain: str) -> bool:
+        told = [value(one, name, chain_id=chain) for one in workers]
+        return later - max(at for at in told if at is not None) > int(limit)
+
+    assert (is_stale("8453"), is_stale("1")) == (True, False)
+
+
+def test_a_silent_chain_is_counted(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door()
+    door.service.telemetry = metrics
+
+    def silent() -> None:
+        raise ChainUnavailable("nobody answers")
+
+    monkeypatch.setattr(door.service.chains[8453], "heads", silent)
+    door.service.worker("sandbox").run_due()
+    assert value(metrics, "payments_chain_scan_errors_total", chain_id="8453") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (Outcome(204), "delivered"),
+        (Outcome(404), "refused"),
+        (Outcome(429), "failing"),
+        (Outcome(503), "failing"),
+        (Outcome(failure="timed out"), "no_answer"),
+    ],
+)
+def test_an_attempt_is_counted_by_what_was_answered(
+    metrics: Metrics, answer: Outcome, outcome: str
+) -> None:
+    assert attempted(metrics, Webhooks(wire=Wire([answer]))) == outcome
+
+
+def test_an_attempt_is_counted_that_never_left(metrics: Metrics) -> None:
+    nowhere = Webhooks(names=Names({"partner.example": None}))
+    assert attempted(metrics, nowhere) == "unresolved"
+
+
+def test_an_attempt_is_counted_that_may_not_leave(metrics: Metrics) -> None:
+    inside = Webhooks()
+    inside.endpoint()
+    inside.names.table["partner.example"] = ("10.0.0.1",)
+    assert attempted(metrics, inside) == "forbidden"
+
+
+def test_a_fault_of_ours_is_counted_as_one(metrics: Metrics) -> None:
+    assert attempted(metrics, Webhooks(wire=BrokenWire())) == "fault"
+
+
+def attempted(metrics: Metrics, webhooks: Webhooks) -> str:
+    """What came of one attempt at one delivery."""
+    webhooks.attempts._telemetry = metrics
+    if not webhooks.names.asked:
+        webhooks.endpoint()
+    webhooks.happen()
+    webhooks.worker.run_due()
+    name = "payments_webhook_attempt_seconds_count"
+    known = BY_NAME["payments_webhook_attempt_seconds"].known
+    [outcome] = [one for one in known if value(metrics, name, outcome=one)]
+    return outcome
+
+
+# At the scrape
+
+
+def test_a_queue_lags_by_what_waits_longest(metrics: Metrics) -> None:
+    door = Door()
+    metrics.watch(door.service, "sandbox")
+    door.service.worker("sandbox")  # has every chain scanned from now on
+    door.service.clock.advance(90)  # type: ignore[attr-defined]
+    assert value(metrics, "payments_queue_lag_seconds", queue="chain") == 90
+    assert value(metrics, "payments_queue_lag_seconds", queue="webhooks") == 0
+    assert value(metrics, "payments_storage_up") == 1
+    told = re.findall(r'^payments_queue_lag_seconds\{queue="(\w+)"\}', text(metrics), re.M)
+    assert told == [queue.name for queue in QUEUES]
+
+
+def test_a_scrape_does_not_wait_for_storage_that_hangs(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door, hangs = Door(), threading.Event()
+    asked: list[str] = []
+
+    def hanging(queue: str, after: object = None) -> None:
+        asked.append(queue)
+        hangs.wait(30)
+
+    monkeypatch.setattr(door.service.storage, "next_due", hanging)
+    monkeypatch.setattr(backlog, "LONGEST_S", 0.05)
+    metrics.watch(door.service, "sandbox")
+    began = time.monotonic()
+    told = [text(metrics) for _ in range(3)]
+    assert time.monotonic() - began < 5
+    assert all("payments_storage_up 0.0" in one for one in told)
+    assert all("payments_build_info" in one for one in told)
+    assert not any("payments_queue_lag_seconds{" in one for one in told)
+    assert len(asked) == 1  # the three scrapes left one thread behind, not three
+    hangs.set()
+
+
+def test_a_scrape_tells_that_storage_is_out_of_reach(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = Door()
+
+    def refuse(queue: str, after: object = None) -> None:
+        raise StorageUnavailable("no route")
+
+    monkeypatch.setattr(door.service.storage, "next_due", refuse)
+    metrics.watch(door.service, "sandbox")
+    assert value(metrics, "payments_storage_up") == 0
+
+
+def test_alarms_are_counted_by_their_module(metrics: Metrics, bench: Bench) -> None:
+    metrics.watch(Door().service, "sandbox")
+    bench.add("a", "break")
+    runner = worker(bench, metrics)
+    for _ in range(CLAIMS_BEFORE_PARKING):
+        runner.run_due()
+        bench.clock.advance(700)
+    assert value(metrics, "payments_alarms_total", source="jobs.parking") == 1
+    metrics.close()
+    metrics.close()
+
+
+# The table
+
+
+def test_the_table_and_the_registry_agree(metrics: Metrics) -> None:
+    metrics.watch(Door().service, "sandbox")
+    kinds = {
+        family.name: family.type
+        for family in metrics.registry.collect()
+        if family.name.startswith("payments_")
+    }
+    assert kinds == {metric.name.removesuffix("_total"): metric.kind for metric in METRICS}
+    assert "process_cpu_seconds_total" in text(metrics)
+    assert "python_gc_collections_total" in text(metrics)
+    assert value(metrics, "payments_build_info", version="1.2.3", mode="sandbox") == 1
+
+
+ALERTS = (ROOT / "deploy/prometheus-alerts.yml").read_text(encoding="utf-8")
+NAMES = re.findall(r"^ *- alert: (\w+)$", ALERTS, re.M)
+
+
+def test_alerts_ask_for_metrics_that_there_are() -> None:
+    for name, suffix in re.findall(r"\b(payments_\w+?)(_bucket|_count|_sum)?\b", ALERTS):
+        metric = BY_NAME[name]
+        assert bool(suffix) == (metric.kind == "histogram"), name
+
+
+def test_alerts_ask_for_labels_that_there_are() -> None:
+    for name, selector in re.findall(r"\b(payments_\w+?)(?:_bucket|_count|_sum)?\{(\w+)", ALERTS):
+        assert selector in BY_NAME[name].labels
+    for label, asked in re.findall(r'(\w+)!?="(\w+)"', ALERTS):
+        known = [metric.known for metric in METRICS if metric.labels == (label,)]
+        assert not any(known) or any(asked in values for values in known), (label, asked)
+
+
+def test_every_alert_is_told_of() -> None:
+    page = (ROOT / "docs/how-to/observe.md").read_text(encoding="utf-8")
+    assert len(NAMES) == len(set(NAMES)) > 10
+    assert [name for name in NAMES if f"`{name}`" not in page] == []
+    assert set(re.findall(r"`(Payments[A-Z]\w+)`", page)) <= set(NAMES)

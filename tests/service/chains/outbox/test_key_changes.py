@@ -1,0 +1,77 @@
+"""An operator's key that is changed while transfers are under way, and changed back."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.chains.outbox.record import Sender
+from payments_core.chains.port import AddressSpec, Signed, SignerRefused, TransferIntent
+from payments_core.chains.simulated.chain import SimulatedChain
+from tests.service.world import BASE, World
+
+
+class Keyed(SimulatedChain):
+    """A chain whose operators have the key that is set, or a signer that refuses."""
+
+    key = "one"
+    refuses = False
+
+    def derive(self, spec: AddressSpec) -> str:
+        if spec.kind == "operator":
+            spec = AddressSpec(spec.environment_id, "operator", self.key)
+        return super().derive(spec)
+
+    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+        if self.refuses:
+            raise SignerRefused("not now")
+        return super().prepare(intent, slot)
+
+
+@pytest.fixture
+def chain(world: World) -> Keyed:
+    chain = Keyed(BASE, world.storage, world.service.ledger, world.clock)
+    world.service = world.restarted(chains={BASE: chain})
+    return chain
+
+
+def slots(world: World) -> dict[str, int]:
+    """The next slot of each sender."""
+    senders = world.storage.read(
+        world.environment_id, lambda snapshot: snapshot.find(Sender, "of_chain", (BASE,)).records
+    )
+    return {sender.id: sender.next_slot for sender in senders}
+
+
+def test_a_slot_that_was_never_signed_is_given_back(world: World, chain: Keyed) -> None:
+    option = world.authorized()
+    chain.refuses = True
+    for key in ("one", "two", "one", "two"):
+        chain.key = key
+        world.advance(60)
+        assert sum(slots(world).values()) == 1
+    chain.key, chain.refuses = "one", False
+    world.advance(60)
+    world.finish()
+    assert world.paid(option.payment.id).status == "succeeded"
+    assert sorted(slots(world).values()) == [0, 2]
+
+
+def test_each_key_counts_its_own_slots(world: World, chain: Keyed) -> None:
+    options = []
+    for key in ("one", "two", "one", "two"):
+        chain.key = key
+        options.append(world.authorized("5.00"))
+        world.finish()
+    assert [world.paid(option.payment.id).status for option in options] == ["succeeded"] * 4
+    assert sorted(slots(world).values()) == [4, 4]
+
+
+def test_what_one_key_has_sent_is_not_lost_to_another(world: World, chain: Keyed) -> None:
+    option = world.authorized()
+    world.run()
+    assert world.operation_now(option).status == "broadcast"
+    chain.key = "two"
+    other = world.authorized("5.00")
+    world.finish()
+    for each in (option, other):
+        assert world.paid(each.payment.id).status == "succeeded"

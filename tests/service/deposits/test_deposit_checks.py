@@ -1,0 +1,153 @@
+"""Deposits looked for on demand, and listed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from payments_core.chains.port import ChainUnavailable, TransactionView
+from payments_core.errors import (
+    DependencyFailed,
+    UnsupportedChain,
+)
+from tests.service.faults import FaultyChain
+from tests.service.payments.test_concurrency import at_once
+from tests.service.till import STORY, Till, armed
+from tests.service.world import BASE, World, answer_of, atomic, once
+
+
+class TestChecks:
+    def test_a_check_finds_what_no_scan_has_told_of(self, till: Till) -> None:
+        world = till.world
+        world.service.worker("sandbox")
+        till.send("5.00")
+        checked = world.service.deposits.check(world.server, till.account.id)
+        assert (checked.account_id, checked.checked_at) == (till.account.id, world.clock.now())
+        [deposit] = checked.deposits
+        assert (deposit.status, deposit.amount) == ("detected", atomic("5"))
+        till.finish()
+        again = world.service.deposits.check(world.server, till.account.id, BASE)
+        assert [deposit.status for deposit in again.deposits] == ["settled"]
+        assert till.told == STORY
+
+    def test_it_shows_the_newest_fifty_first(self, memory_till: Till) -> None:
+        till = memory_till
+        for place in range(53):
+            till.send(f"1.{place:02}")
+            till.world.system.advance(1)
+            till.world.service.deposits.check(till.world.server, till.account.id, BASE)
+        checked = till.world.service.deposits.check(till.world.server, till.account.id, BASE)
+        amounts = [deposit.amount for deposit in checked.deposits]
+        assert amounts == [atomic(f"1.{place:02}") for place in range(52, 2, -1)]
+        assert len(till.all()) == 53
+
+    def test_a_failed_sweep_is_sent_again_and_the_funds_arrive_once(self, till: Till) -> None:
+        world, before = till.world, till.available
+        armed(world, "transfer")
+        till.send("5.00")
+        till.finish()
+        assert till.story == [("failed", "transaction_failed")]
+        assert till.told == ["detected", "confirmed", "failed"]
+        assert (till.available, till.left) == (before, atomic("5"))
+        failed = till.only
+        till.scan()  # nothing but a check asks for it again
+        assert till.only == failed
+        checked = world.service.deposits.check(world.server, till.account.id)
+        assert [deposit.status for deposit in checked.deposits] == ["confirmed"]
+        assert checked.deposits[0].sweep_id != failed.sweep_id
+        world.service.deposits.check(world.server, till.account.id)
+        till.finish()
+        assert till.told == ["detected", "confirmed", "failed", "confirmed", "settled"]
+        assert (till.available, till.left) == (before + atomic("5"), 0)
+        assert world.sent() == 2
+
+    def test_checks_at_once_send_it_once(self, till: Till) -> None:
+        world, before, server = till.world, till.available, till.world.server
+        armed(world, "transfer", 2)
+        till.send("5.00")
+        till.send("6.00")
+        till.finish()
+        assert [status for status, _ in till.story] == ["failed", "failed"]
+        outcomes = at_once(
+            [lambda: world.service.deposits.check(server, till.account.id, BASE)] * 6
+        )
+        assert not [item for item in outcomes if isinstance(item, Exception)]
+        till.finish()
+        assert till.available == before + atomic("11")
+        assert world.sent() == 4
+        assert Counter(till.told)["confirmed"] == 4
+
+    def test_a_failed_one_that_is_gone_is_not_sent_again(self, till: Till) -> None:
+        armed(till.world, "transfer")
+        till.send("5.00")
+        till.send("6.00")
+        till.finish()
+        before = [status for status, _ in till.story]
+        assert sorted(before) == ["failed", "settled"]
+        till.world.chain.reorg(50)
+        till.world.service.deposits.check(till.world.server, till.account.id)
+        assert [status for status, _ in till.story] == before
+
+    def test_a_check_that_is_repeated_is_answered_as_it_was(self, till: Till) -> None:
+        server, key = till.world.server, once("check")
+
+        def check() -> Any:
+            return till.world.service.deposits.check(server, till.account.id, idempotent=key)
+
+        first = check()
+        assert first.deposits == ()
+        till.send("5.00")
+        again = answer_of(check)
+        assert again is not None
+        assert till.all() == []
+
+    def test_an_account_without_addresses_has_nothing_to_look_for(self, world: World) -> None:
+        armed(world, "any")
+        checked = world.service.deposits.check(world.server, world.merchant.id)
+        assert checked.deposits == ()
+        with pytest.raises(UnsupportedChain):
+            world.service.deposits.check(world.server, world.merchant.id, 2)
+
+    def test_a_silent_chain_during_a_retry_leaves_all_as_it_was(self, till: Till) -> None:
+        armed(till.world, "transfer")
+        till.send("5.00")
+        till.finish()
+        failed = till.only
+
+        class Silent(FaultyChain):
+            def transaction(self, hash: str) -> TransactionView | None:
+                raise ChainUnavailable("asked of one transaction")
+
+        silent = Silent(till.world.chain, at=0, fault=lambda call: call(), until=-1)
+        service = till.world.restarted(chains={BASE: silent})
+        with pytest.raises(DependencyFailed) as caught:
+            service.deposits.check(till.world.server, till.account.id, BASE)
+        assert isinstance(caught.value.__cause__, ChainUnavailable)
+        assert till.only == failed
+
+
+def test_deposits_are_listed_newest_first_and_by_status(till: Till) -> None:
+    armed(till.world, "transfer")
+    for amount in ("1.00", "2.00", "3.00"):
+        till.send(amount)
+        till.scan()
+        till.world.system.advance(1)
+    till.finish()
+    till.send("4.00")
+    till.scan()
+    deposits, server = till.world.service.deposits, till.world.server
+    first = deposits.deposits(server, till.account.id, limit=3)
+    rest = deposits.deposits(server, till.account.id, limit=3, after=first.next)
+    amounts = [deposit.amount for deposit in (*first.records, *rest.records)]
+    assert amounts == [atomic(text) for text in ("4", "3", "2", "1")]
+    for status, expected in (("failed", 1), ("settled", 2), ("detected", 1), ("confirmed", 0)):
+        found, after = 0, None
+        while True:
+            page = deposits.deposits(server, till.account.id, status=status, after=after)  # type: ignore[arg-type]
+            found += len(page.records)
+            after = page.next
+            if after is None:
+                break
+        assert found == expected

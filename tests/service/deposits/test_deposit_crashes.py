@@ -1,0 +1,145 @@
+"""Whatever goes wrong between any two calls, a deposit is told of once and swept once."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from payments_core.chains.simulated.failures import Failures
+from payments_core.clock import MINUTE
+from payments_core.service import PaymentsService
+from payments_core.storage.memory.adapter import MemoryStorage
+from tests.conftest import Opener
+from tests.service.faults import (
+    Crashed,
+    Fault,
+    FaultyChain,
+    FaultyStorage,
+    answer_lost,
+    chain_away,
+    commit_failed,
+    commit_lost,
+    crash,
+    storage_away,
+)
+from tests.service.till import Till
+from tests.service.world import BASE, World, atomic
+
+STORY = ["detected", "confirmed", "settled"]
+AMOUNT = "1.00"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_parked(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    caplog.set_level(logging.CRITICAL)
+    yield
+    assert not caplog.records, "a job was parked, or the operator alarmed"
+
+
+@pytest.fixture
+def till(opener: Opener) -> Till:
+    world = World(opener()).open()
+    world.fund("100.00")
+    till = Till(world)
+    world.run()
+    return till
+
+
+def work(till: Till, service: PaymentsService) -> None:
+    """Half a minute of a worker's life: enough to go from a transfer to the vault."""
+    worker = service.worker("sandbox")
+    service.scanner("sandbox").wake(BASE)
+    world = till.world
+    worker.run_through(world.clock.now() + MINUTE // 2, world.clock.advance_to)
+
+
+def calm(till: Till) -> None:
+    """A healthy worker's turn, once the leases of a dead one have ended."""
+    till.world.advance(110)
+    till.scan()
+    till.world.advance(20)
+
+
+def go_wrong_everywhere(
+    till: Till, broken: Callable[[int], tuple[PaymentsService, Callable[[], bool]]], step: int = 1
+) -> int:
+    """A deposit for every call that may go wrong, until none does; how many calls there were."""
+    if not isinstance(till.world.storage, MemoryStorage):
+        step = max(step, 7)  # a disk takes its time
+    for at in range(1, 400, step):
+        available, sent = till.available, till.world.sent()
+        known = {deposit.id for deposit in till.all()}
+        hash = till.send(AMOUNT)
+        service, had_its_fault = broken(at)
+        with contextlib.suppress(Crashed):
+            try:
+                work(till, service)
+            except Exception:  # what it could not claim, it claims later
+                work(till, service)
+        calm(till)
+        [deposit] = [deposit for deposit in till.all() if deposit.id not in known]
+        assert (deposit.status, deposit.transaction_hash) == ("settled", hash)
+        told = [event.name.removeprefix("deposit.") for event in till.events(deposit.id)]
+        assert told == STORY
+        assert till.available == available + atomic(AMOUNT)
+        assert till.world.sent() == sent + 1
+        assert till.left == 0
+        if not had_its_fault():
+            return at
+    raise AssertionError("the deposit never came to its end")
+
+
+@pytest.mark.parametrize("fault", [crash, commit_lost, commit_failed])
+def test_a_worker_may_die_or_lose_an_answer_at_any_change(till: Till, fault: Fault) -> None:
+    counted = ("transact", "claim") if fault is crash else ("transact",)
+
+    def broken(at: int) -> tuple[PaymentsService, Callable[[], bool]]:
+        storage = FaultyStorage(till.world.storage, at, fault, counted)
+        return till.world.restarted(storage), lambda: storage.had_its_fault
+
+    assert go_wrong_everywhere(till, broken) > 10
+
+
+def test_the_storage_may_be_out_of_reach_at_any_call(till: Till) -> None:
+    def broken(at: int) -> tuple[PaymentsService, Callable[[], bool]]:
+        till.world.service.worker("sandbox")
+        storage = FaultyStorage(till.world.storage, at, storage_away)
+        return till.world.restarted(storage), lambda: storage.had_its_fault
+
+    go_wrong_everywhere(till, broken, 3)
+
+
+@pytest.mark.parametrize("fault", [chain_away, answer_lost])
+def test_the_chain_may_be_out_of_reach_at_any_call(till: Till, fault: Fault) -> None:
+    def broken(at: int) -> tuple[PaymentsService, Callable[[], bool]]:
+        chain = FaultyChain(till.world.chain, at, fault)
+        service = till.world.restarted(chains={BASE: chain})
+        return service, lambda: chain.had_its_fault
+
+    assert go_wrong_everywhere(till, broken) > 8
+
+
+@pytest.mark.parametrize("fault", [commit_lost, commit_failed])
+def test_the_answer_to_any_commit_of_a_check_may_be_lost(till: Till, fault: Fault) -> None:
+    failures = Failures(till.world.storage, till.world.service.ledger)
+    server = till.world.server
+    for at in range(1, 30):
+        available, sent = till.available, till.world.sent()
+        failures.arm("chain", "transfer", 1, BASE)
+        till.send(AMOUNT)
+        till.finish()
+        assert till.all()[-1].status == "failed"
+        till.send("2.00")
+        storage = FaultyStorage(till.world.storage, at, fault, ("transact",))
+        checked = till.world.restarted(storage).deposits.check(server, till.account.id, BASE)
+        assert [deposit.status for deposit in checked.deposits[:2]] == ["detected", "confirmed"]
+        till.finish()
+        assert [deposit.status for deposit in till.all()[-2:]] == ["settled", "settled"]
+        assert till.available == available + atomic("3.00")
+        assert till.world.sent() == sent + 3
+        if not storage.had_its_fault:
+            return
+    raise AssertionError("the check never came to its end")

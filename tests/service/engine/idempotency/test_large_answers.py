@@ -1,0 +1,91 @@
+"""Answers that are stored whole, however large, and shown to no log."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from typing import Any
+
+import pytest
+
+from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.decision import Decision
+from payments_core.engine.idempotency.record import (
+    AlreadyAnswered,
+    Answer,
+    Idempotent,
+    StoredAnswer,
+)
+from payments_core.storage.documents import MAX_BODY_BYTES
+from tests.service.world import RING, World, answer_of
+
+
+def asked(body: bytes) -> Idempotent:
+    return Idempotent("large-1", "f", lambda result: Answer(201, body, "2026-09-09"))
+
+
+def answer_with(world: World, body: bytes) -> None:
+    permit, decision = world.server, Decision[Any](None)
+    world.service.ledger.commit(permit, lambda tx, draw: decision, idempotent=asked(body))
+
+
+def stored(world: World) -> StoredAnswer:
+    return world.get(StoredAnswer, "large-1")
+
+
+def unsealed(world: World) -> bytes:
+    """What is under the seal: nobody but the key's holder can read it."""
+    sealed = base64.b64decode(stored(world).sealed_body)
+    return KeyRing.parse(RING).open("idempotent answer", "large-1", sealed)
+
+
+def large_json() -> bytes:
+    """Ten options with metadata that hardly compresses: the largest answers there are."""
+    chance = random.Random(1)
+    texts = (base64.b64encode(chance.randbytes(5_700)).decode() for _ in range(10))
+    return json.dumps({"options": [{"metadata": {"note": text}} for text in texts]}).encode()
+
+
+def test_an_answer_of_75_kilobytes_is_replayed_byte_for_byte(memory_world: World) -> None:
+    body = large_json()
+    assert len(body) > 75_000
+    assert len(base64.b64encode(body)) > MAX_BODY_BYTES  # as it is, it would not fit
+    answer_with(memory_world, body)
+    replayed = answer_of(lambda: answer_with(memory_world, b"another"))
+    assert replayed == Answer(201, body, "2026-09-09")
+
+
+@pytest.mark.parametrize("size", [0, 1, 16_383])
+def test_a_small_answer_is_stored_as_it_is(memory_world: World, size: int) -> None:
+    body = b"x" * size
+    answer_with(memory_world, body)
+    assert body in unsealed(memory_world)
+    assert len(unsealed(memory_world)) - size <= 1
+    replayed = answer_of(lambda: answer_with(memory_world, b""))
+    assert replayed is not None
+    assert replayed.body == body
+
+
+@pytest.mark.parametrize("size", [16_384, 75_000])
+def test_a_large_answer_is_stored_small(memory_world: World, size: int) -> None:
+    body = b"x" * size
+    answer_with(memory_world, body)
+    assert len(unsealed(memory_world)) < 1_000
+    replayed = answer_of(lambda: answer_with(memory_world, b""))
+    assert replayed is not None
+    assert replayed.body == body
+
+
+def test_no_answer_shows_its_body_when_it_is_logged(memory_world: World) -> None:
+    """Bodies hold signing secrets and client tokens."""
+    body = b'{"signingSecret":"whsec_dont_show_me"}'
+    idempotent = asked(body)
+    memory_world.service.ledger.commit(
+        memory_world.server, lambda tx, draw: Decision(None), idempotent=idempotent
+    )
+    assert idempotent.answered == Answer(201, body, "2026-09-09")
+    with pytest.raises(AlreadyAnswered) as earlier:
+        answer_with(memory_world, body)
+    for shown in (idempotent, idempotent.answered, earlier.value.answer, stored(memory_world)):
+        assert "dont_show_me" not in repr(shown)

@@ -1,0 +1,196 @@
+"""Direct options: what a payer may ask for and select, and when no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.errors import (
+    CapabilityNotActive,
+    EntitlementRequired,
+    InsufficientPermissions,
+    InvalidState,
+    NotFound,
+    OptionExpired,
+    OptionLocked,
+    OptionSuperseded,
+    PaymentOptionLimitReached,
+    PaymentsError,
+    Unauthorized,
+    UnsupportedAsset,
+    UnsupportedChain,
+    ValidationFailed,
+)
+from payments_core.tenants.record import PRODUCTS
+from tests.service.payer import Payer
+from tests.service.world import BASE, World, atomic, once
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize(
+        ("more", "error"),
+        [
+            ({"method": "vault"}, InsufficientPermissions),
+            ({"method": "routing"}, CapabilityNotActive),
+            ({"method": "hosted_onramp"}, CapabilityNotActive),
+            ({"chain_id": 137}, UnsupportedChain),
+            ({"asset_symbol": "USDT"}, UnsupportedAsset),
+            ({"payer_address": "0x12"}, ValidationFailed),
+            ({"payer_address": "0x" + "0" * 40}, ValidationFailed),
+        ],
+    )
+    def test_another_way_to_pay(
+        self, world: World, more: dict[str, object], error: type[PaymentsError]
+    ) -> None:
+        payer = Payer(world)
+        with pytest.raises(error):
+            payer.option(**more)
+        assert payer.paid().direct_option_ids == ()
+
+    def test_a_method_that_the_payment_does_not_allow(self, world: World) -> None:
+        payer = Payer(world, allowed_methods=("vault",))
+        with pytest.raises(CapabilityNotActive):
+            payer.option()
+
+    def test_more_than_ten_options_of_all_kinds(self, world: World) -> None:
+        payer = Payer(world)
+        world.option(payer.payment)
+        for _ in range(9):
+            payer.option()
+        with pytest.raises(PaymentOptionLimitReached):
+            payer.option()
+        with pytest.raises(PaymentOptionLimitReached):
+            world.option(payer.payment)
+
+    def test_an_option_of_another_payment_and_one_that_never_was(self, world: World) -> None:
+        payer, other = Payer(world), Payer(world)
+        foreign = other.option()
+        vault = world.option(payer.payment)
+        for id in (foreign.option.id, vault.option.id, "pay_option_" + "A" * 24):
+            paying = world.service.paying
+            for call in (paying.get, paying.select, paying.refresh):
+                with pytest.raises(NotFound):
+                    call(payer.authority, payer.id, id)
+
+    def test_another_payments_authority(self, world: World) -> None:
+        payer, other = Payer(world), Payer(world)
+        option = payer.option()
+        paying, checkout = world.service.paying, world.service.checkout
+        for call in (
+            lambda: paying.get(other.authority, payer.id, option.option.id),
+            lambda: paying.select(other.authority, payer.id, option.option.id),
+            lambda: paying.create(other.authority, payer.id, method="direct"),
+            lambda: paying.methods(other.authority, payer.id),
+            lambda: checkout.payment(other.authority, payer.id),
+            lambda: checkout.state(other.authority, payer.id),
+        ):
+            with pytest.raises(Unauthorized):
+                call()
+
+    @pytest.mark.parametrize("off", ["payments", "public_checkout"])
+    def test_a_product_taken_away_between_the_door_and_the_commit(
+        self, world: World, off: str
+    ) -> None:
+        payer = Payer(world)
+        authority = payer.authority
+        left = [name for name in PRODUCTS if name != off]
+        world.service.tenants.set_products(world.environment_id, left)
+        with pytest.raises(EntitlementRequired):
+            world.service.paying.create(authority, payer.id, method="direct")
+        assert payer.paid().direct_option_ids == ()
+
+    def test_any_change_of_a_payment_that_was_covered(self, world: World) -> None:
+        payer = Payer(world)
+        option, other = payer.option(), payer.option()
+        payer.pay()
+        world.finish()
+        for action in (
+            payer.option, lambda: payer.select(option), lambda: payer.select(other),
+            lambda: payer.refresh(other),
+        ):  # fmt: skip
+            with pytest.raises(InvalidState):
+                action()
+
+
+class TestSelecting:
+    def test_one_supersedes_another_of_either_kind(self, world: World) -> None:
+        payer = Payer(world)
+        first = payer.select(payer.option())
+        vault = world.option(payer.payment)
+        assert payer.status(first)[1] == "superseded"
+        second = payer.select(payer.option())
+        assert world.option_now(vault).selection_status == "superseded"
+        assert world.operation_now(vault).status == "cancelled"
+        assert payer.paid().selected_option_id == second.option.id
+        for action in (payer.select, payer.refresh):
+            with pytest.raises(OptionSuperseded):
+                action(first)
+
+    def test_the_selected_one_again_changes_nothing(self, world: World) -> None:
+        payer = Payer(world)
+        option = payer.select(payer.option())
+        before = payer.now(option), payer.paid()
+        assert payer.select(option).option == before[0]
+        assert (payer.now(option), payer.paid()) == before
+
+    def test_a_vaults_authorization_locks_the_choice(self, world: World) -> None:
+        payer = Payer(world)
+        option = payer.option()
+        world.authorize(world.option(payer.payment))
+        for action in (payer.option, lambda: payer.select(option)):
+            with pytest.raises(OptionLocked) as caught:
+                action()
+            assert caught.value.option_id is None
+        assert payer.status(option) == ("pending", None, 0)
+
+    def test_a_transfer_that_was_submitted_locks_the_choice_until_its_end(
+        self, world: World
+    ) -> None:
+        payer = Payer(world)
+        option, other = payer.select(payer.option()), payer.option()
+        payer.submit(option, payer.pay("10.00"))
+        world.run()
+        for action in (
+            payer.option,
+            lambda: payer.select(other),
+            lambda: world.option(payer.payment),
+        ):
+            with pytest.raises(OptionLocked) as caught:
+                action()
+            assert caught.value.option_id == option.option.id
+        world.advance(20)
+        payer.select(other)
+        assert payer.status(option) == ("pending", "superseded", atomic("10.00"))
+
+    def test_an_expired_one_cannot_be_selected(self, world: World) -> None:
+        payer = Payer(world, expires_in_s=300)
+        option, other = payer.option(), payer.option()
+        payer.pay("10.00")
+        world.run()
+        world.advance(300)
+        assert payer.status(option)[0] == payer.status(other)[0] == "expired"
+        assert payer.paid().status == "action_required"
+        with pytest.raises((OptionExpired, InvalidState)):
+            payer.refresh(option)
+
+
+def test_a_retry_makes_no_second_option(world: World) -> None:
+    payer = Payer(world)
+    payer.option(idempotent=once("k"))
+    with pytest.raises(AlreadyAnswered):
+        payer.option(idempotent=once("k"))
+    assert len(payer.paid().direct_option_ids) == 1
+
+
+def test_the_partner_sees_the_option_on_the_payment(world: World) -> None:
+    payer = Payer(world)
+    option = payer.option()
+    [shown] = world.service.payments.get(world.server, payer.id).direct_options
+    assert shown.option == payer.now(option)
+
+
+def test_a_trusted_library_user_may_act_for_the_payer(world: World) -> None:
+    payer = Payer(world)
+    trusted = world.service.tenants.trusted(world.environment_id)
+    created = world.service.paying.create(trusted, payer.id, method="direct", chain_id=BASE)
+    assert payer.status(created)[0] == "pending"
