@@ -196,12 +196,7 @@ class Arrivals:
                 api_version=environment.api_version,
                 now=now,
             )
-            return Decision(
-                None,
-                inserts=(new.deposit,),
-                events=new.events,
-                jobs=(_watch(new.deposit.id, now),),
-            )
+            return new.as_decision().joined(Decision(None, jobs=(_watch(new.record.id, now),)))
 
         self._ledger.commit(Scope(partition, self._mode), decide)
 

@@ -10,6 +10,7 @@ from payments_core.clock import Instant
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
 from payments_core.engine.events import Happening
 from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.step import Step
 from payments_core.money import Atomic
 
 DEPOSIT = Machine(
@@ -92,26 +93,17 @@ class Arrival:
     block_hash: str
 
 
-@attrs.frozen
-class Change:
-    """A deposit after one or more steps, with the event of each."""
-
-    deposit: Deposit
-    events: tuple[Happening, ...] = ()
-
-    def step(self, trigger: str, *, now: Instant, **changes: Any) -> Change:
-        """One step further. Raises InvalidState."""
-        row = DEPOSIT.step(self.deposit.status, trigger)
-        after = attrs.evolve(
-            self.deposit,
-            status=row.target,
-            status_version=self.deposit.status_version + 1,
-            updated_at=now,
-            **changes,
-        )
-        return attrs.evolve(
-            self, deposit=after, events=(*self.events, *_happened(row.emits, after))
-        )
+def apply_trigger(deposit: Deposit, trigger: str, *, now: Instant, **changes: Any) -> Step[Deposit]:
+    """The deposit after `trigger`, with `changes`. Raises InvalidState."""
+    row = DEPOSIT.step(deposit.status, trigger)
+    after = attrs.evolve(
+        deposit,
+        status=row.target,
+        status_version=deposit.status_version + 1,
+        updated_at=now,
+        **changes,
+    )
+    return Step(after, _happened(row.emits, after))
 
 
 def detect(
@@ -122,7 +114,7 @@ def detect(
     external_user_id: str,
     api_version: str,
     now: Instant,
-) -> Change:
+) -> Step[Deposit]:
     """A new deposit."""
     row = DEPOSIT.step(None, "detect")
     deposit = Deposit(
@@ -146,7 +138,7 @@ def detect(
         created_at=now,
         updated_at=now,
     )
-    return Change(deposit, _happened(row.emits, deposit))
+    return Step(deposit, _happened(row.emits, deposit))
 
 
 def is_same(deposit: Deposit, arrival: Arrival) -> bool:
@@ -171,42 +163,47 @@ def placed(deposit: Deposit, arrival: Arrival) -> Deposit:
     )
 
 
-def confirm(change: Change, sweep_id: str, *, now: Instant) -> Change:
+def confirm(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
     """Final; `sweep_id` is the transfer that brings it to the vault."""
-    return change.step("confirm", now=now, sweep_id=sweep_id, confirmed_at=now)
+    return apply_trigger(deposit, "confirm", now=now, sweep_id=sweep_id, confirmed_at=now)
 
 
-def settle(change: Change, *, now: Instant) -> Change:
+def settle(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     """In the vault."""
-    return change.step("settle", now=now, settled_at=now)
+    return apply_trigger(deposit, "settle", now=now, settled_at=now)
 
 
-def reorg(change: Change, *, now: Instant) -> Change:
+def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     """Undone by the chain. A sweep that it had must have been withdrawn."""
-    return change.step(
-        "reorg", now=now, failure=REORGED, block_hash=None, sweep_id=None, confirmed_at=None
+    return apply_trigger(
+        deposit,
+        "reorg",
+        now=now,
+        failure=REORGED,
+        block_hash=None,
+        sweep_id=None,
+        confirmed_at=None,
     )
 
 
-def come_back(change: Change, arrival: Arrival, *, now: Instant) -> Change:
+def come_back(deposit: Deposit, arrival: Arrival, *, now: Instant) -> Step[Deposit]:
     """A reorged one that the chain shows once more, maybe with other facts."""
-    back = attrs.evolve(change, deposit=attrs.evolve(placed(change.deposit, arrival), failure=None))
-    return back.step("return", now=now)
+    return apply_trigger(placed(deposit, arrival), "return", now=now, failure=None)
 
 
-def fail(change: Change, reason: str, *, now: Instant) -> Change:
+def fail(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
     """The sweep failed for good."""
-    return change.step("fail", now=now, failure=reason)
+    return apply_trigger(deposit, "fail", now=now, failure=reason)
 
 
-def unsettle(change: Change, reason: str, *, now: Instant) -> Change:
+def unsettle(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
     """Out of the vault again: the sweep was undone beyond finality, and failed for good."""
-    return change.step("sweep_reorged", now=now, failure=reason, settled_at=None)
+    return apply_trigger(deposit, "sweep_reorged", now=now, failure=reason, settled_at=None)
 
 
-def retry(change: Change, sweep_id: str, *, now: Instant) -> Change:
+def retry(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
     """The sweep of one whose sweep failed once more, as another transfer."""
-    return change.step("retry", now=now, failure=None, sweep_id=sweep_id)
+    return apply_trigger(deposit, "retry", now=now, failure=None, sweep_id=sweep_id)
 
 
 def _happened(name: str | None, deposit: Deposit) -> tuple[Happening, ...]:

@@ -14,7 +14,7 @@ from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
 from payments_core.clock import Clock, Instant
 from payments_core.deposits import lifecycle
-from payments_core.deposits.lifecycle import Arrival, Change
+from payments_core.deposits.lifecycle import Arrival
 from payments_core.deposits.looking import look
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
 from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
@@ -250,14 +250,9 @@ def _sent_again(partition: str, retry: _Retry, id: str, now: Instant) -> Decisio
     """Another sweep of the same deposit: the one that failed is final, and moved nothing."""
     deposit = lifecycle.placed(retry.deposit, retry.arrival)
     outgoing: Outgoing = sweep_of(deposit, id, retry.vault, now=now)
-    change = lifecycle.retry(Change(deposit), id, now=now)
-    return Decision(
-        change.deposit,
-        inserts=(outgoing,),
-        replaces=(change.deposit,),
-        events=change.events,
-        jobs=(send_job(SWEEP, partition, outgoing, now),),
-    )
+    job = send_job(SWEEP, partition, outgoing, now)
+    again = lifecycle.retry(deposit, id, now=now)
+    return again.as_decision(again.record).joined(Decision(None, inserts=(outgoing,), jobs=(job,)))
 
 
 def _require_account(snapshot: Snapshot, account_id: str) -> None:

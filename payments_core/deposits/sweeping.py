@@ -16,7 +16,6 @@ from payments_core.chains.outbox.record import LookOutdated, Outgoing, concluded
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Contract
 from payments_core.clock import Clock, Instant
 from payments_core.deposits import lifecycle
-from payments_core.deposits.lifecycle import Change
 from payments_core.deposits.looking import look
 from payments_core.deposits.record import Deposit
 from payments_core.engine.committer import Ledger
@@ -55,8 +54,7 @@ def sweep_reversed(
     assert deposit is not None
     if deposit.status != "settled" or deposit.sweep_id != outgoing.id:
         return Decision(None)
-    change = lifecycle.unsettle(Change(deposit), reason, now=now)
-    return Decision(None, replaces=(change.deposit,), events=change.events)
+    return lifecycle.unsettle(deposit, reason, now=now).as_decision()
 
 
 class SweepJobs:
@@ -128,12 +126,11 @@ class SweepJobs:
                 return Decision(None)
             now = self._clock.now()
             if settles:
-                change = lifecycle.settle(Change(current), now=now)
+                change = lifecycle.settle(current, now=now)
             else:
                 assert outcome.reason is not None
-                change = lifecycle.fail(Change(current), outcome.reason, now=now)
-            ended = Decision(None, replaces=(change.deposit,), events=change.events)
-            return ended.joined(concluded(tx, sweep_id, outcome, now=now))
+                change = lifecycle.fail(current, outcome.reason, now=now)
+            return change.as_decision().joined(concluded(tx, sweep_id, outcome, now=now))
 
         try:
             self._ledger.commit(scope, decide, claimed=claimed)

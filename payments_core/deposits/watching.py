@@ -17,13 +17,13 @@ from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.scanner import scanned_to
 from payments_core.clock import Clock, Instant
 from payments_core.deposits import lifecycle
-from payments_core.deposits.lifecycle import Change
 from payments_core.deposits.looking import Look, look
 from payments_core.deposits.record import REORGED, Deposit
 from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
 from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.step import Step
 from payments_core.storage.port import Claimed, Storage, Transaction
 
 _log = logging.getLogger(__name__)
@@ -92,26 +92,26 @@ def decide(
     assert current is not None
     if current.version != known.version:
         return Decision(False, again_at=now)
-    change, stopped = Change(current), None
+    step, stopped = Step(current), None
     if _is_undone(current, seen):
         stopped = _stopped_sweep(tx, current)
         if current.status == "settled" or (current.status == "confirmed" and stopped is None):
             return _left(current)
-        change = lifecycle.reorg(change, now=now)
-    if seen.arrival is not None and _is_out(change.deposit):
-        change = lifecycle.come_back(change, seen.arrival, now=now)
+        step = step.then(lifecycle.reorg, now=now)
+    if seen.arrival is not None and _is_out(step.record):
+        step = step.then(lifecycle.come_back, seen.arrival, now=now)
     outcome: Decision[bool] = Decision(False, replaces=(stopped,) if stopped else ())
-    if seen.arrival is not None and change.deposit.status != "failed":
-        change = attrs.evolve(change, deposit=lifecycle.placed(change.deposit, seen.arrival))
-    if change.deposit.status == "detected" and seen.is_final:
-        outgoing = sweep_of(change.deposit, draw.id("out"), vault, now=now)
-        change = lifecycle.confirm(change, outgoing.id, now=now)
+    if seen.arrival is not None and step.record.status != "failed":
+        step = attrs.evolve(step, record=lifecycle.placed(step.record, seen.arrival))
+    if step.record.status == "detected" and seen.is_final:
+        outgoing = sweep_of(step.record, draw.id("out"), vault, now=now)
+        step = step.then(lifecycle.confirm, outgoing.id, now=now)
         sweep = send_job(SWEEP, partition, outgoing, now)
         outcome = outcome.joined(Decision(None, inserts=(outgoing,), jobs=(sweep,)))
-    again_at = _again_at(change.deposit, seen, scanned, now=now)
-    after = attrs.evolve(change.deposit, watched=again_at is not None)
-    changed = () if after == current else (after,)
-    outcome = outcome.joined(Decision(None, replaces=changed, events=change.events))
+    again_at = _again_at(step.record, seen, scanned, now=now)
+    after = attrs.evolve(step.record, watched=again_at is not None)
+    if after != current:
+        outcome = outcome.joined(attrs.evolve(step, record=after).as_decision())
     return attrs.evolve(outcome, again_at=again_at)
 
 

@@ -20,6 +20,7 @@ from payments_core.engine.identifiers import Draw
 from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
 from payments_core.payment_settings.record import held_settings
 from payments_core.payments import lifecycle
+from payments_core.payments.creation import Payee, draft_payment
 from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.funding.operations import authorized
@@ -28,7 +29,7 @@ from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.operations import expiry_job
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.offering import offer
-from payments_core.payments.record import Payment, Source
+from payments_core.payments.record import Source
 from payments_core.payments.sends import active_payer
 from payments_core.storage.port import Snapshot, Storage, Transaction
 from payments_core.tenants.authorization import Authority
@@ -115,18 +116,12 @@ class Collects:
         payer, asset = active_payer(tx, authority, mandate.account_id), mandate.asset
         recipient = self._destinations.recipient(tx, authority, recipient_id)
         counted = drawn(tx, mandate.id, amount, now=now)
-        payment_id = draw.id("payment")
         destination = self._destinations.destination(authority, new.destination, recipient, asset)
-        draft = Payment(
-            id=payment_id,
+        payee = Payee(asset, amount, destination)
+        draft = draft_payment(authority, payee, new, draw, now=now)
+        draft = attrs.evolve(
+            draft,
             intent="collect",
-            status="",
-            status_version=0,
-            account_id=destination.account_id,
-            external_user_id=destination.external_user_id,
-            chain_id=asset.chain_id,
-            asset_symbol=asset.symbol,
-            amount=amount,
             **terms.frozen(asset.chain_id, now=now),
             source=Source(
                 account_id=payer.id,
@@ -136,38 +131,28 @@ class Collects:
                 mandate_id=mandate.id,
                 reserved_at=now,
             ),
-            destination=destination,
             escrow_address=self._destinations.chain(asset).derive(
-                AddressSpec(authority.partition, "escrow", payment_id)
+                AddressSpec(authority.partition, "escrow", draft.id)
             ),
-            allowed_methods=(),
-            session_id=draw.id("ses"),
-            reference=new.reference,
-            description=new.description,
-            metadata=new.metadata,
-            api_version=authority.api_version,
-            created_at=now,
-            updated_at=now,
         )
         offered, operation = offer(draft, asked.vault, draw, now)
-        option = options.consume(offered, now=now)
+        consumed = options.consume(offered, now=now)
+        option = consumed.record
         drawing = attrs.evolve(
             draft,
             option_ids=(option.id,),
             selected_option_id=option.id,
             authorized=(operation.id,),
         )
-        change = lifecycle.created(drawing, "create_drawn", now=now)
+        step = lifecycle.created(drawing, "create_drawn", now=now)
         funded = authorized(
-            tx, draw, authority.partition, change.payment, operation, asked, None, now=now
+            tx, draw, authority.partition, step.record, operation, asked, None, now=now
         )
-        details = OptionDetails(change.payment, option, funded.result)
-        return Decision(
-            PaymentDetails(change.payment, (details,)),
-            inserts=(change.payment, option),
-            events=change.events,
-            jobs=(expiry_job(authority.partition, change.payment),),
-        ).joined(counted, funded)
+        details = OptionDetails(step.record, option, funded.result)
+        expiry = Decision(None, jobs=(expiry_job(authority.partition, step.record),))
+        return step.as_decision(PaymentDetails(step.record, (details,))).joined(
+            consumed.as_decision(), expiry, counted, funded
+        )
 
 
 def _mandate(snapshot: Snapshot, mandate_id: str) -> tuple[Mandate, Vault]:

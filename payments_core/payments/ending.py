@@ -6,6 +6,7 @@ from payments_core.accounts.vaults.reservations import Reservation, withdrawn
 from payments_core.chains.outbox.record import Outgoing, withdraw
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
+from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
 from payments_core.payments.details import (
     DirectDetails,
@@ -22,7 +23,6 @@ from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
-from payments_core.storage.records import Record
 
 
 def end_options(
@@ -42,12 +42,12 @@ def end_options(
         if operation.status in funding.LIVE:
             decision = decision.joined(_withdrawn(tx, payment, operation))
         ended = _ended(option, trigger, now=now)
-        stopped, events = funding.end(operation, trigger, payment, now=now)
-        changed: tuple[Record, ...] = tuple(
-            after for before, after in ((option, ended), (operation, stopped)) if after != before
-        )
-        decision = decision.joined(Decision(None, replaces=changed, events=events))
-        details.append(OptionDetails(payment, ended, stopped))
+        if ended.record != option:
+            decision = decision.joined(ended.as_decision())
+        stopped = funding.end(operation, trigger, payment, now=now)
+        if stopped.record != operation:
+            decision = decision.joined(stopped.as_decision())
+        details.append(OptionDetails(payment, ended.record, stopped.record))
     direct_options = _ended_direct(tx, payment, trigger, now=now, but=but)
     ended_all = PaymentDetails(payment, tuple(details), direct_options=direct_options.result)
     return Decision(ended_all).joined(decision, direct_options)
@@ -57,12 +57,12 @@ def _ended_direct(
     tx: Transaction, payment: Payment, trigger: str, *, now: Instant, but: str | None
 ) -> Decision[tuple[DirectDetails, ...]]:
     known = [locked_direct_option(tx, id) for id in payment.direct_option_ids if id != but]
-    ended = [direct.end(option, trigger, now=now) for option in known]
+    ended = [direct.end(option, trigger, now=now).record for option in known]
     changed = tuple(after for before, after in zip(known, ended, strict=True) if after != before)
     return Decision(tuple(DirectDetails(payment, option) for option in ended), replaces=changed)
 
 
-def _ended(option: Option, trigger: str, *, now: Instant) -> Option:
+def _ended(option: Option, trigger: str, *, now: Instant) -> Step[Option]:
     if option.status == "processing":  # its authorization was withdrawn: the funds will not come
         trigger = "fail"
     return options.end(option, trigger, now=now)

@@ -1,7 +1,7 @@
 """The pure steps of a Payment through its table of states (`machine.py`).
 
-Every step returns a Change: the Payment after it, the events, and the journal entries that go with
-it. Changes follow each other with `then`, so that several are committed at once.
+Each function takes a Payment and returns a Step: the Payment after it, its events, and the journal
+entries of what it moved.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.engine.events import Happening
+from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, PaymentExpired
 from payments_core.money import Atomic
 from payments_core.payments.journal.lifecycle import post
-from payments_core.payments.journal.record import Cause, Entry
+from payments_core.payments.journal.record import Cause
 from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
@@ -41,32 +42,16 @@ _UNDECIDED = (*CLOSED_EMPTY, "failed", "action_required")
 _MOMENTS = {"succeeded": "succeeded_at", "cancelled": "cancelled_at"}
 
 
-@attrs.frozen
-class Change:
-    """A Payment after a step, with what must be committed beside it."""
-
-    payment: Payment
-    events: tuple[Happening, ...] = ()
-    entries: tuple[Entry, ...] = ()
-
-    def then(self, following: Change) -> Change:
-        """Both changes as one; `following` must have begun where this one ended."""
-        return Change(
-            following.payment,
-            (*self.events, *following.events),
-            (*self.entries, *following.entries),
-        )
-
-
 def step(
     payment: Payment,
+    /,
     trigger: str,
     *,
     now: Instant,
     reason: str | None = None,
     resolution: str | None = None,
     **changes: Any,
-) -> Change:
+) -> Step[Payment]:
     """The Payment after `trigger`, with `changes`, and the event of the change.
 
     `resolution` is the partner's decision that the step carries out; it settles the reconciliation
@@ -95,7 +80,7 @@ def step(
         updated_at=now,
         **changes,
     )
-    return Change(after, (_happening(row.emits, after),) if row.emits else ())
+    return Step(after, (_happening(row.emits, after),) if row.emits else ())
 
 
 def _extended(
@@ -110,12 +95,12 @@ def _extended(
 # Its beginning and its end.
 
 
-def created(payment: Payment, trigger: str = "create", *, now: Instant) -> Change:
+def created(payment: Payment, trigger: str = "create", *, now: Instant) -> Step[Payment]:
     """A new Payment in its first state."""
     row = PAYMENT.step(None, trigger)
     first = TimelineEntry(status=row.target, at=now)
     payment = attrs.evolve(payment, status=row.target, status_version=1, timeline=(first,))
-    return Change(payment, (_happening("payment.created", payment),))
+    return Step(payment, (_happening("payment.created", payment),))
 
 
 def check_payable(payment: Payment, *, now: Instant) -> None:
@@ -128,12 +113,12 @@ def check_payable(payment: Payment, *, now: Instant) -> None:
         raise InvalidState("payment", payment.status, "pay")
 
 
-def expire(payment: Payment, *, now: Instant) -> Change:
+def expire(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The Payment's time ran out while nothing was under way."""
     return step(payment, "expire_short" if payment.received else "expire", now=now)
 
 
-def cancel(payment: Payment, *, now: Instant) -> Change:
+def cancel(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The partner gives up a Payment that received nothing. Raises InvalidState.
 
     Its authorizations must be withdrawn with it; a stranger's transfer that was seen cannot be.
@@ -146,26 +131,28 @@ def cancel(payment: Payment, *, now: Instant) -> Change:
 # Attempts.
 
 
-def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Change:
+def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Step[Payment]:
     """An authorization was recorded. A stranger's transfer on its way does not stand against it,
     or dust would keep every payer out. Raises InvalidState."""
     authorized = (*payment.authorized, operation_id)
     if payment.status == "processing" and not payment.authorized:
-        return Change(attrs.evolve(payment, authorized=authorized, updated_at=now))
+        return Step(attrs.evolve(payment, authorized=authorized, updated_at=now))
     return step(payment, "attempt", now=now, authorized=authorized)
 
 
-def sight(payment: Payment, evidence_id: str, *, now: Instant) -> Change:
+def sight(payment: Payment, evidence_id: str, *, now: Instant) -> Step[Payment]:
     """A transfer to the escrow was seen that is not final."""
     if evidence_id in payment.sighted or len(payment.sighted) >= MOST_SIGHTED:
-        return Change(payment)
+        return Step(payment)
     sighted = (*payment.sighted, evidence_id)
     if payment.status == "awaiting_payment":
         return step(payment, "attempt", now=now, sighted=sighted)
-    return Change(attrs.evolve(payment, sighted=sighted, updated_at=now))
+    return Step(attrs.evolve(payment, sighted=sighted, updated_at=now))
 
 
-def fail_attempt(payment: Payment, operation_id: str, *, now: Instant, reason: str) -> Change:
+def fail_attempt(
+    payment: Payment, operation_id: str, *, now: Instant, reason: str
+) -> Step[Payment]:
     """An authorization came to nothing. A collect has no other: whatever strangers sent, it has
     failed."""
     if payment.intent == "collect" and payment.status == "processing":
@@ -174,21 +161,21 @@ def fail_attempt(payment: Payment, operation_id: str, *, now: Instant, reason: s
     return end_attempt(payment, operation_id, now=now, reason=reason)
 
 
-def end_attempt(payment: Payment, id: str, *, now: Instant, reason: str) -> Change:
+def end_attempt(payment: Payment, id: str, *, now: Instant, reason: str) -> Step[Payment]:
     """An attempt is over: an operation, or a transfer that was seen."""
     left = _without(payment, id)
     if left == payment:
-        return Change(payment)
+        return Step(payment)
     left = attrs.evolve(left, updated_at=now)
     if left.status != "processing" or left.is_pending:
-        return Change(left)
+        return Step(left)
     return step(left, "attempt_ended", now=now, reason=reason)
 
 
 # Receipts.
 
 
-def count(payment: Payment, receipt: Receipt, attempt: str, *, now: Instant) -> Change:
+def count(payment: Payment, receipt: Receipt, attempt: str, *, now: Instant) -> Step[Payment]:
     """A receipt was verified: its amount counts, once. `attempt` is what brought it.
 
     What the release cannot take any more, or never could, is excess.
@@ -205,12 +192,11 @@ def count(payment: Payment, receipt: Receipt, attempt: str, *, now: Instant) -> 
     )
     change = posted(
         counted, "receipt", receipt.id, now=now, payer=-receipt.amount, escrow=kept, excess=over
-    )
-    change = change.then(_counted(change.payment, over, now=now))
-    return change.then(step(change.payment, trigger, now=now)) if over else change
+    ).then(_counted, over, now=now)
+    return change.then(step, trigger, now=now) if over else change
 
 
-def _counted(payment: Payment, over: int, *, now: Instant) -> Change:
+def _counted(payment: Payment, over: int, *, now: Instant) -> Step[Payment]:
     """The step that a receipt leads to, apart from the labels of its excess."""
     if payment.status in OPEN:
         if payment.counted >= payment.required:
@@ -222,10 +208,10 @@ def _counted(payment: Payment, over: int, *, now: Instant) -> Change:
         return step(payment, "receipt_after_window", now=now)
     if payment.status == "action_required":
         if over and now < payment.expires_at:
-            return Change(payment)
+            return Step(payment)
         return step(payment, "further_receipt", now=now)
     if over:
-        return Change(payment)
+        return Step(payment)
     first = payment.status == "accepted" and payment.release_id is None
     return step(payment, "completed" if first else "receipt_returned", now=now)
 
@@ -256,7 +242,9 @@ def _room(payment: Payment) -> int:
     return max(0, payment.amount - payment.counted)
 
 
-def undo(payment: Payment, receipt: Receipt, *, now: Instant, release_stopped: bool) -> Change:
+def undo(
+    payment: Payment, receipt: Receipt, *, now: Instant, release_stopped: bool
+) -> Step[Payment]:
     """A verified receipt was reorged out: what it counted for is taken back.
 
     `release_stopped` says that a release not yet sent was withdrawn, since this receipt is missing
@@ -281,13 +269,13 @@ def undo(payment: Payment, receipt: Receipt, *, now: Instant, release_stopped: b
         excess=-over,
     )
     trigger = "cover_reorged" if release_stopped else "receipt_reorged"
-    return change.then(step(change.payment, trigger, now=now))
+    return change.then(step, trigger, now=now)
 
 
 # The release.
 
 
-def settle(payment: Payment, *, now: Instant) -> Change:
+def settle(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The transfer to the recipient is final: the release, or a send's own."""
     assert payment.release_id is not None
     net = payment.released - payment.fee
@@ -295,10 +283,10 @@ def settle(payment: Payment, *, now: Instant) -> Change:
     moved = {source: -payment.released, "recipient": net, "fees": payment.fee}
     cause: Cause = "send" if payment.intent == "send" else "release"
     change = posted(payment, cause, payment.release_id, now=now, **moved)
-    return change.then(step(change.payment, "settle", now=now, settled=net))
+    return change.then(step, "settle", now=now, settled=net)
 
 
-def fail_release(payment: Payment, reason: str, *, now: Instant) -> Change:
+def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
     """The transfer to the recipient failed for good; the partner may ask for another."""
     return step(payment, "release_failed", now=now, reason=reason, failure=reason, **UNRELEASED)
 
@@ -306,12 +294,12 @@ def fail_release(payment: Payment, reason: str, *, now: Instant) -> Change:
 # Reconciliation and refunds.
 
 
-def accept(payment: Payment, *, now: Instant) -> Change:
+def accept(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The partner takes what was received."""
     return step(payment, "reconcile_accept", now=now, resolution="accept")
 
 
-def retry(payment: Payment, *, now: Instant) -> Change:
+def retry(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The partner asks for the transfer to the recipient again."""
     return step(
         payment,
@@ -323,23 +311,23 @@ def retry(payment: Payment, *, now: Instant) -> Change:
     )
 
 
-def write_off(payment: Payment, *, now: Instant) -> Change:
+def write_off(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The partner gives the Payment up; what is held stays held."""
     change = step(payment, "write_off", now=now)
     settled = Reconciliation(status="resolved", resolution="write_off", resolved_at=now)
-    given_up = attrs.evolve(change.payment, reconciliation=settled)
-    return Change(given_up, (*change.events, _happening("payment.failed", given_up)))
+    given_up = attrs.evolve(change.record, reconciliation=settled)
+    return Step(given_up, (*change.events, _happening("payment.failed", given_up)))
 
 
-def forget_refund(payment: Payment, refund_id: str, *, now: Instant) -> Change:
+def forget_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
     """A refund failed for good: what was set aside for it can be refunded again."""
     left = tuple(id for id in payment.refunding if id != refund_id)
-    return Change(attrs.evolve(payment, refunding=left, updated_at=now))
+    return Step(attrs.evolve(payment, refunding=left, updated_at=now))
 
 
 def refunded(
     payment: Payment, trigger: str, refund_id: str, to: str, *, now: Instant, **sources: int
-) -> Change:
+) -> Step[Payment]:
     """A refund is final. `sources` says out of which accounts of the books it went."""
     amount = sum(sources.values())
     paid_by = payment.paid_by
@@ -354,16 +342,18 @@ def refunded(
     taken = {name: -part for name, part in sources.items()}
     change = posted(less, "refund", refund_id, now=now, payer=amount, **taken)
     resolution = _RESOLUTIONS.get(trigger)
-    if payment.status in _UNDECIDED and not change.payment.books.held:
+    if payment.status in _UNDECIDED and not change.record.books.held:
         resolution = resolution or "refund"
-    return change.then(step(change.payment, trigger, now=now, resolution=resolution))
+    return change.then(step, trigger, now=now, resolution=resolution)
 
 
-def posted(payment: Payment, cause: Cause, subject: str, *, now: Instant, **amounts: int) -> Change:
+def posted(
+    payment: Payment, cause: Cause, subject: str, *, now: Instant, **amounts: int
+) -> Step[Payment]:
     """The Payment with its books after a movement, and the journal entry."""
     number = payment.entry_count + 1
     books, entry = post(payment.books, payment.id, number, cause, subject, now=now, **amounts)
-    return Change(attrs.evolve(payment, books=books, entry_count=number), (), (entry,))
+    return Step(attrs.evolve(payment, books=books, entry_count=number), (), (entry,))
 
 
 def _without(payment: Payment, id: str) -> Payment:

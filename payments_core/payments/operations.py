@@ -12,26 +12,27 @@ from payments_core.accounts.vaults.reservations import withdrawn
 from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.chains.port import AddressSpec
-from payments_core.clock import SECOND, Clock, Instant
+from payments_core.clock import SECOND, Clock
 from payments_core.credentials.tokens import Claims, Tokens
 from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.step import Step
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.payment_settings.checking import EXPIRY_RANGE_S
 from payments_core.payment_settings.origins import url_fault
 from payments_core.payment_settings.record import Method, Terms, held_settings
 from payments_core.payments import lifecycle
 from payments_core.payments.checkout.links import Links
+from payments_core.payments.creation import Payee, draft_payment
 from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import PaymentDetails, details_of, locked_payment
 from payments_core.payments.ending import end_options, stopped_transfer
 from payments_core.payments.journal.record import Entry
-from payments_core.payments.lifecycle import Change
-from payments_core.payments.progress import carry_on, committed, reservation_of
+from payments_core.payments.progress import carry_on, reservation_of
 from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.record import Destination, Payment
+from payments_core.payments.record import Payment
 from payments_core.storage.port import (
     Claimed,
     Page,
@@ -67,15 +68,6 @@ class NewPayment:
     success_url: str | None = None
     cancel_url: str | None = None
     metadata: Mapping[str, Any] | None = None
-
-
-@attrs.frozen
-class Payee:
-    """Who is paid how much of what."""
-
-    asset: Asset
-    amount: int
-    destination: Destination
 
 
 @attrs.frozen
@@ -153,18 +145,21 @@ class Payments:
             terms = held_settings(tx).terms
             paid = payee(tx, terms)
             chain = self._destinations.chain(paid.asset)
-            draft = _draft(authority, new, terms, paid, draw, now)
+            methods = terms.allowed_methods if new.allowed_methods is None else new.allowed_methods
             draft = attrs.evolve(
-                draft,
+                draft_payment(authority, paid, new, draw, now=now),
+                **terms.frozen(paid.asset.chain_id, now=now, expires_in_s=new.expires_in_s),
                 escrow_address=chain.derive(AddressSpec(authority.partition, "escrow", payment_id)),
+                allowed_methods=tuple(methods),
                 link_code=link.sealed_code,
+                success_url=terms.success_url if new.success_url is None else new.success_url,
+                cancel_url=terms.cancel_url if new.cancel_url is None else new.cancel_url,
             )
-            change = lifecycle.created(draft, now=now)
-            return Decision(
-                PaymentDetails(change.payment, client_secret=secret),
-                inserts=(change.payment, link.record),
-                events=change.events,
-                jobs=(expiry_job(authority.partition, change.payment),),
+            step = lifecycle.created(draft, now=now)
+            expiry = expiry_job(authority.partition, step.record)
+            details = PaymentDetails(step.record, client_secret=secret)
+            return step.as_decision(details).joined(
+                Decision(None, inserts=(link.record,), jobs=(expiry,))
             )
 
         return self._ledger.commit(authority, decide, idempotent=idempotent, draw=draw)
@@ -225,10 +220,10 @@ class Payments:
 
         def decide(tx: Transaction, draw: Draw) -> Decision[PaymentDetails]:
             payment = locked_payment(tx, payment_id)
-            change = lifecycle.cancel(payment, now=now)
+            step = lifecycle.cancel(payment, now=now)
             ended = end_options(tx, payment, "cancel", now=now)
-            result = attrs.evolve(ended.result, payment=change.payment)
-            return Decision(result).joined(committed(change), ended, _send_stopped(tx, payment))
+            result = attrs.evolve(ended.result, payment=step.record)
+            return step.as_decision(result).joined(ended, _send_stopped(tx, payment))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -248,41 +243,10 @@ class Payments:
             if payment.status == "processing" or payment.is_pending:
                 return Decision(None, again_at=now + EXPIRY_POLL_MS)
             if payment.status == "awaiting_payment":
-                return carry_on(tx, draw, scope.partition, Change(payment), now=now)
+                return carry_on(tx, draw, scope.partition, Step(payment), now=now)
             return Decision(None).joined(end_options(tx, payment, "expire", now=now))
 
         self._ledger.commit(scope, decide, claimed=claimed)
-
-
-def _draft(
-    authority: Authority, new: NewPayment, terms: Terms, payee: Payee, draw: Draw, now: Instant
-) -> Payment:
-    """The Payment before its first state, with the terms that it keeps. It has no escrow yet."""
-    asset, destination = payee.asset, payee.destination
-    methods = terms.allowed_methods if new.allowed_methods is None else new.allowed_methods
-    return Payment(
-        id=draw.id("payment"),
-        status="",
-        status_version=0,
-        account_id=destination.account_id,
-        external_user_id=destination.external_user_id,
-        chain_id=asset.chain_id,
-        asset_symbol=asset.symbol,
-        amount=payee.amount,
-        **terms.frozen(asset.chain_id, now=now, expires_in_s=new.expires_in_s),
-        destination=destination,
-        escrow_address=None,
-        allowed_methods=tuple(methods),
-        session_id=draw.id("ses"),
-        reference=new.reference,
-        description=new.description,
-        metadata=new.metadata,
-        api_version=authority.api_version,
-        success_url=terms.success_url if new.success_url is None else new.success_url,
-        cancel_url=terms.cancel_url if new.cancel_url is None else new.cancel_url,
-        created_at=now,
-        updated_at=now,
-    )
 
 
 def asset_for(chain_id: int | None, symbol: str | None, recipient: Account | None) -> Asset:

@@ -9,46 +9,43 @@ from payments_core.chains.outbox.record import Outgoing, send_job, transfer
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.step import Step
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.ending import end_options
-from payments_core.payments.lifecycle import Change
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
 RELEASE = "payments.release"
 
 
-def committed(change: Change) -> Decision[None]:
-    """The decision that a change is, and nothing that follows from it."""
-    return Decision(None, inserts=change.entries, replaces=(change.payment,), events=change.events)
-
-
 def carry_on(
     tx: Transaction,
     draw: Draw,
     partition: str,
-    change: Change,
+    step: Step[Payment],
     *,
     now: Instant,
     ended: str | None = None,
 ) -> Decision[None]:
-    """The change with what it leads to at once: the release of what is covered, or the expiry of
+    """The step with what it leads to at once: the release of what is covered, or the expiry of
     what waits in vain. `ended` is an option that the caller's own decision brings to its end."""
-    payment = change.payment
+    payment = step.record
     if payment.status == "accepted" and payment.release_id is None:
         outgoing = release_of(payment, draw.id("out"), now=now)
         job = send_job(RELEASE, partition, outgoing, now)
         releasing = attrs.evolve(
             payment, release_id=outgoing.id, released=Atomic(payment.releasable)
         )
-        return committed(change.then(Change(releasing))).joined(
-            Decision(None, inserts=(outgoing,), jobs=(job,))
+        return (
+            attrs.evolve(step, record=releasing)
+            .as_decision()
+            .joined(Decision(None, inserts=(outgoing,), jobs=(job,)))
         )
     if payment.status == "awaiting_payment" and now >= payment.expires_at:
-        expired = change.then(lifecycle.expire(payment, now=now))
-        return committed(expired).joined(end_options(tx, payment, "expire", now=now, but=ended))
-    return committed(change)
+        expired = step.then(lifecycle.expire, now=now)
+        return expired.as_decision().joined(end_options(tx, payment, "expire", now=now, but=ended))
+    return step.as_decision()
 
 
 def reservation_of(payment: Payment) -> Reservation:

@@ -18,7 +18,7 @@ from payments_core.engine.identifiers import Draw
 from payments_core.errors import DependencyFailed
 from payments_core.payments import lifecycle
 from payments_core.payments.details import locked_payment
-from payments_core.payments.progress import committed, reservation_of
+from payments_core.payments.progress import reservation_of
 from payments_core.payments.record import Payment
 from payments_core.payments.reversals import reverse_release
 from payments_core.storage.port import Claimed, Storage, Transaction
@@ -80,7 +80,7 @@ class ReleaseJobs:
             change = lifecycle.step(
                 current, _SUBMIT[current.status], now=now, release_hash=signed.hash
             )
-            return committed(change).joined(Decision(None, jobs=(watch,)))
+            return change.as_decision().joined(Decision(None, jobs=(watch,)))
 
         self._ledger.commit(scope, decide, claimed=claimed)
 
@@ -113,7 +113,7 @@ class ReleaseJobs:
                 change = lifecycle.settle(paid, now=now)
             else:
                 change = lifecycle.fail_release(current, outcome.reason, now=now)
-            return committed(change).joined(
+            return change.as_decision().joined(
                 concluded(tx, release_id, outcome, now=now),
                 _reservation_ended(tx, current, asked, succeeded=outcome.reason is None),
             )
@@ -147,7 +147,7 @@ def release_reversed(
     payment = locked_payment(tx, outgoing.owner_id)
     if payment.release_id != outgoing.id or payment.status == "executing":
         return Decision(None)
-    return committed(reverse_release(payment, reason, now=now))
+    return reverse_release(payment, reason, now=now).as_decision()
 
 
 def _reservation_ended(

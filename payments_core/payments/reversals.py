@@ -9,14 +9,15 @@ from __future__ import annotations
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.engine.step import Step
 from payments_core.money import Atomic
 from payments_core.payments.journal.record import Cause
-from payments_core.payments.lifecycle import UNRELEASED, Change, posted, step
+from payments_core.payments.lifecycle import UNRELEASED, posted, step
 from payments_core.payments.record import Payment
 from payments_core.payments.senders import paid_more
 
 
-def reverse_release(payment: Payment, reason: str, *, now: Instant) -> Change:
+def reverse_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
     """The recipient does not have the funds after all; the partner may send them once more."""
     assert payment.release_id is not None
     is_send = payment.intent == "send"
@@ -28,15 +29,12 @@ def reverse_release(payment: Payment, reason: str, *, now: Instant) -> Change:
     }
     change = posted(payment, cause, payment.release_id, now=now, **back)
     changes = {**UNRELEASED, "settled": Atomic(0), "succeeded_at": None}
-    reversed = step(
-        change.payment, "release_reorged", now=now, reason=reason, failure=reason, **changes
-    )
-    return change.then(reversed)
+    return change.then(step, "release_reorged", now=now, reason=reason, failure=reason, **changes)
 
 
 def reverse_refund(
     payment: Payment, refund_id: str, to: str, *, claimed: bool, now: Instant, **sources: int
-) -> Change:
+) -> Step[Payment]:
     """The sender does not have the refund after all; it can be refunded again.
 
     `sources` are the accounts of the books that it was taken out of; `claimed` says that its
@@ -48,7 +46,7 @@ def reverse_refund(
         paid_by = paid_more(paid_by, to, amount, sources.get("excess", 0))
     more = attrs.evolve(payment, refunded=payment.refunded - amount, paid_by=paid_by)
     change = posted(more, "refund_reorged", refund_id, now=now, payer=-amount, **sources)
-    return change.then(step(change.payment, _refund_trigger(change.payment), now=now))
+    return change.then(step, _refund_trigger(change.record), now=now)
 
 
 def _refund_trigger(payment: Payment) -> str:

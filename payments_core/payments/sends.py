@@ -30,11 +30,12 @@ from payments_core.errors import (
 )
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
+from payments_core.payments.creation import Payee, draft_payment
 from payments_core.payments.destinations import Destinations, To
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import asset_for
 from payments_core.payments.progress import RELEASE
-from payments_core.payments.record import Payment, Source
+from payments_core.payments.record import Source
 from payments_core.storage.port import Snapshot, Storage, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import Environment
@@ -133,51 +134,32 @@ class Sends:
         spend = Spend(asset, amount, destination.address, destination.account_id)
         reservation = reserved(tx, asked, spend, now=now)
         source = _source(payer, asked, reservation.result, now=now)
-        payment_id = draw.id("payment")
+        payee = Payee(asset, amount, destination)
+        draft = draft_payment(authority, payee, new, draw, now=now)
         outgoing = transfer(
             draw.id("out"),
             asset,
             "release",
-            payment_id,
+            draft.id,
             source=asked.vault.contract,
             recipient=destination.address,
             amount=amount,
             now=now,
         )
-        draft = Payment(
-            id=payment_id,
+        sending = attrs.evolve(
+            draft,
             intent="send",
-            status="",
-            status_version=0,
             account_id=payer.id,
             external_user_id=payer.external_user_id,
-            chain_id=asset.chain_id,
-            asset_symbol=asset.symbol,
-            amount=amount,
             source=source,
-            destination=destination,
-            escrow_address=None,
-            allowed_methods=(),
             release_id=outgoing.id,
             released=Atomic(amount),
-            session_id=draw.id("ses"),
-            reference=new.reference,
-            description=new.description,
-            metadata=new.metadata,
-            api_version=authority.api_version,
-            expires_at=now,
-            monitoring_expires_at=now,
-            created_at=now,
-            updated_at=now,
         )
-        change = lifecycle.created(draft, "create_drawn", now=now)
+        step = lifecycle.created(sending, "create_drawn", now=now)
         job = send_job(RELEASE, authority.partition, outgoing, now)
-        return Decision(
-            PaymentDetails(change.payment),
-            inserts=(change.payment, outgoing),
-            events=change.events,
-            jobs=(job,),
-        ).joined(reservation)
+        return step.as_decision(PaymentDetails(step.record)).joined(
+            Decision(None, inserts=(outgoing,), jobs=(job,)), reservation
+        )
 
 
 def vault_on(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:

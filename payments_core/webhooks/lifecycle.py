@@ -11,6 +11,7 @@ from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, Follow
 from payments_core.engine.events import TEST, Event
 from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.step import Step
 from payments_core.errors import Conflicting, WebhookUrlInUse
 from payments_core.storage.jobs import FOREVER, Job
 from payments_core.webhooks.record import (
@@ -253,15 +254,15 @@ def as_seen(delivery: Delivery, endpoint: Endpoint) -> Delivery:
     why = unwanted(delivery, endpoint)
     if why is None or delivery.status not in OPEN:
         return delivery
-    return _stepped(delivery, why, now=delivery.updated_at)
+    return _stepped(delivery, why, now=delivery.updated_at).record
 
 
 def decide_abandon(
     delivery: Delivery, trigger: Literal["close", "unsubscribe"], *, now: Instant
 ) -> Decision[Delivery]:
     """Give up a delivery that its endpoint no longer wants; no attempt was made."""
-    changed = _stepped(delivery, trigger, now=now)
-    return Decision(changed, replaces=(changed,))
+    given_up = _stepped(delivery, trigger, now=now)
+    return given_up.as_decision(given_up.record)
 
 
 def decide_attempt(
@@ -284,8 +285,8 @@ def decide_attempt(
         changes["delivered_at"] = now
     if trigger == "fail":
         changes["next_attempt_at"] = now + wait_ms(attempts, attempt.retry_after, real_now)
-    changed = _stepped(delivery, trigger, now=now, **changes)
-    return Decision(changed, replaces=(changed,), again_at=changed.next_attempt_at)
+    step = _stepped(delivery, trigger, now=now, **changes)
+    return attrs.evolve(step.as_decision(step.record), again_at=step.record.next_attempt_at)
 
 
 def answered(status: int) -> Literal["delivered", "refused", "failing"]:
@@ -337,9 +338,10 @@ def decide_retry(
     if job is not None and job.lease_until > now:
         raise Conflicting("The delivery is being attempted at this moment.")
     # A parked delivery may still be pending: its attempts came to no outcome at all.
-    pending = delivery if delivery.status == "pending" else _stepped(delivery, trigger, now=now)
+    is_pending = delivery.status == "pending"
+    step = Step(delivery) if is_pending else _stepped(delivery, trigger, now=now)
     changed = attrs.evolve(
-        pending,
+        step.record,
         endpoint_revision=endpoint.revision,
         attempts=0,
         delivered_at=None,
@@ -353,7 +355,7 @@ def decide_retry(
     return Decision(changed, holds=(endpoint,), replaces=(changed,), inserts=(fresh,))
 
 
-def _stepped(delivery: Delivery, trigger: str, *, now: Instant, **changes: Any) -> Delivery:
+def _stepped(delivery: Delivery, trigger: str, *, now: Instant, **changes: Any) -> Step[Delivery]:
     row = DELIVERY.step(delivery.status, trigger)
     changes = {"next_attempt_at": None, **changes}
-    return attrs.evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes)
+    return Step(attrs.evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes))

@@ -9,10 +9,10 @@ import attrs
 
 from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.assets import asset_of
+from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import Books
-from payments_core.payments.lifecycle import Change
 from payments_core.payments.options.record import Option
 from payments_core.payments.receipts import lifecycle as receipts
 from payments_core.payments.receipts.record import Receipt
@@ -131,11 +131,11 @@ def a_refund(**given: Any) -> Refund:
 
 def counted(
     payment: Payment, receipt: Receipt, attempt: str = "", *, now: int = NOW
-) -> tuple[Change, Receipt]:
+) -> tuple[Step[Payment], Receipt]:
     """What a verified receipt makes of the Payment, and the receipt as it is stored then."""
     change = payments.count(payment, receipt, attempt or receipt.id, now=now)
-    part = change.payment.counted - payment.counted
-    return change, receipts.verified(receipt, part, now)
+    part = change.record.counted - payment.counted
+    return change, receipts.verified(receipt, part, now).record
 
 
 def releasing(payment: Payment, id: str = "out_1") -> Payment:
@@ -165,12 +165,12 @@ class Stage:
         number = len(self.receipts) + 1
         receipt = a_receipt(amount, sender, id=f"receipt_{number}", payment_id=self.payment.id)
         change, stored = counted(self.payment, receipt, now=now)
-        return Stage(change.payment, (*self.receipts, stored))
+        return Stage(change.record, (*self.receipts, stored))
 
     def after(self, step: Callable[..., Any], *arguments: Any, **more: Any) -> Stage:
-        """The stage after a function that gives a Payment or a Change."""
+        """The stage after a function that gives a Payment or a Step."""
         after = step(self.payment, *arguments, **{"now": NOW, **more})
-        return attrs.evolve(self, payment=getattr(after, "payment", after))
+        return attrs.evolve(self, payment=after.record if isinstance(after, Step) else after)
 
 
 def stages(fresh: Payment | None = None) -> dict[str, Stage]:
@@ -255,8 +255,8 @@ def held(*receipts: tuple[int, str], amount: int = 1_000) -> Payment:
 
 def settled(*receipts: tuple[int, str]) -> Payment:
     """The same released to the recipient."""
-    payment = releasing(payments.accept(held(*receipts), now=NOW).payment)
-    return payments.settle(payments.step(payment, "release", now=NOW).payment, now=NOW).payment
+    payment = releasing(payments.accept(held(*receipts), now=NOW).record)
+    return payments.settle(payments.step(payment, "release", now=NOW).record, now=NOW).record
 
 
 def refund_of(part: Part, **given: object) -> Refund:

@@ -106,7 +106,7 @@ def delivery(status: str = "pending", attempts: int = 0) -> Delivery:
         payload={}, account_id="acct_1", external_user_id="user",
     )  # fmt: skip
     made = new_delivery(event, endpoint(), "{}", now=NOW)
-    return attrs.evolve(made, status=status, attempts=attempts)  # type: ignore[arg-type]
+    return attrs.evolve(made, version=1, status=status, attempts=attempts)  # type: ignore[arg-type]
 
 
 def attempted(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import attrs
 
+from payments_core.accounts.happenings import happened
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.accounts.verification.record import Verification
 from payments_core.clock import Instant
 from payments_core.engine.state_machine import Machine, Transition
+from payments_core.engine.step import Step
+from payments_core.tenants.authorization import Authority
 
 KYC = Machine(
     "verification",
@@ -53,21 +56,24 @@ _DECISIONS: dict[KycStatus, str] = {"approved": "approve", "rejected": "reject"}
 _STATUSES: dict[str, KycStatus] = {status: status for status in TOLD}
 
 
-def stepped(
-    account: Account, verification: Verification, trigger: str, *, now: Instant
-) -> tuple[Account, Verification]:
-    """The account and its newest verification after `trigger`. Raises InvalidState."""
-    status = _STATUSES[KYC.step(account.kyc_status, trigger).target]
-    decided = status != "pending"
-    return (
-        attrs.evolve(account, kyc_status=status, updated_at=now),
-        attrs.evolve(
-            verification,
-            status=status,
-            hosted_url=None if decided else verification.hosted_url,
-            updated_at=now,
-        ),
+def stepped(verification: Verification, trigger: str, *, now: Instant) -> Step[Verification]:
+    """The verification after `trigger`. Raises InvalidState."""
+    status = _STATUSES[KYC.step(verification.status, trigger).target]
+    after = attrs.evolve(
+        verification,
+        status=status,
+        hosted_url=verification.hosted_url if status == "pending" else None,
+        updated_at=now,
     )
+    return Step(after)
+
+
+def follow(
+    account: Account, verification: Verification, authority: Authority, *, now: Instant
+) -> Step[Account]:
+    """The account with the status of its newest verification, in one event for all its steps."""
+    after = attrs.evolve(account, kyc_status=verification.status, updated_at=now)
+    return Step(after, (happened("account.updated", after, authority),))
 
 
 def triggers_to(status: KycStatus, verification: Verification) -> tuple[str, ...]:

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.belongings import page_of
-from payments_core.accounts.happenings import happened
 from payments_core.accounts.record import Account, KycStatus
-from payments_core.accounts.verification.lifecycle import KYC, TOLD, stepped, triggers_to
+from payments_core.accounts.verification.lifecycle import KYC, TOLD, follow, stepped, triggers_to
 from payments_core.accounts.verification.port import (
     KycCase,
     KycProvider,
@@ -26,6 +25,7 @@ from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.step import Step
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -150,17 +150,13 @@ class Verifications:
             newest = _newest(tx, account)
             if newest is not None and newest.status == status:
                 return Decision(newest)
-            is_new = newest is None or newest.status == "rejected"
-            if newest is None or is_new:
+            if newest is None or newest.status == "rejected":
                 account, newest = _reservation(account, draw, now)
+            step = Step(newest)
             for trigger in triggers_to(status, newest):
-                account, newest = stepped(account, newest, trigger, now=now)
-            return Decision(
-                newest,
-                inserts=(newest,) if is_new else (),
-                replaces=(account,) if is_new else (account, newest),
-                events=(happened("account.updated", account, authority),),
-            )
+                step = step.then(stepped, trigger, now=now)
+            followed = follow(account, step.record, authority, now=now)
+            return step.as_decision(step.record).joined(followed.as_decision())
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -208,12 +204,9 @@ class Verifications:
             opened = attrs.evolve(
                 newest, reference=case.reference, hosted_url=case.hosted_url, created_at=now
             )
-            account, opened = stepped(account, opened, "start", now=now)
-            return Decision(
-                opened,
-                replaces=(account, opened),
-                events=(happened("account.updated", account, authority),),
-            )
+            step = stepped(opened, "start", now=now)
+            followed = follow(account, step.record, authority, now=now)
+            return step.as_decision(step.record).joined(followed.as_decision())
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 

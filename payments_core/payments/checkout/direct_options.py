@@ -175,8 +175,9 @@ class Paying:
             selected = direct.select(option, now=now)
             before = superseded(tx, payment, now)
             selecting = attrs.evolve(payment, selected_option_id=option.id, updated_at=now)
-            details = DirectDetails(selecting, selected, known.receipts, known.coming)
-            return Decision(details, replaces=(selecting, selected)).joined(before)
+            details = DirectDetails(selecting, selected.record, known.receipts, known.coming)
+            chosen = Decision(details, replaces=(selecting,))
+            return chosen.joined(selected.as_decision(), before)
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -201,8 +202,8 @@ class Paying:
             if payment.status not in OPEN:
                 raise InvalidState("payment", payment.status, "refresh option")
             refreshed = direct.refresh(option, payment, now=now)
-            details = DirectDetails(payment, refreshed, known.receipts, known.coming)
-            return Decision(details, replaces=(refreshed,))
+            details = DirectDetails(payment, refreshed.record, known.receipts, known.coming)
+            return refreshed.as_decision(details)
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -232,10 +233,10 @@ class Paying:
             payment, option = _locked(tx, payment_id, option_id)
             check_payable(payment, now=now)
             submitted = direct.submit(option, chain_id, hash, now=now)
-            details = DirectDetails(payment, submitted, known.receipts, known.coming)
-            if submitted == option:
+            details = DirectDetails(payment, submitted.record, known.receipts, known.coming)
+            if submitted.record == option:
                 return Decision(details)
-            looked = Decision(details, replaces=(submitted,))
+            looked = submitted.as_decision(details)
             return looked if is_ours else looked.joined(_hint(tx, payment, chain_id, hash, now))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)

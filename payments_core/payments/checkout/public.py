@@ -34,9 +34,10 @@ from payments_core.payment_settings.record import (
     PaymentSettings,
     Terms,
 )
+from payments_core.payments.creation import Payee
 from payments_core.payments.destinations import Destinations, ToWallet
 from payments_core.payments.details import PaymentDetails
-from payments_core.payments.operations import NewPayment, Payee, Payments
+from payments_core.payments.operations import NewPayment, Payments
 from payments_core.payments.record import Destination
 from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
 from payments_core.tenants.authorization import Authority, Requirement

@@ -10,6 +10,7 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.engine.events import Happening
 from payments_core.engine.state_machine import Machine, Transition
+from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
 from payments_core.payments.disputes.record import Dispute, Resolution
 from payments_core.payments.record import Payment
@@ -81,8 +82,8 @@ class Session:
 
 def flag(
     session: Session, reason: str, description: str | None, *, nonce: str, now: Instant
-) -> tuple[Dispute, Happening]:
-    """A new dispute and its event; `nonce` is of this call alone.
+) -> Step[Dispute]:
+    """A new dispute; `nonce` is of this call alone.
 
     Raises InvalidState where the session is not settled or was disputed before.
     """
@@ -98,13 +99,13 @@ def flag(
         description=description,
         created_at=now,
     )
-    return dispute, _happened("dispute.flagged", dispute, session.payment)
+    return Step(dispute, (_happened("dispute.flagged", dispute, session.payment),))
 
 
 def resolve(
     session: Session, resolution: Resolution, note: str | None, *, now: Instant
-) -> tuple[Dispute, Happening]:
-    """The dispute at its end, and the event.
+) -> Step[Dispute]:
+    """The dispute at its end.
 
     Raises InvalidState where there is none, or where it is resolved already.
     """
@@ -114,7 +115,7 @@ def resolve(
     dispute = attrs.evolve(
         session.dispute, status="resolved", resolution=resolution, note=note, resolved_at=now
     )
-    return dispute, _happened("dispute.resolved", dispute, session.payment)
+    return Step(dispute, (_happened("dispute.resolved", dispute, session.payment),))
 
 
 def _happened(name: str, dispute: Dispute, payment: Payment) -> Happening:

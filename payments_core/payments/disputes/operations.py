@@ -65,10 +65,8 @@ class Disputes:
             session = _session(tx, payment_id)
             # Of two at once, the second finds the id taken, runs again, and sees the first.
             nonce = draw.id("dispute")
-            dispute, happened = lifecycle.flag(session, reason, description, nonce=nonce, now=now)
-            return Decision(
-                Session(session.payment, dispute), inserts=(dispute,), events=(happened,)
-            )
+            flagged = lifecycle.flag(session, reason, description, nonce=nonce, now=now)
+            return flagged.as_decision(Session(session.payment, flagged.record))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
@@ -96,10 +94,8 @@ class Disputes:
 
         def decide(tx: Transaction, draw: Draw) -> Decision[Session]:
             session = _session(tx, payment_id)
-            dispute, happened = lifecycle.resolve(session, resolution, note, now=now)
-            return Decision(
-                Session(session.payment, dispute), replaces=(dispute,), events=(happened,)
-            )
+            resolved = lifecycle.resolve(session, resolution, note, now=now)
+            return resolved.as_decision(Session(session.payment, resolved.record))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 

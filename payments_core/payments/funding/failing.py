@@ -8,10 +8,10 @@ from payments_core.accounts.vaults.reservations import Reservation
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.lifecycle import Change
 from payments_core.payments.mandates.drawing import given_back
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.record import Option
@@ -34,7 +34,7 @@ def come_to_nothing(
     tx: Transaction,
     draw: Draw,
     partition: str,
-    change: Change,
+    change: Step[Payment],
     option: Option,
     operation: FundingOperation,
     trigger: str,
@@ -48,12 +48,12 @@ def come_to_nothing(
     The Payment is committed with what follows for it. `end_reservation` is asked last: a mandate is
     locked before a balance, here as where both are drawn on.
     """
-    ended, events = lifecycle.step(operation, trigger, change.payment, now=now, failure=reason)
+    ended = lifecycle.step(operation, trigger, change.record, now=now, failure=reason)
     failed = options.end(option, "fail", now=now)
-    after = change.then(payments.fail_attempt(change.payment, operation.id, now=now, reason=reason))
-    outcome = Decision(None, replaces=(ended, failed), events=events)
-    return outcome.joined(
+    after = change.then(payments.fail_attempt, operation.id, now=now, reason=reason)
+    return ended.as_decision().joined(
+        failed.as_decision(),
         carry_on(tx, draw, partition, after, now=now, ended=option.id),
-        given_back(tx, change.payment, operation.amount),
+        given_back(tx, change.record, operation.amount),
         end_reservation(),
     )

@@ -9,6 +9,7 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.engine.events import Happening
 from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.step import Step
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.record import Payment
 
@@ -91,9 +92,9 @@ _MOMENTS = {"authorized": "authorized_at", "broadcast": "broadcast_at", "confirm
 
 
 def step(
-    operation: FundingOperation, trigger: str, payment: Payment, *, now: Instant, **changes: Any
-) -> tuple[FundingOperation, tuple[Happening, ...]]:
-    """The operation after `trigger`, with `changes`, and the events. Raises InvalidState."""
+    operation: FundingOperation, /, trigger: str, payment: Payment, *, now: Instant, **changes: Any
+) -> Step[FundingOperation]:
+    """The operation after `trigger`, with `changes`. Raises InvalidState."""
     row = FUNDING_OPERATION.step(operation.status, trigger)
     moment = _MOMENTS.get(row.target)
     if moment is not None and getattr(operation, moment) is None:  # a reorg changes none of them
@@ -105,15 +106,15 @@ def step(
         updated_at=now,
         **changes,
     )
-    return after, (_happening(row.emits, after, payment),) if row.emits else ()
+    return Step(after, (_happening(row.emits, after, payment),) if row.emits else ())
 
 
 def end(
     operation: FundingOperation, trigger: str, payment: Payment, *, now: Instant
-) -> tuple[FundingOperation, tuple[Happening, ...]]:
+) -> Step[FundingOperation]:
     """The operation expired or cancelled where that is possible, else as it is."""
     if not FUNDING_OPERATION.allows(operation.status, trigger):
-        return operation, ()
+        return Step(operation)
     return step(operation, trigger, payment, now=now)
 
 

@@ -28,7 +28,6 @@ from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.operations import active_account, check_active
 from payments_core.payments.options.record import Option
-from payments_core.payments.progress import committed
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Storage, Transaction
 from payments_core.tenants.authorization import Authority
@@ -130,10 +129,10 @@ class Funding:
             raise ActionInvalid()
         consumed = options.consume(option, now=now)
         funded = authorized(
-            tx, draw, authority.partition, change.payment, operation, asked, metadata, now=now
+            tx, draw, authority.partition, change.record, operation, asked, metadata, now=now
         )
-        details = OptionDetails(change.payment, consumed, funded.result)
-        return Decision(details, replaces=(consumed,)).joined(funded, committed(change))
+        details = OptionDetails(change.record, consumed.record, funded.result)
+        return consumed.as_decision(details).joined(funded, change.as_decision())
 
 
 def authorized(
@@ -164,7 +163,7 @@ def authorized(
         amount=operation.amount,
         now=now,
     )
-    after, events = lifecycle.step(
+    after = lifecycle.step(
         operation,
         "authorize",
         payment,
@@ -173,14 +172,8 @@ def authorized(
         policy_version=policy_version.result,
         metadata=metadata,
     )
-    stored = operation.version > 0
-    return Decision(
-        after,
-        inserts=(outgoing,) if stored else (outgoing, after),
-        replaces=(after,) if stored else (),
-        events=events,
-        jobs=(send_job(SEND, partition, outgoing, now),),
-    ).joined(policy_version)
+    sending = Decision(None, inserts=(outgoing,), jobs=(send_job(SEND, partition, outgoing, now),))
+    return after.as_decision(after.record).joined(sending, policy_version)
 
 
 def spend_of(payment: Payment, amount: int) -> Spend:

@@ -15,11 +15,11 @@ from payments_core.clock import Clock
 from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.step import Step
 from payments_core.payments.details import locked_option, locked_payment
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.failing import come_to_nothing, reservation_of
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.lifecycle import Change
 from payments_core.payments.receipts.discovery import watched
 from payments_core.storage.port import Claimed, Storage, Transaction
 
@@ -93,7 +93,7 @@ class FundingJobs:
             option, operation = locked_option(tx, known.option_id)
             if operation.status not in ("authorized", "unknown"):
                 return Decision(None)
-            sent, events = lifecycle.step(
+            sent = lifecycle.step(
                 operation, "broadcast", payment, now=now, transaction_hash=signed.hash
             )
             watch = watched(
@@ -105,7 +105,7 @@ class FundingJobs:
                 due_at=now + POLL_MS,
                 option_id=option.id,
             )
-            return Decision(None, replaces=(sent,), events=events).joined(watch)
+            return sent.as_decision().joined(watch)
 
         self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
 
@@ -119,8 +119,8 @@ class FundingJobs:
             _, operation = locked_option(tx, known.option_id)
             if operation.status != known.status:
                 return waiting
-            after, events = lifecycle.step(operation, trigger, payment, now=self._clock.now())
-            return waiting.joined(Decision(None, replaces=(after,), events=events))
+            after = lifecycle.step(operation, trigger, payment, now=self._clock.now())
+            return waiting.joined(after.as_decision())
 
         self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
 
@@ -140,7 +140,7 @@ class FundingJobs:
             stopped = withdraw(outgoing)
             if operation.status != "authorized" or stopped is None:
                 return wait_for_chain(claimed.job, now)
-            change = Change(payment)
+            change = Step(payment)
             return Decision(None, replaces=(stopped,)).joined(
                 come_to_nothing(
                     tx,

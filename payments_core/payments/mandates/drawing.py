@@ -17,7 +17,7 @@ def drawn(tx: Transaction, mandate_id: str, amount: int, *, now: Instant) -> Dec
     if mandate is None:
         raise NotFound("mandate")
     after = lifecycle.draw(mandate, amount, now=now)
-    return Decision(after, replaces=(after,))
+    return after.as_decision(after.record)
 
 
 def given_back(tx: Transaction, payment: Payment, amount: int) -> Decision[None]:
@@ -28,4 +28,4 @@ def given_back(tx: Transaction, payment: Payment, amount: int) -> Decision[None]
     mandate = tx.get(Mandate, source.mandate_id, for_update=True)
     assert mandate is not None
     after = lifecycle.give_back(mandate, amount, drawn_at=source.reserved_at)
-    return Decision(None, replaces=() if after == mandate else (after,))
+    return Decision(None) if after.record == mandate else after.as_decision()

@@ -8,6 +8,7 @@ import attrs
 
 from payments_core.clock import DAY, Instant
 from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.step import Step
 from payments_core.errors import PolicyDenied
 from payments_core.payments.mandates.record import Mandate, Period
 
@@ -41,7 +42,7 @@ def remaining(mandate: Mandate, now: Instant) -> int:
     return max(0, mandate.amount_per_period - _drawn(mandate, now))
 
 
-def draw(mandate: Mandate, amount: int, *, now: Instant) -> Mandate:
+def draw(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
     """The mandate with `amount` drawn in the present period.
 
     Raises InvalidState if it is revoked or expired, and PolicyDenied beyond what remains.
@@ -49,28 +50,29 @@ def draw(mandate: Mandate, amount: int, *, now: Instant) -> Mandate:
     MANDATE.step(status_of(mandate, now), "collect")
     if amount > remaining(mandate, now):
         raise PolicyDenied("amountPerPeriod")
-    return attrs.evolve(
+    after = attrs.evolve(
         mandate,
         period_start=_counted_period(mandate, now),
         drawn=_drawn(mandate, now) + amount,
         updated_at=now,
     )
+    return Step(after)
 
 
-def give_back(mandate: Mandate, amount: int, *, drawn_at: Instant) -> Mandate:
+def give_back(mandate: Mandate, amount: int, *, drawn_at: Instant) -> Step[Mandate]:
     """The mandate after a collection that came to nothing.
 
     A draw of an earlier period is over, and of the present one nothing is taken off for it.
     """
     if period_start(mandate.period, drawn_at) != mandate.period_start:
-        return mandate
-    return attrs.evolve(mandate, drawn=max(0, mandate.drawn - amount))
+        return Step(mandate)
+    return Step(attrs.evolve(mandate, drawn=max(0, mandate.drawn - amount)))
 
 
-def revoke(mandate: Mandate, *, now: Instant) -> Mandate:
+def revoke(mandate: Mandate, *, now: Instant) -> Step[Mandate]:
     """The mandate, revoked. Raises InvalidState where it is already."""
     MANDATE.step(status_of(mandate, now), "revoke")
-    return attrs.evolve(mandate, status="revoked", revoked_at=now, updated_at=now)
+    return Step(attrs.evolve(mandate, status="revoked", revoked_at=now, updated_at=now))
 
 
 def period_start(period: Period, instant: Instant) -> Instant:

@@ -132,7 +132,7 @@ class Mandates:
             if mandate.status == "revoked":
                 return Decision(_at(mandate, now))
             revoked = lifecycle.revoke(mandate, now=now)
-            return Decision(_at(revoked, now), replaces=(revoked,))
+            return revoked.as_decision(_at(revoked.record, now))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 

@@ -9,6 +9,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.step import Step
 from payments_core.errors import Conflicting, InvalidState, OptionExpired, OptionSuperseded
 from payments_core.money import Atomic
 from payments_core.payments.machine import OPEN
@@ -47,44 +48,45 @@ def check_open(option: DirectOption, action: str) -> None:
         raise InvalidState("payment option", option.status, action)
 
 
-def select(option: DirectOption, *, now: Instant) -> DirectOption:
+def select(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
     """The option that the payer means to pay by. Raises as `check_open`."""
     check_open(option, "select")
     row = SELECTION.step(option.selection_status, "select")
-    return attrs.evolve(option, selection_status=row.target, updated_at=now)
+    return Step(attrs.evolve(option, selection_status=row.target, updated_at=now))
 
 
-def supersede(option: DirectOption, *, now: Instant) -> DirectOption:
+def supersede(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
     """Another option was selected; a receipt that comes by this one still matches it."""
     row = SELECTION.step(option.selection_status, "supersede")
-    return attrs.evolve(option, selection_status=row.target, updated_at=now)
+    return Step(attrs.evolve(option, selection_status=row.target, updated_at=now))
 
 
-def refresh(option: DirectOption, payment: Payment, *, now: Instant) -> DirectOption:
+def refresh(option: DirectOption, payment: Payment, *, now: Instant) -> Step[DirectOption]:
     """The option for what remains of the Payment by now. Raises as `check_open`."""
     check_open(option, "refresh")
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
     required = Atomic(option.paid + payment.remaining.amount_atomic)
-    return attrs.evolve(option, required=required, updated_at=now)
+    return Step(attrs.evolve(option, required=required, updated_at=now))
 
 
-def end(option: DirectOption, trigger: str, *, now: Instant) -> DirectOption:
+def end(option: DirectOption, trigger: str, *, now: Instant) -> Step[DirectOption]:
     """The option expired or cancelled where that is possible, else as it is."""
     if not OPTION.allows(option.status, trigger):
-        return option
-    return attrs.evolve(option, status=OPTION.step(option.status, trigger).target, updated_at=now)
+        return Step(option)
+    row = OPTION.step(option.status, trigger)
+    return Step(attrs.evolve(option, status=row.target, updated_at=now))
 
 
 def submit(
     option: DirectOption, chain_id: int, transaction_hash: str, *, now: Instant
-) -> DirectOption:
+) -> Step[DirectOption]:
     """The option with a transaction that is said to pay; naming it twice changes nothing.
 
     Raises Conflicting where it names as many as it may.
     """
     if has_submitted(option, chain_id, transaction_hash):
-        return option
+        return Step(option)
     if len(option.submissions) >= SUBMISSION_LIMIT:
         raise Conflicting(
             f"An option takes at most {SUBMISSION_LIMIT} submissions; "
@@ -92,7 +94,7 @@ def submit(
         )
     submission = Submission(chain_id=chain_id, transaction_hash=transaction_hash, submitted_at=now)
     submissions = (*option.submissions, submission)
-    return attrs.evolve(option, submissions=submissions, updated_at=now)
+    return Step(attrs.evolve(option, submissions=submissions, updated_at=now))
 
 
 def has_submitted(option: DirectOption, chain_id: int, transaction_hash: str) -> bool:
@@ -115,7 +117,7 @@ def is_locked(option: DirectOption, payment: Payment) -> bool:
 
 def moved(
     option: DirectOption, before: Payment, after: Payment, evidence: str, gained: int, now: Instant
-) -> DirectOption:
+) -> Step[DirectOption]:
     """The option after a look at one of its transactions, which changed the Payment so.
 
     `gained` is what the look proved of the transaction, or took back with a minus. An option that
@@ -126,7 +128,7 @@ def moved(
     sighted = tuple(dict.fromkeys(known))
     paid = option.paid + gained
     if (sighted, gained) == (option.sighted, 0):
-        return option
+        return Step(option)
     status = option.status
     if status == "pending" and (sighted or gained > 0):
         status = OPTION.step(status, "fund").target
@@ -136,4 +138,5 @@ def moved(
             status = OPTION.step(status, "verify").target
         elif not sighted:
             status = OPTION.step(status, "reopen").target
-    return attrs.evolve(option, status=status, paid=Atomic(paid), sighted=sighted, updated_at=now)
+    option = attrs.evolve(option, status=status, paid=Atomic(paid), sighted=sighted, updated_at=now)
+    return Step(option)

@@ -8,6 +8,7 @@ import attrs
 
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.step import Step
 from payments_core.errors import (
     ActionAlreadyUsed,
     ActionExpired,
@@ -54,25 +55,26 @@ SELECTION = Machine(
 )
 
 
-def step(option: Option, trigger: str, *, now: Instant, **changes: Any) -> Option:
+def step(option: Option, trigger: str, *, now: Instant, **changes: Any) -> Step[Option]:
     """The option after `trigger`, with `changes`. Raises InvalidState."""
     row = OPTION.step(option.status, trigger)
-    return attrs.evolve(option, status=row.target, updated_at=now, **changes)
+    return Step(attrs.evolve(option, status=row.target, updated_at=now, **changes))
 
 
-def supersede(option: Option, *, now: Instant) -> Option:
+def supersede(option: Option, *, now: Instant) -> Step[Option]:
     """Another option was selected: this one's action is void, a late receipt still matches."""
     row = SELECTION.step(option.selection_status, "supersede")
-    return attrs.evolve(
+    after = attrs.evolve(
         option,
         selection_status=row.target,
         action_id=None,
         action_expires_at=None,
         updated_at=now,
     )
+    return Step(after)
 
 
-def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> Option:
+def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> Step[Option]:
     """The option with a new one-time action, for what is required of the Payment by now.
 
     The old action is void from then on. Raises OptionSuperseded, OptionExpired, InvalidState.
@@ -80,13 +82,14 @@ def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> O
     _check_open(option)
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
-    return attrs.evolve(
+    after = attrs.evolve(
         option,
         required=required,
         action_id=action_id,
         action_expires_at=min(now + ACTION_LIVES_MS, option.expires_at),
         updated_at=now,
     )
+    return Step(after)
 
 
 def check_action(option: Option, action_id: str, *, now: Instant) -> None:
@@ -105,7 +108,7 @@ def check_action(option: Option, action_id: str, *, now: Instant) -> None:
         raise ActionExpired(option.action_expires_at)
 
 
-def consume(option: Option, *, now: Instant) -> Option:
+def consume(option: Option, *, now: Instant) -> Step[Option]:
     """The option with its action used up and funds on their way. Raises InvalidState."""
     assert option.action_id is not None
     return step(
@@ -118,10 +121,10 @@ def consume(option: Option, *, now: Instant) -> Option:
     )
 
 
-def end(option: Option, trigger: str, *, now: Instant) -> Option:
+def end(option: Option, trigger: str, *, now: Instant) -> Step[Option]:
     """The option expired, cancelled or failed, its action void; a terminal one stays as it is."""
     if option.status in OPTION.terminal:
-        return option
+        return Step(option)
     return step(option, trigger, now=now, action_id=None, action_expires_at=None)
 
 

@@ -138,8 +138,8 @@ class Options:
             required = payment.remaining.amount_atomic
             refreshed = lifecycle.refresh(option, draw.id("action"), required, now=now)
             moving = attrs.evolve(operation, amount=required, updated_at=now)
-            details = OptionDetails(payment, refreshed, moving)
-            return Decision(details, replaces=(refreshed, moving))
+            details = OptionDetails(payment, refreshed.record, moving)
+            return refreshed.as_decision(details).joined(Decision(None, replaces=(moving,)))
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 

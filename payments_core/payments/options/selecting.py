@@ -28,9 +28,8 @@ def superseded(tx: Transaction, payment: Payment, now: Instant) -> Decision[None
         return Decision(None)
     if selected in payment.direct_option_ids:
         option = locked_direct_option(tx, selected)
-        return Decision(None, replaces=(direct.supersede(option, now=now),))
+        return direct.supersede(option, now=now).as_decision()
     vault_option, operation = locked_option(tx, selected)
-    given_way = lifecycle.supersede(vault_option, now=now)
-    ended, events = funding.end(operation, "cancel", payment, now=now)
-    changed = (given_way,) if ended == operation else (given_way, ended)
-    return Decision(None, replaces=changed, events=events)
+    given_way = lifecycle.supersede(vault_option, now=now).as_decision()
+    ended = funding.end(operation, "cancel", payment, now=now)
+    return given_way if ended.record == operation else given_way.joined(ended.as_decision())

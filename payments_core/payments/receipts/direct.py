@@ -62,8 +62,8 @@ def carried(
     gained = _verified(receipts, option) - _verified(known, option)
     moved = direct.moved(option, before, after, evidence.id, gained, now)
     if after.status == "awaiting_payment" and now >= after.expires_at:  # it expires in this commit
-        moved = direct.end(moved, "expire", now=now)
-    return Decision(None, replaces=() if moved == option else (moved,))
+        moved = moved.then(direct.end, "expire", now=now)
+    return Decision(None) if moved.record == option else moved.as_decision()
 
 
 def _meant(

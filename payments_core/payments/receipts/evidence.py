@@ -91,7 +91,7 @@ def weigh(
             if verdict.reason is None:
                 proven.append(receipt)
             else:
-                receipt = lifecycle.rejected(receipt, verdict.reason)
+                receipt = lifecycle.rejected(receipt, verdict.reason).record
         receipts.append(receipt)
     is_promising = any(verdict.is_pending and verdict.log is not None for verdict in verdicts)
     return Weighed(tuple(receipts), tuple(proven), tuple(undone), is_promising)
@@ -113,10 +113,10 @@ def _missing(receipt: Receipt, sighting: Sighting) -> Receipt:
     if receipt.status == "rejected":
         return receipt
     if receipt.status == "verified":
-        receipt = lifecycle.reorged(receipt)
+        receipt = lifecycle.reorged(receipt).record
     if sighting.has_failed:
-        return lifecycle.rejected(receipt, "transaction_failed")
-    return receipt if receipt.status == "reorged" else lifecycle.reorged(receipt)
+        return lifecycle.rejected(receipt, "transaction_failed").record
+    return receipt if receipt.status == "reorged" else lifecycle.reorged(receipt).record
 
 
 def _placed(
@@ -131,9 +131,9 @@ def _placed(
     again = receipt.status == "rejected" or (receipt.status == "verified" and not sighting.is_final)
     had_failed = receipt.rejection_reason == "transaction_failed"
     if receipt.status == "reorged":
-        receipt = _said(lifecycle.reobserved(receipt), log)
+        receipt = _said(lifecycle.reobserved(receipt).record, log)
     elif not _is_same(receipt, log) or (moved and again) or had_failed:
-        receipt = _said(lifecycle.reobserved(lifecycle.reorged(receipt)), log)
+        receipt = _said(lifecycle.reorged(receipt).then(lifecycle.reobserved).record, log)
     return attrs.evolve(
         receipt,
         option_id=evidence.brought_by,  # who sent it may have been learnt since

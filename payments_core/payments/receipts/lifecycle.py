@@ -6,6 +6,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.step import Step
 from payments_core.money import Atomic
 from payments_core.payments.receipts.record import Reason, Receipt
 
@@ -32,31 +33,28 @@ RECEIPT = Machine(
 )
 
 
-def verified(receipt: Receipt, counted: int, now: Instant) -> Receipt:
+def verified(receipt: Receipt, counted: int, now: Instant) -> Step[Receipt]:
     """The receipt proven, and how much of it the release may take."""
     row = RECEIPT.step(receipt.status, "verify")
-    return attrs.evolve(receipt, status=row.target, counted=Atomic(counted), verified_at=now)
+    return Step(attrs.evolve(receipt, status=row.target, counted=Atomic(counted), verified_at=now))
 
 
-def rejected(receipt: Receipt, reason: Reason) -> Receipt:
+def rejected(receipt: Receipt, reason: Reason) -> Step[Receipt]:
     """The receipt, final and worth nothing."""
     row = RECEIPT.step(receipt.status, "reject")
-    return attrs.evolve(receipt, status=row.target, rejection_reason=reason)
+    return Step(attrs.evolve(receipt, status=row.target, rejection_reason=reason))
 
 
-def reobserved(receipt: Receipt) -> Receipt:
+def reobserved(receipt: Receipt) -> Step[Receipt]:
     """The receipt of a log that came back, to be judged once more."""
     row = RECEIPT.step(receipt.status, "observe")
-    return attrs.evolve(receipt, status=row.target)
+    return Step(attrs.evolve(receipt, status=row.target))
 
 
-def reorged(receipt: Receipt) -> Receipt:
+def reorged(receipt: Receipt) -> Step[Receipt]:
     """The receipt of a log that the chain undid; its key is free for it to come back."""
     row = RECEIPT.step(receipt.status, "reorg")
-    return attrs.evolve(
-        receipt,
-        status=row.target,
-        counted=Atomic(0),
-        rejection_reason=None,
-        verified_at=None,
+    after = attrs.evolve(
+        receipt, status=row.target, counted=Atomic(0), rejection_reason=None, verified_at=None
     )
+    return Step(after)

@@ -17,15 +17,15 @@ from payments_core.chains.outbox.record import Outgoing, failed_for_good, send_j
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import locked_option, locked_payment
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.failing import come_to_nothing, reservation_of
 from payments_core.payments.funding.operations import SEND
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.lifecycle import Change
 from payments_core.payments.options import lifecycle as options
-from payments_core.payments.options.record import Option
+from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.progress import carry_on
 from payments_core.payments.receipts import lifecycle
 from payments_core.payments.receipts.direct import carried, direct_option_of, hinted, is_mere_hint
@@ -69,10 +69,35 @@ class _Attempt:
 
 
 @attrs.frozen
+class _Case:
+    """All that the meaning of a look depends on: the look, and the records it is about, locked.
+
+    `option` is the direct option that a stranger's transaction pays by, and `receipts` are those
+    of the evidence, as they were before.
+    """
+
+    tx: Transaction
+    draw: Draw
+    partition: str
+    look: Look
+    now: Instant
+    payment: Payment
+    evidence: Evidence
+    attempt: _Attempt | None
+    option: DirectOption | None
+    receipts: tuple[Receipt, ...]
+
+    @property
+    def live(self) -> _Attempt | None:
+        """The attempt, where the look may still decide it."""
+        return self.attempt if self.attempt is not None and self.attempt.is_live else None
+
+
+@attrs.frozen
 class _Counted:
     """The receipts after the look, what they changed of the Payment, and a release stopped."""
 
-    change: Change
+    change: Step[Payment]
     receipts: tuple[Receipt, ...]
     stopped: Decision[None]
 
@@ -80,70 +105,48 @@ class _Counted:
 def decide(
     tx: Transaction, draw: Draw, partition: str, known: Evidence, look: Look, *, now: Instant
 ) -> Decision[None]:
-    """What a look means. Raises BalanceOutdated."""
-    payment = locked_payment(tx, known.payment_id)
+    """What a look means; `known` is the evidence that it was made for. Raises BalanceOutdated."""
+    payment = locked_payment(tx, known.payment_id)  # 1
     found = _locked(tx, Evidence, known.id)
     if not found.watched:
         return Decision(None)
-    if found.version != known.version:  # found again, or its sender is known: look once more
+    if found.version != known.version:
         return poll_again(now)
-    attempt = _attempt(tx, found)
-    instead: Decision[None] = Decision(None)
-    if look.included_as is not None:
-        instead = watched(
-            tx, payment.id, found.chain_id, look.included_as,
-            now=now, due_at=now, option_id=found.option_id,
-        )  # fmt: skip
+    attempt = _attempt(tx, found)  # 2
+    instead = _follow_included(tx, found, look, now=now)  # 3
     if look.included_as is not None and not found.receipt_ids:
-        over = attrs.evolve(found, watched=False)
-        return instead.joined(Decision(None, replaces=(over,)))
-    option = direct_option_of(tx, payment, found, look.sighting)
+        return instead.joined(Decision(None, replaces=(attrs.evolve(found, watched=False),)))
+    option = direct_option_of(tx, payment, found, look.sighting)  # 4
     evidence = attrs.evolve(found, direct_option_id=option.id) if option else found
-    before = tuple(_locked(tx, Receipt, id) for id in evidence.receipt_ids)
-    weighed = weigh(
-        evidence,
-        before,
-        look.sighting,
-        _expectation(payment),
-        lambda: draw.id("receipt"),
-        now=now,
-    )
+    receipts = tuple(_locked(tx, Receipt, id) for id in evidence.receipt_ids)
+    case = _Case(tx, draw, partition, look, now, payment, evidence, attempt, option, receipts)
+    weighed = _weigh(case)  # 5
     if is_mere_hint(evidence, weighed):
         return hinted(evidence, look.sighting, now=now)
-    counted = _count(tx, payment, evidence, attempt, weighed, now=now)
-    is_replaced = look.included_as is not None or look.is_lost
-    ends = is_replaced or _ends(evidence, attempt, look.sighting)
+    counted = _count(case, weighed)  # 6
+    ends = _ends(case)  # 7
     change = counted.change
-    if ends or look.sighting.view is None or (attempt is not None and attempt.is_live):
-        change = change.then(
-            payments.end_attempt(change.payment, evidence.id, now=now, reason="reorged")
-        )
-    again_at = _again_at(look, ends=ends, now=now)
+    if ends or look.sighting.view is None or case.live is not None:
+        change = change.then(payments.end_attempt, evidence.id, now=now, reason="reorged")
+    again_at = _again_at(look, ends=ends, now=now)  # 8
     noted = _noted(evidence, counted.receipts, look.sighting, watched=again_at is not None)
     base = Decision(None, again_at=again_at).joined(
-        _stored((*before, found), (*counted.receipts, noted)), counted.stopped, instead
+        _stored((*receipts, found), (*counted.receipts, noted)),
+        counted.stopped,
+        instead,
+        _write_option(case, change.record, counted.receipts),  # 9
     )
-    ended = option.id if option else None
-    if option is not None:
-        base = base.joined(
-            carried(option, payment, change.payment, evidence, before, counted.receipts, now=now)
-        )
-    if attempt is not None and attempt.is_live:
-        if look.asked is not None and not _paid(weighed):
-            return base.joined(
-                _failed(tx, draw, partition, change, attempt, look.asked, weighed, look, now=now)
-            )
-        base = base.joined(
-            _moved_on(tx, partition, change.payment, evidence, attempt, weighed, look, now=now)
-        )
-        if look.asked is not None:
-            done = payments.end_attempt(
-                change.payment, attempt.operation.id, now=now, reason="confirmed"
-            )
-            change, ended = change.then(done), attempt.option.id
-    if change == Change(payment):
-        return base
-    return base.joined(carry_on(tx, draw, partition, change, now=now, ended=ended))
+    live = case.live
+    if live is None:
+        return base.joined(_write_payment(case, change, ended=option.id if option else None))
+    if look.asked is None:  # 10
+        moved = _moved_on(case, live, change.record)
+        return base.joined(moved, _write_payment(case, change, ended=None))
+    if not _paid(weighed):
+        return base.joined(_failed(case, live, look.asked, change, weighed))
+    confirmed = _confirmed(case, live, look.asked, change.record, weighed)
+    done = change.then(payments.end_attempt, live.operation.id, now=now, reason="confirmed")
+    return base.joined(confirmed, _write_payment(case, done, ended=live.option.id))
 
 
 def _attempt(tx: Transaction, evidence: Evidence) -> _Attempt | None:
@@ -152,19 +155,27 @@ def _attempt(tx: Transaction, evidence: Evidence) -> _Attempt | None:
     return _Attempt(*locked_option(tx, evidence.option_id))
 
 
-def _expectation(payment: Payment) -> Expectation:
-    assert payment.escrow_address is not None
-    return Expectation(payment.chain_id, payment.asset.address, payment.escrow_address)
+def _follow_included(
+    tx: Transaction, evidence: Evidence, look: Look, *, now: Instant
+) -> Decision[None]:
+    """Have the transaction looked at that is in a block instead of this one."""
+    if look.included_as is None:
+        return Decision(None)
+    return watched(
+        tx, evidence.payment_id, evidence.chain_id, look.included_as,
+        now=now, due_at=now, option_id=evidence.option_id,
+    )  # fmt: skip
 
 
-def _ends(evidence: Evidence, attempt: _Attempt | None, sighting: Sighting) -> bool:
+def _ends(case: _Case) -> bool:
     """Whether what the transaction brings is decided.
 
     A stranger's transaction that is gone may be on another fork: not every node has switched yet.
     It is looked for until the height at which it was is final without it. Our own is sent again
-    until it is in, or no transaction of ours after it would ever be.
+    until it is in a block, or can never be in one.
     """
-    if sighting.is_final:
+    look, sighting, evidence, attempt = case.look, case.look.sighting, case.evidence, case.attempt
+    if look.included_as is not None or look.is_lost or sighting.is_final:
         return True
     if sighting.view is not None:
         return False
@@ -203,36 +214,39 @@ def _stored(before: tuple[Record, ...], after: tuple[Record, ...]) -> Decision[N
     )
 
 
-# The Payment.
+# The receipts, the Payment and the direct option.
 
 
-def _count(
-    tx: Transaction,
-    payment: Payment,
-    evidence: Evidence,
-    attempt: _Attempt | None,
-    weighed: Weighed,
-    *,
-    now: Instant,
-) -> _Counted:
+def _weigh(case: _Case) -> Weighed:
+    payment = case.payment
+    assert payment.escrow_address is not None
+    return weigh(
+        case.evidence,
+        case.receipts,
+        case.look.sighting,
+        Expectation(payment.chain_id, payment.asset.address, payment.escrow_address),
+        lambda: case.draw.id("receipt"),
+        now=case.now,
+    )
+
+
+def _count(case: _Case, weighed: Weighed) -> _Counted:
     """Take back what was undone, note what is coming, count what is proven."""
-    change, stopped = Change(payment), Decision(None)
+    change, stopped, now = Step(case.payment), Decision(None), case.now
     for receipt in weighed.undone:
-        release = _stoppable_release(tx, change.payment, receipt)
-        change = change.then(
-            payments.undo(change.payment, receipt, now=now, release_stopped=release is not None)
-        )
+        release = _stoppable_release(case.tx, change.record, receipt)
+        change = change.then(payments.undo, receipt, now=now, release_stopped=release is not None)
         if release is not None:
             stopped = stopped.joined(Decision(None, replaces=(release,)))
-    is_live = attempt is not None and attempt.is_live
-    if weighed.is_promising and not is_live:
-        change = change.then(payments.sight(change.payment, evidence.id, now=now))
-    brought_by = attempt.operation.id if attempt is not None and is_live else evidence.id
+    brought_by = case.live.operation.id if case.live is not None else case.evidence.id
+    if weighed.is_promising and case.live is None:
+        change = change.then(payments.sight, brought_by, now=now)
     receipts = {receipt.id: receipt for receipt in weighed.receipts}
     for receipt in weighed.proven:
-        counted = change.payment.counted
-        change = change.then(payments.count(change.payment, receipt, brought_by, now=now))
-        receipts[receipt.id] = lifecycle.verified(receipt, change.payment.counted - counted, now)
+        before = change.record.counted
+        change = change.then(payments.count, receipt, brought_by, now=now)
+        kept = change.record.counted - before
+        receipts[receipt.id] = lifecycle.verified(receipt, kept, now).record
     return _Counted(change, tuple(receipts.values()), stopped)
 
 
@@ -243,44 +257,68 @@ def _stoppable_release(tx: Transaction, payment: Payment, receipt: Receipt) -> O
     return withdraw(_locked(tx, Outgoing, payment.release_id))
 
 
-# The operation.
+def _write_option(case: _Case, after: Payment, receipts: tuple[Receipt, ...]) -> Decision[None]:
+    """The direct option as the look leaves it, if the transaction pays by one."""
+    if case.option is None:
+        return Decision(None)
+    return carried(
+        case.option, case.payment, after, case.evidence, case.receipts, receipts, now=case.now
+    )
 
 
-def _moved_on(
-    tx: Transaction,
-    partition: str,
-    payment: Payment,
-    evidence: Evidence,
-    attempt: _Attempt,
-    weighed: Weighed,
-    look: Look,
-    *,
-    now: Instant,
+def _write_payment(case: _Case, change: Step[Payment], *, ended: str | None) -> Decision[None]:
+    """The Payment with what follows for it, unless the look has changed nothing of it."""
+    if change == Step(case.payment):
+        return Decision(None)
+    return carry_on(case.tx, case.draw, case.partition, change, now=case.now, ended=ended)
+
+
+# The operation that sent the transaction, with its option and its reservation.
+
+
+def _moved_on(case: _Case, attempt: _Attempt, payment: Payment) -> Decision[None]:
+    """The operation while its transaction is not final; undone, it is handed to its sender."""
+    moved = _noticed(case, attempt.operation, payment)
+    if moved.record == attempt.operation:
+        return Decision(None)
+    if moved.record.status != "authorized":
+        return moved.as_decision()
+    outgoing = _locked(case.tx, Outgoing, str(attempt.operation.outgoing_id))
+    again = send_job(SEND, case.partition, outgoing, case.now)
+    return moved.as_decision().joined(Decision(None, jobs=(again,)))
+
+
+def _confirmed(
+    case: _Case, attempt: _Attempt, asked: Asked, payment: Payment, weighed: Weighed
 ) -> Decision[None]:
-    """The operation as the look finds it: known to the chain, undone, or proven and over."""
-    operation = attempt.operation
-    trigger = _trigger(operation, evidence, look.sighting)
-    outcome: Decision[None] = Decision(None)
-    if trigger is not None:
-        operation, events = funding.step(
-            operation, trigger, payment, now=now, transaction_hash=evidence.transaction_hash
-        )
-        outcome = Decision(None, events=events)
-    if trigger == "reorg":  # the job that sends makes it `broadcast` again
-        outgoing = _locked(tx, Outgoing, str(operation.outgoing_id))
-        again = send_job(SEND, partition, outgoing, now)
-        outcome = outcome.joined(Decision(None, jobs=(again,)))
-    if look.asked is None:
-        changed = () if operation == attempt.operation else (operation,)
-        return outcome.joined(Decision(None, replaces=changed))
-    confirmed, events = funding.step(  # by these bytes, of all that were signed for it
-        operation, "confirm", payment, now=now, transaction_hash=evidence.transaction_hash
+    """The operation and its option at their end, and the reservation spent."""
+    confirmed = _noticed(case, attempt.operation, payment).then(
+        funding.step,
+        "confirm",
+        payment,
+        now=case.now,
+        transaction_hash=case.evidence.transaction_hash,  # of all that were signed for it
     )
     paid = attempt.option.paid + _paid(weighed)
-    succeeded = options.step(attempt.option, "verify", now=now, paid=paid)
-    done = Decision(None, replaces=(confirmed, succeeded), events=events)
-    reservation = reservation_of(operation, payment)
-    return outcome.joined(done, settled(tx, reservation, look.asked, succeeded=True))
+    succeeded = options.step(attempt.option, "verify", now=case.now, paid=paid)
+    reservation = reservation_of(confirmed.record, payment)
+    return confirmed.as_decision().joined(
+        succeeded.as_decision(), settled(case.tx, reservation, asked, succeeded=True)
+    )
+
+
+def _noticed(case: _Case, operation: FundingOperation, payment: Payment) -> Step[FundingOperation]:
+    """The operation as far as the chain knows its transaction; unchanged where that is no news."""
+    sighting, trigger = case.look.sighting, None
+    was_in_a_block = operation.status == "broadcast" and case.evidence.block_hash is not None
+    if sighting.view is not None and operation.status in ("authorized", "unknown"):
+        trigger = "broadcast"
+    elif sighting.block is None and (was_in_a_block or operation.status == "unknown"):
+        trigger = "reorg"
+    if trigger is None:
+        return Step(operation)
+    hash = case.evidence.transaction_hash
+    return funding.step(operation, trigger, payment, now=case.now, transaction_hash=hash)
 
 
 def _paid(weighed: Weighed) -> int:
@@ -289,48 +327,29 @@ def _paid(weighed: Weighed) -> int:
     return sum(receipt.amount for receipt in (*verified, *weighed.proven))
 
 
-def _trigger(operation: FundingOperation, evidence: Evidence, sighting: Sighting) -> str | None:
-    """The step of an operation that comes before its end, if any."""
-    if sighting.view is not None and operation.status in ("authorized", "unknown"):
-        return "broadcast"
-    was_in_a_block = operation.status == "broadcast" and evidence.block_hash is not None
-    if sighting.block is None and (was_in_a_block or operation.status == "unknown"):
-        return "reorg"
-    return None
-
-
 def _failed(
-    tx: Transaction,
-    draw: Draw,
-    partition: str,
-    change: Change,
-    attempt: _Attempt,
-    asked: Asked,
-    weighed: Weighed,
-    look: Look,
-    *,
-    now: Instant,
+    case: _Case, attempt: _Attempt, asked: Asked, change: Step[Payment], weighed: Weighed
 ) -> Decision[None]:
     """The transaction is final and proves nothing: what was reserved is free again."""
     reasons = [receipt.rejection_reason for receipt in weighed.receipts]
-    has_failed = look.is_lost or look.sighting.has_failed
+    has_failed = case.look.is_lost or case.look.sighting.has_failed
     failed = "transaction_failed" if has_failed else "wrong_recipient"
-    reservation = reservation_of(attempt.operation, change.payment)
+    reservation = reservation_of(attempt.operation, change.record)
     assert attempt.operation.outgoing_id is not None
-    void = failed_for_good(tx, attempt.operation.outgoing_id)
-    nothing = come_to_nothing(
-        tx,
-        draw,
-        partition,
-        change,
-        attempt.option,
-        attempt.operation,
-        "fail",
-        lambda: settled(tx, reservation, asked, succeeded=False),
-        reason=next((reason for reason in reasons if reason), failed),
-        now=now,
+    return failed_for_good(case.tx, attempt.operation.outgoing_id).joined(
+        come_to_nothing(
+            case.tx,
+            case.draw,
+            case.partition,
+            change,
+            attempt.option,
+            attempt.operation,
+            "fail",
+            lambda: settled(case.tx, reservation, asked, succeeded=False),
+            reason=next((reason for reason in reasons if reason), failed),
+            now=case.now,
+        )
     )
-    return void.joined(nothing)
 
 
 def _locked(tx: Transaction, kind: type[R], id: str) -> R:

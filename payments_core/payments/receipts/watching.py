@@ -150,8 +150,8 @@ class ReceiptJobs:
             _, operation = locked_option(tx, option_id)
             if operation.status != "broadcast":
                 return waiting
-            lost, events = funding.step(operation, "lose", payment, now=self._clock.now())
-            return waiting.joined(Decision(None, replaces=(lost,), events=events))
+            lost = funding.step(operation, "lose", payment, now=self._clock.now())
+            return waiting.joined(lost.as_decision())
 
         self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
 

@@ -10,6 +10,7 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.engine.events import Happening
 from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.step import Step
 from payments_core.errors import (
     AmountOutOfRange,
     InvalidState,
@@ -259,17 +260,17 @@ def _some(parts: Sequence[Part], action: str) -> tuple[Part, ...]:
     return some
 
 
-def created(refund: Refund, payment: Payment) -> tuple[Refund, Happening]:
-    """A new refund in its first state, and its event."""
+def created(refund: Refund, payment: Payment) -> Step[Refund]:
+    """A new refund in its first state."""
     row = REFUND.step(None, "create")
     refund = attrs.evolve(refund, status=row.target, status_version=1)
-    return refund, _happening("refund.created", refund, payment)
+    return Step(refund, (_happening("refund.created", refund, payment),))
 
 
 def step(
     refund: Refund, trigger: str, payment: Payment, *, now: Instant, **changes: Any
-) -> tuple[Refund, tuple[Happening, ...]]:
-    """The refund after `trigger`, with `changes`, and the events. Raises InvalidState."""
+) -> Step[Refund]:
+    """The refund after `trigger`, with `changes`. Raises InvalidState."""
     row = REFUND.step(refund.status, trigger)
     if row.target == "succeeded":
         changes["succeeded_at"] = now
@@ -280,7 +281,7 @@ def step(
         updated_at=now,
         **changes,
     )
-    return after, (_happening(row.emits, after, payment),) if row.emits else ()
+    return Step(after, (_happening(row.emits, after, payment),) if row.emits else ())
 
 
 def closing(payment: Payment, refund: Refund) -> str:

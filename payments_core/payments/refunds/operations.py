@@ -236,11 +236,11 @@ def refunding(
             created_at=now,
             updated_at=now,
         )
-        refund, event = lifecycle.created(draft, payment)
+        made = lifecycle.created(draft, payment)
         job = send_job(REFUND, partition, outgoing, now)
-        refunds.append(refund)
+        refunds.append(made.record)
         decision = decision.joined(
-            Decision(None, inserts=(refund, outgoing), events=(event,), jobs=(job,))
+            made.as_decision(), Decision(None, inserts=(outgoing,), jobs=(job,))
         )
     ids = tuple(refund.id for refund in refunds)
     knowing = attrs.evolve(payment, refunding=(*payment.refunding, *ids), updated_at=now)

@@ -25,9 +25,8 @@ from payments_core.errors import (
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.details import PaymentDetails, locked_payment
-from payments_core.payments.lifecycle import Change
 from payments_core.payments.machine import PAYMENT
-from payments_core.payments.progress import RELEASE, carry_on, committed, release_of
+from payments_core.payments.progress import RELEASE, carry_on, release_of
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.lifecycle import Left, Part, left_of, plan_all_held, plan_excess
 from payments_core.payments.refunds.operations import refunding, refunds_of
@@ -189,10 +188,12 @@ def _send_again(case: _Case) -> Decision[None]:
 
 def _sent(case: _Case, payment: Payment, outgoing: Outgoing, amount: int) -> Decision[None]:
     change = lifecycle.retry(payment, now=case.now)
-    sending = attrs.evolve(change.payment, release_id=outgoing.id, released=Atomic(amount))
+    sending = attrs.evolve(change.record, release_id=outgoing.id, released=Atomic(amount))
     job = send_job(RELEASE, case.authority.partition, outgoing, case.now)
-    return committed(change.then(Change(sending))).joined(
-        Decision(None, inserts=(outgoing,), jobs=(job,))
+    return (
+        attrs.evolve(change, record=sending)
+        .as_decision()
+        .joined(Decision(None, inserts=(outgoing,), jobs=(job,)))
     )
 
 
@@ -228,7 +229,7 @@ def _refunding(case: _Case, parts: Sequence[Part], purpose: Purpose) -> Decision
 def _write_off(case: _Case) -> Decision[None]:
     """Give the Payment up; what is held stays held, and can still be refunded."""
     _require_quiet(case, "write_off")
-    return committed(lifecycle.write_off(case.payment, now=case.now))
+    return lifecycle.write_off(case.payment, now=case.now).as_decision()
 
 
 def _require_quiet(case: _Case, action: str) -> None:

@@ -16,7 +16,6 @@ from payments_core.engine.identifiers import Draw
 from payments_core.errors import DependencyFailed
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import locked_payment
-from payments_core.payments.progress import committed
 from payments_core.payments.refunds import lifecycle
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.reversals import reverse_refund
@@ -58,12 +57,10 @@ class RefundJobs:
             refund = _locked(tx, known.id)
             if refund.status != "created":
                 return Decision(None)
-            sent, events = lifecycle.step(
-                refund, "submit", payment, now=now, transaction_hash=signed.hash
-            )
+            sent = lifecycle.step(refund, "submit", payment, now=now, transaction_hash=signed.hash)
             lane = f"payment:{payment.id}"
             watch = Follow("chain", WATCH_REFUND, lane, now + POLL_MS, refund.id)
-            return Decision(None, replaces=(sent,), events=events, jobs=(watch,))
+            return sent.as_decision().joined(Decision(None, jobs=(watch,)))
 
         self._ledger.commit(scope, decide, claimed=claimed)
 
@@ -118,13 +115,9 @@ class RefundJobs:
                 settled(tx, _reservation(refund), asked, succeeded=succeeded)
             )
         if not succeeded:
-            failed, events = lifecycle.step(
-                refund, "fail", payment, now=now, failure=outcome.reason
-            )
+            failed = lifecycle.step(refund, "fail", payment, now=now, failure=outcome.reason)
             forgetting = payments.forget_refund(payment, refund.id, now=now)
-            return decision.joined(
-                Decision(None, replaces=(failed, forgetting.payment), events=events)
-            )
+            return decision.joined(failed.as_decision(), forgetting.as_decision())
         change = payments.refunded(
             payment,
             lifecycle.closing(payment, refund),
@@ -134,15 +127,15 @@ class RefundJobs:
             **refund.sources,
         )
         claimed = any(item.address == refund.destination for item in payment.paid_by)
-        done, events = lifecycle.step(
+        done = lifecycle.step(
             refund,
             "confirm",
-            change.payment,
+            change.record,
             now=now,
             claimed=claimed,
             transaction_hash=outcome.hash,
         )
-        return decision.joined(Decision(None, replaces=(done,), events=events), committed(change))
+        return decision.joined(done.as_decision(), change.as_decision())
 
 
 def refund_reversed(
@@ -158,10 +151,10 @@ def refund_reversed(
     change = reverse_refund(
         payment, refund.id, refund.destination, claimed=refund.claimed, now=now, **refund.sources
     )
-    failed, events = lifecycle.step(
-        refund, "reorg", change.payment, now=now, failure=reason, claimed=False, succeeded_at=None
+    failed = lifecycle.step(
+        refund, "reorg", change.record, now=now, failure=reason, claimed=False, succeeded_at=None
     )
-    return Decision(None, replaces=(failed,), events=events).joined(committed(change))
+    return failed.as_decision().joined(change.as_decision())
 
 
 def _reservation(refund: Refund) -> Reservation:

@@ -18,6 +18,7 @@ from payments_core.accounts.verification.record import Verification
 from payments_core.deposits import lifecycle as deposits
 from payments_core.deposits.record import Deposit
 from payments_core.engine.state_machine import Machine
+from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.disputes import lifecycle as disputes
@@ -30,6 +31,8 @@ from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.receipts import lifecycle as receipts
 from payments_core.payments.refunds import lifecycle as refunds
+from payments_core.tenants.authorization import TRUSTED, Authority
+from payments_core.tenants.record import Environment
 from tests.core import tables
 from tests.core.examples import (
     NOW,
@@ -42,48 +45,47 @@ from tests.core.examples import (
 )
 
 LATER = NOW + 500
-Step = Callable[[str, str], tuple[Any, tuple[Any, ...]]]
-"""Gives the record of a status after a trigger, and the events. Raises InvalidState."""
+Lifecycle = Callable[[str, str], Step[Any]]
+"""Gives the step of a record in a status by a trigger. Raises InvalidState."""
 
 
-def payment_step(status: str, trigger: str) -> tuple[Any, tuple[Any, ...]]:
-    change = payments.step(a_payment(status=status, status_version=7), trigger, now=LATER)
-    assert change.entries == ()
-    return change.payment, change.events
+def payment_step(status: str, trigger: str) -> Step[Any]:
+    step = payments.step(a_payment(status=status, status_version=7), trigger, now=LATER)
+    assert step.entries == ()
+    return step
 
 
-def option_step(status: str, trigger: str) -> tuple[Any, tuple[Any, ...]]:
-    return options.step(an_option(status=status), trigger, now=LATER), ()
+def option_step(status: str, trigger: str) -> Step[Any]:
+    return options.step(an_option(status=status), trigger, now=LATER)
 
 
-def operation_step(status: str, trigger: str) -> tuple[Any, tuple[Any, ...]]:
+def operation_step(status: str, trigger: str) -> Step[Any]:
     operation = an_operation(status=status, status_version=7)
     return funding.step(operation, trigger, a_payment(), now=LATER)
 
 
-def refund_step(status: str, trigger: str) -> tuple[Any, tuple[Any, ...]]:
+def refund_step(status: str, trigger: str) -> Step[Any]:
     refund = a_refund(status=status, status_version=7, from_escrow=9)
     return refunds.step(refund, trigger, a_payment(), now=LATER)
 
 
-def deposit_step(status: str, trigger: str) -> tuple[Any, tuple[Any, ...]]:
-    change = deposits.Change(a_deposit(status=status, status_version=7))
-    after = change.step(trigger, now=LATER)
-    return after.deposit, after.events
+def deposit_step(status: str, trigger: str) -> Step[Any]:
+    deposit = a_deposit(status=status, status_version=7)
+    return deposits.apply_trigger(deposit, trigger, now=LATER)
 
 
-def receipt_step(status: str, trigger: str) -> tuple[Any, tuple[Any, ...]]:
+def receipt_step(status: str, trigger: str) -> Step[Any]:
     receipt = a_receipt(status=status)
-    step: Callable[[], Any] = {
+    step: Callable[[], Step[Any]] = {
         "observe": lambda: receipts.reobserved(receipt),
         "verify": lambda: receipts.verified(receipt, 600, LATER),
         "reject": lambda: receipts.rejected(receipt, "wrong_token"),
         "reorg": lambda: receipts.reorged(receipt),
     }[trigger]
-    return step(), ()
+    return step()
 
 
-STEPS: dict[str, tuple[Machine, set[tables.Row], Step]] = {
+STEPS: dict[str, tuple[Machine, set[tables.Row], Lifecycle]] = {
     "PAYMENT": (PAYMENT, tables.PAYMENT, payment_step),
     "RECEIPT": (receipts.RECEIPT, tables.RECEIPT, receipt_step),
     "OPTION": (options.OPTION, tables.OPTION, option_step),
@@ -113,7 +115,8 @@ def test_a_record_steps_as_its_table_says(name: str, state: str, trigger: str) -
             step(state, trigger)
         return
     [(_, _, target, event, label)] = rows
-    after, events = step(state, trigger)
+    taken = step(state, trigger)
+    after, events = taken.record, taken.events
     assert after.status == target
     assert [it.name for it in events] == ([event] if event else [])
     assert getattr(after, "updated_at", LATER) == LATER
@@ -133,13 +136,13 @@ def test_an_unknown_trigger_is_refused(name: str) -> None:
 
 
 def test_a_receipt_counts_while_it_is_verified() -> None:
-    verified = receipts.verified(a_receipt(), 600, LATER)
+    verified = receipts.verified(a_receipt(), 600, LATER).record
     assert (verified.counted, verified.verified_at) == (600, LATER)
-    undone = receipts.reorged(verified)
+    undone = receipts.reorged(verified).record
     assert (undone.counted, undone.verified_at) == (0, None)
-    rejected = receipts.rejected(a_receipt(), "wrong_amount")
+    rejected = receipts.rejected(a_receipt(), "wrong_amount").record
     assert rejected.rejection_reason == "wrong_amount"
-    assert receipts.reorged(rejected).rejection_reason is None
+    assert receipts.reorged(rejected).record.rejection_reason is None
 
 
 def a_deposit(**given: Any) -> Deposit:
@@ -167,6 +170,22 @@ def a_deposit(**given: Any) -> Deposit:
 
 # Machines whose steps do more than step.
 
+AUTHORITY = Authority(
+    requirement=TRUSTED,
+    environment=Environment(
+        id="env_1",
+        app_id="app_1",
+        partner_id="acme",
+        app_name="Acme",
+        mode="sandbox",
+        api_version="2026-09-09",
+        products=(),
+        created_at=NOW,
+        updated_at=NOW,
+    ),
+    api_version="2026-09-09",
+)
+
 
 @pytest.mark.parametrize("trigger", ["start", "approve", "reject"])
 @pytest.mark.parametrize("status", sorted(kyc.KYC.states))
@@ -181,16 +200,25 @@ def test_a_verification_takes_its_account_along(status: Any, trigger: str) -> No
         updated_at=NOW,
     )
     verification = Verification(
-        id="v", account_id="acct_1", hosted_url="https://kyc", created_at=NOW, updated_at=NOW
+        id="v",
+        account_id="acct_1",
+        status=status,
+        hosted_url="https://kyc",
+        created_at=NOW,
+        updated_at=NOW,
     )
     rows = [row for row in tables.KYC if row[:2] == (status, trigger)]
     if not rows:
         with pytest.raises(InvalidState):
-            kyc.stepped(account, verification, trigger, now=LATER)
+            kyc.stepped(verification, trigger, now=LATER)
         return
-    after, stepped = kyc.stepped(account, verification, trigger, now=LATER)
-    assert after.kyc_status == stepped.status == rows[0][2]
+    stepped = kyc.stepped(verification, trigger, now=LATER).record
+    after = kyc.follow(account, stepped, AUTHORITY, now=LATER)
+    assert after.record.kyc_status == stepped.status == rows[0][2]
     assert (stepped.hosted_url is None) == (stepped.status != "pending")
+    [event] = after.events
+    assert (event.name, event.account_id) == (rows[0][3], "acct_1")
+    assert after.record.updated_at == stepped.updated_at == LATER
 
 
 @pytest.mark.parametrize("trigger", ["collect", "revoke"])
@@ -210,13 +238,13 @@ def test_a_mandate_is_drawn_on_and_revoked_as_its_table_says(status: str, trigge
         updated_at=NOW,
     )
     assert mandates.status_of(mandate, LATER) == status
-    step: Callable[[], Mandate] = {
+    step: Callable[[], Step[Mandate]] = {
         "collect": lambda: mandates.draw(mandate, 1, now=LATER),
         "revoke": lambda: mandates.revoke(mandate, now=LATER),
     }[trigger]
     rows = [row for row in tables.MANDATE if row[:2] == (status, trigger)]
     if rows:
-        assert mandates.status_of(step(), LATER) == rows[0][2]
+        assert mandates.status_of(step().record, LATER) == rows[0][2]
     else:
         with pytest.raises(InvalidState):
             step()
@@ -230,14 +258,15 @@ def test_a_dispute_is_flagged_once_and_resolved_once(status: str | None, trigger
     )
     dispute = attrs.evolve(flagged, status=status) if status else None
     session = Session(stages()["succeeded"].payment, dispute)
-    step: Callable[[], tuple[Dispute, Any]] = {
+    step: Callable[[], Step[Dispute]] = {
         "flag": lambda: disputes.flag(session, "r", None, nonce="n", now=LATER),
         "resolve": lambda: disputes.resolve(session, "won", None, now=LATER),
     }[trigger]
     rows = [row for row in tables.DISPUTE if row[:2] == (status or tables.NEW, trigger)]
     if rows:
-        after, event = step()
-        assert (after.status, event.name) == (rows[0][2], rows[0][3])
+        after = step()
+        [event] = after.events
+        assert (after.record.status, event.name) == (rows[0][2], rows[0][3])
     else:
         with pytest.raises(InvalidState):
             step()

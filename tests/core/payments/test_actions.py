@@ -175,20 +175,20 @@ PURE_STAGES = {**stages(), **send_stages(SEND), **collect_stages(COLLECT)}
 
 def receive(stage: Stage) -> str:
     """A receipt of the whole amount, in time where there is a time."""
-    return counted(stage.payment, a_receipt(id="new"), now=NOW + 500)[0].payment.status
+    return counted(stage.payment, a_receipt(id="new"), now=NOW + 500)[0].record.status
 
 
 def lose(stage: Stage) -> str:
     """Its receipt is reorged out; a release that is not yet sent is stopped."""
     stopped = stage.payment.status == "accepted"
     change = payments.undo(stage.payment, stage.receipts[0], now=NOW + 500, release_stopped=stopped)
-    return change.payment.status
+    return change.record.status
 
 
 def release(stage: Stage) -> str:
     """The worker has handed the transfer to the chain."""
     trigger = "submit" if stage.payment.intent == "send" else "release"
-    return payments.step(stage.payment, trigger, now=NOW + 500).payment.status
+    return payments.step(stage.payment, trigger, now=NOW + 500).record.status
 
 
 PURE: dict[str, Callable[[Stage], str]] = {"receipt": receive, "reorg": lose, "release": release}

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payments_core.engine.step import Step
 from payments_core.errors import (
     InvalidState,
     PaymentExpired,
     PaymentsError,
 )
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.lifecycle import Change
 from payments_core.payments.record import Payment, Reconciliation
 from payments_core.payments.senders import MOST_SENDERS
 from tests.core.examples import (
@@ -34,7 +34,7 @@ LATER = NOW + 500
 IN_THE_WINDOW, AFTER_IT = NOW + 1_500, NOW + 2_500
 
 
-def names(change: Change) -> list[str]:
+def names(change: Step[Payment]) -> list[str]:
     """The events of a change, without their resource."""
     return [event.name.removeprefix("payment.") for event in change.events]
 
@@ -43,7 +43,7 @@ def test_a_creation_starts_the_timeline_at_version_one() -> None:
     draft = a_payment(status="", status_version=0)
     for trigger, status in (("create", "awaiting_payment"), ("create_drawn", "processing")):
         change = payments.created(draft, trigger, now=NOW)
-        payment, [event] = change.payment, change.events
+        payment, [event] = change.record, change.events
         assert (payment.status, payment.status_version) == (status, 1)
         assert [(entry.status, entry.at) for entry in payment.timeline] == [(status, NOW)]
         assert (event.name, event.payload["statusVersion"]) == ("payment.created", 1)
@@ -52,7 +52,7 @@ def test_a_creation_starts_the_timeline_at_version_one() -> None:
 
 def test_a_step_raises_the_version_and_tells_what_it_became() -> None:
     change = payments.authorize(a_payment(), "op", now=LATER)
-    payment, [event] = change.payment, change.events
+    payment, [event] = change.record, change.events
     assert (payment.status, payment.status_version) == ("processing", 2)
     assert payment.authorized == ("op",)
     assert (payment.timeline[-1].status, payment.timeline[-1].at) == ("processing", LATER)
@@ -65,9 +65,9 @@ def test_a_step_raises_the_version_and_tells_what_it_became() -> None:
 
 def test_changes_follow_each_other_as_one() -> None:
     first, receipt = counted(a_payment(), a_receipt(1_300))
-    second = payments.undo(first.payment, receipt, now=LATER, release_stopped=False)
-    both = first.then(second)
-    assert both.payment == second.payment
+    second = payments.undo(first.record, receipt, now=LATER, release_stopped=False)
+    both = first.then(payments.undo, receipt, now=LATER, release_stopped=False)
+    assert both.record == second.record
     assert names(both) == ["accepted", "overpaid", "reorged"]
     assert [entry.number for entry in both.entries] == [1, 2]
 
@@ -77,34 +77,34 @@ def test_changes_follow_each_other_as_one() -> None:
 
 def test_a_transfer_is_seen_once() -> None:
     change = payments.sight(a_payment(), "evidence", now=LATER)
-    assert (change.payment.status, change.payment.sighted) == ("processing", ("evidence",))
+    assert (change.record.status, change.record.sighted) == ("processing", ("evidence",))
     assert names(change) == ["processing"]
-    assert payments.sight(change.payment, "evidence", now=LATER) == Change(change.payment)
-    more = payments.sight(change.payment, "evidence-2", now=LATER + 1)
-    assert (more.payment.sighted, more.payment.updated_at) == (
+    assert payments.sight(change.record, "evidence", now=LATER) == Step(change.record)
+    more = payments.sight(change.record, "evidence-2", now=LATER + 1)
+    assert (more.record.sighted, more.record.updated_at) == (
         ("evidence", "evidence-2"), LATER + 1,
     )  # fmt: skip
-    assert (more.events, more.payment.status_version) == ((), 2)
+    assert (more.events, more.record.status_version) == ((), 2)
     closed = payments.sight(a_payment(status="expired"), "evidence", now=LATER)
-    assert (closed.payment.status, closed.payment.sighted) == ("expired", ("evidence",))
+    assert (closed.record.status, closed.record.sighted) == ("expired", ("evidence",))
 
 
 def test_the_last_attempt_to_end_sends_the_payment_back_to_waiting() -> None:
     processing = payments.sight(
-        payments.authorize(a_payment(), "op", now=NOW).payment, "evidence", now=NOW
-    ).payment
+        payments.authorize(a_payment(), "op", now=NOW).record, "evidence", now=NOW
+    ).record
     still = payments.end_attempt(processing, "op", now=LATER, reason="r")
-    assert (still.payment.status, still.payment.is_pending, still.events) == (
+    assert (still.record.status, still.record.is_pending, still.events) == (
         "processing", True, (),
     )  # fmt: skip
-    assert payments.end_attempt(still.payment, "op", now=LATER, reason="r") == still
-    waiting = payments.end_attempt(still.payment, "evidence", now=LATER, reason="reverted")
-    assert (waiting.payment.status, waiting.payment.is_pending) == ("awaiting_payment", False)
-    assert waiting.payment.timeline[-1].reason == "reverted"
+    assert payments.end_attempt(still.record, "op", now=LATER, reason="r") == still
+    waiting = payments.end_attempt(still.record, "evidence", now=LATER, reason="reverted")
+    assert (waiting.record.status, waiting.record.is_pending) == ("awaiting_payment", False)
+    assert waiting.record.timeline[-1].reason == "reverted"
     assert waiting.events == ()
     accepted = attrs.evolve(stages()["accepted"].payment, authorized=("op",))
     after = payments.end_attempt(accepted, "op", now=LATER, reason="r")
-    assert (after.payment.status, after.payment.authorized, after.events) == ("accepted", (), ())
+    assert (after.record.status, after.record.authorized, after.events) == ("accepted", (), ())
 
 
 def test_a_collect_whose_draw_fails_needs_a_decision() -> None:
@@ -115,8 +115,8 @@ def test_a_collect_whose_draw_fails_needs_a_decision() -> None:
 
 def test_a_collect_whose_draw_fails_has_failed_whatever_strangers_sent() -> None:
     change, _ = counted(a_collect(), a_receipt(400, BOB))
-    assert (change.payment.status, change.payment.labels) == ("processing", ("underpaid",))
-    failed = payments.fail_attempt(change.payment, "op", now=LATER, reason="reverted").payment
+    assert (change.record.status, change.record.labels) == ("processing", ("underpaid",))
+    failed = payments.fail_attempt(change.record, "op", now=LATER, reason="reverted").record
     assert (failed.status, failed.failure, failed.authorized) == ("action_required", "reverted", ())
     assert failed.labels == ("underpaid", "execution_failed")
 
@@ -126,7 +126,7 @@ def test_the_failed_attempt_of_a_payer_only_ends() -> None:
     failed = payments.fail_attempt(processing, "pay_funding_1", now=LATER, reason="reverted")
     ended = payments.end_attempt(processing, "pay_funding_1", now=LATER, reason="reverted")
     assert failed == ended
-    assert (failed.payment.status, failed.payment.failure) == ("awaiting_payment", None)
+    assert (failed.record.status, failed.record.failure) == ("awaiting_payment", None)
 
 
 def a_collect() -> Payment:
@@ -151,7 +151,7 @@ def test_receipts_add_up_to_covered_short_or_over(
     required = amount - amount * tolerance // 10_000
     for place, part in enumerate(parts):
         change, _ = counted(payment, a_receipt(part), f"op-{place}", now=LATER)
-        payment = change.payment
+        payment = change.record
         total = sum(parts[: place + 1])
         assert payment.received == total
         assert payment.excess == max(0, total - amount)
@@ -173,37 +173,37 @@ def test_receipts_add_up_to_covered_short_or_over(
 def test_what_came_counts_towards_its_sender_the_newest_last() -> None:
     payment = a_payment(amount=10_000)
     for amount, sender in ((100, ALICE), (200, BOB), (300, ALICE)):
-        payment = counted(payment, a_receipt(amount, sender))[0].payment
+        payment = counted(payment, a_receipt(amount, sender))[0].record
     assert paid_by(payment) == {BOB: 200, ALICE: 400}
     assert [item.address for item in payment.paid_by] == [BOB, ALICE]
-    held = payments.expire(payment, now=LATER).payment
-    back = payments.refunded(held, "refund_part", "r", BOB, now=LATER, escrow=150).payment
+    held = payments.expire(payment, now=LATER).record
+    back = payments.refunded(held, "refund_part", "r", BOB, now=LATER, escrow=150).record
     assert paid_by(back) == {ALICE: 400, BOB: 50}
-    gone = payments.refunded(back, "refund_part", "r", BOB, now=LATER, escrow=50).payment
+    gone = payments.refunded(back, "refund_part", "r", BOB, now=LATER, escrow=50).record
     assert paid_by(gone) == {ALICE: 400}
 
 
 def test_so_many_senders_are_told_apart_and_dust_makes_none_forgotten() -> None:
-    payment = counted(a_payment(amount=10_000), a_receipt(500, BOB))[0].payment
+    payment = counted(a_payment(amount=10_000), a_receipt(500, BOB))[0].record
     for number in range(MOST_SENDERS + 20):
-        payment = counted(payment, a_receipt(1 + number % 2, f"0x{number}"))[0].payment
+        payment = counted(payment, a_receipt(1 + number % 2, f"0x{number}"))[0].record
     assert len(payment.paid_by) == MOST_SENDERS
     assert paid_by(payment)[BOB] == 500
     assert payment.received == 500 + (MOST_SENDERS + 20) * 3 // 2
-    last = counted(payment, a_receipt(300, ALICE))[0].payment
+    last = counted(payment, a_receipt(300, ALICE))[0].record
     assert (paid_by(last)[ALICE], paid_by(last)[BOB]) == (300, 500)
 
 
 def test_what_went_back_to_a_sender_does_not_return_with_its_receipt() -> None:
     """A receipt is refunded, then reorged out, then included again: it is refunded still."""
     change, _ = counted(a_payment(), a_receipt(500, BOB))
-    change, receipt = counted(change.payment, a_receipt(100, ALICE, id="receipt_2"))
-    held = payments.expire(change.payment, now=LATER).payment
-    back = payments.refunded(held, "refund_part", "r", ALICE, now=LATER, escrow=100).payment
-    undone = payments.undo(back, receipt, now=LATER, release_stopped=False).payment
+    change, receipt = counted(change.record, a_receipt(100, ALICE, id="receipt_2"))
+    held = payments.expire(change.record, now=LATER).record
+    back = payments.refunded(held, "refund_part", "r", ALICE, now=LATER, escrow=100).record
+    undone = payments.undo(back, receipt, now=LATER, release_stopped=False).record
     again, _ = counted(undone, a_receipt(100, ALICE, id="receipt_2"))
-    assert again.payment.books == back.books
-    assert paid_by(again.payment) == {BOB: 500}
+    assert again.record.books == back.books
+    assert paid_by(again.record) == {BOB: 500}
 
 
 def paid_by(payment: Payment) -> dict[str, int]:
@@ -223,12 +223,12 @@ def test_what_is_settled_and_the_fee_make_up_what_is_released(
     received: int, fee_bps: int, tolerance: int
 ) -> None:
     fresh = a_payment(fee_bps=fee_bps, tolerance_bps=tolerance)
-    covered = counted(fresh, a_receipt(received))[0].payment
+    covered = counted(fresh, a_receipt(received))[0].record
     if covered.status != "accepted":
         return
-    executing = payments.step(releasing(covered), "release", now=NOW).payment
+    executing = payments.step(releasing(covered), "release", now=NOW).record
     change = payments.settle(executing, now=LATER)
-    settled, [event], [entry] = change.payment, change.events, change.entries
+    settled, [event], [entry] = change.record, change.events, change.entries
     released = min(received, 1_000)
     fee = released * fee_bps // 10_000
     assert (settled.settled, settled.fee, settled.releasable) == (released - fee, fee, released)
@@ -242,22 +242,22 @@ def test_what_is_settled_and_the_fee_make_up_what_is_released(
 def test_the_fee_of_a_release_stays_when_later_receipts_are_undone() -> None:
     fresh = a_payment(fee_bps=100)
     change, receipt = counted(fresh, a_receipt(1_000))
-    executing = payments.step(releasing(change.payment), "release", now=NOW).payment
-    undone = payments.undo(executing, receipt, now=LATER, release_stopped=False).payment
+    executing = payments.step(releasing(change.record), "release", now=NOW).record
+    undone = payments.undo(executing, receipt, now=LATER, release_stopped=False).record
     assert (undone.releasable, undone.fee) == (1_000, 10)
-    settled = payments.settle(undone, now=LATER).payment
+    settled = payments.settle(undone, now=LATER).record
     assert (settled.settled, settled.books.escrow) == (990, -1_000)
 
 
 def test_a_payment_expires_with_or_without_a_part() -> None:
-    assert payments.expire(a_payment(), now=LATER).payment.status == "expired"
+    assert payments.expire(a_payment(), now=LATER).record.status == "expired"
     change = payments.expire(stages()["awaiting_payment, part received"].payment, now=LATER)
-    assert (change.payment.status, change.payment.labels) == ("action_required", ("underpaid",))
+    assert (change.record.status, change.record.labels) == ("action_required", ("underpaid",))
     assert names(change) == ["action_required"]
 
 
 def test_only_what_received_nothing_and_expects_nothing_is_cancelled() -> None:
-    cancelled = payments.cancel(stages()["processing"].payment, now=LATER).payment
+    cancelled = payments.cancel(stages()["processing"].payment, now=LATER).record
     assert (cancelled.status, cancelled.authorized, cancelled.cancelled_at) == (
         "cancelled", (), LATER,
     )  # fmt: skip
@@ -271,23 +271,23 @@ def test_only_what_received_nothing_and_expects_nothing_is_cancelled() -> None:
 
 def test_labels_add_up_and_are_never_lost_nor_doubled() -> None:
     """First short, then out of time, then overpaid too late, then taken, paid out, paid again."""
-    payment = counted(a_payment(), a_receipt(600))[0].payment
+    payment = counted(a_payment(), a_receipt(600))[0].record
     assert payment.labels == ("underpaid",)
-    payment = payments.expire(payment, now=NOW + 1_000).payment
+    payment = payments.expire(payment, now=NOW + 1_000).record
     assert payment.labels == ("underpaid",)
-    payment = counted(payment, a_receipt(600), now=IN_THE_WINDOW)[0].payment
+    payment = counted(payment, a_receipt(600), now=IN_THE_WINDOW)[0].record
     assert payment.labels == ("underpaid", "late", "overpaid")
-    payment = releasing(payments.accept(payment, now=AFTER_IT).payment)
-    payment = payments.step(payment, "release", now=AFTER_IT).payment
-    payment = payments.settle(payment, now=AFTER_IT).payment
-    payment = counted(payment, a_receipt(1_000), now=AFTER_IT)[0].payment
+    payment = releasing(payments.accept(payment, now=AFTER_IT).record)
+    payment = payments.step(payment, "release", now=AFTER_IT).record
+    payment = payments.settle(payment, now=AFTER_IT).record
+    payment = counted(payment, a_receipt(1_000), now=AFTER_IT)[0].record
     assert payment.labels == ("underpaid", "late", "overpaid", "duplicate")
     payment = payments.refunded(
         payment, "refund_excess", "r", ALICE, now=AFTER_IT, excess=1_200
-    ).payment
+    ).record
     assert payment.labels == ("underpaid", "late", "overpaid", "duplicate")
     again = counted(payment, a_receipt(7), now=AFTER_IT)[0]
-    assert again.payment.labels == payment.labels
+    assert again.record.labels == payment.labels
     assert again.events[-1].payload["labels"] == list(payment.labels)
 
 
@@ -310,7 +310,7 @@ def test_a_reconciliation_opens_when_there_is_something_to_decide(name: str, sta
     assert stages()[name].payment.reconciliation == Reconciliation(status=status)  # type: ignore[arg-type]
 
 
-def refunding(trigger: str, **sources: int) -> Callable[[Payment], Change]:
+def refunding(trigger: str, **sources: int) -> Callable[[Payment], Step[Payment]]:
     return lambda payment: payments.refunded(payment, trigger, "r", ALICE, now=LATER, **sources)
 
 
@@ -341,9 +341,9 @@ def refunding(trigger: str, **sources: int) -> Callable[[Payment], Change]:
     ],
 )
 def test_a_decision_resolves_it_unless_another_is_still_asked_for(
-    name: str, step: Callable[[Payment], Change], resolution: str | None
+    name: str, step: Callable[[Payment], Step[Payment]], resolution: str | None
 ) -> None:
-    after = step(stages()[name].payment).payment.reconciliation
+    after = step(stages()[name].payment).record.reconciliation
     if resolution is None:
         assert after == Reconciliation(status="open")
     else:
@@ -353,27 +353,27 @@ def test_a_decision_resolves_it_unless_another_is_still_asked_for(
 def test_what_was_resolved_opens_again_for_the_next_cause() -> None:
     failed = stages()["failed"].payment
     assert failed.reconciliation.status == "resolved"
-    again = counted(failed, a_receipt(10), now=AFTER_IT)[0].payment
+    again = counted(failed, a_receipt(10), now=AFTER_IT)[0].record
     assert again.reconciliation == Reconciliation(status="open")
 
 
 def test_a_write_off_tells_of_the_decision_and_of_the_end() -> None:
     change = payments.write_off(stages()["action_required, short"].payment, now=LATER)
-    assert (change.payment.status, names(change)) == ("failed", ["reconciled", "failed"])
-    assert change.payment.books.escrow == 600
+    assert (change.record.status, names(change)) == ("failed", ["reconciled", "failed"])
+    assert change.record.books.escrow == 600
 
 
 def test_a_retry_forgets_the_failure() -> None:
     failed = stages()["action_required, release failed"].payment
     assert (failed.failure, failed.release_id, failed.released) == ("transaction_failed", None, 0)
     assert failed.timeline[-1].reason == "transaction_failed"
-    again = payments.retry(failed, now=LATER).payment
+    again = payments.retry(failed, now=LATER).record
     assert (again.status, again.failure, again.releasable) == ("executing", None, 1_000)
 
 
 def test_a_moment_is_stamped_once() -> None:
     succeeded = stages()["succeeded"].payment
-    after = payments.step(succeeded, "overpaid", now=LATER).payment
+    after = payments.step(succeeded, "overpaid", now=LATER).record
     assert after.succeeded_at == succeeded.succeeded_at == NOW
 
 

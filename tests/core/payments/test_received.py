@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.lifecycle import MOST_TIMELINE, Change
+from payments_core.payments.lifecycle import MOST_TIMELINE
 from payments_core.payments.machine import PAYMENT
 from tests.core.examples import (
     BOB,
@@ -148,7 +149,7 @@ def test_a_receipt_in_every_status(name: str, amount: int, moment: str) -> None:
     events, labels = (part.split() for part in told.split("/"))
     before = stages()[name].payment
     change, _ = counted(before, a_receipt(amount, BOB, id="new"), now=MOMENTS[moment])
-    after = change.payment
+    after = change.record
     assert after.status == (before.status if status == "=" else status)
     assert [event.name for event in change.events] == [f"payment.{event}" for event in events]
     assert after.labels == (*before.labels, *labels)
@@ -158,9 +159,9 @@ def test_a_receipt_in_every_status(name: str, amount: int, moment: str) -> None:
         assert after.reconciliation.status == "open"
 
 
-def check_counted(before: payments.Payment, change: Change, amount: int) -> None:
+def check_counted(before: payments.Payment, change: Step[payments.Payment], amount: int) -> None:
     """All of it is booked, once; no more than the amount can be released."""
-    after = change.payment
+    after = change.record
     [entry] = change.entries
     assert (entry.cause, entry.subject, entry.number) == ("receipt", "new", before.entry_count + 1)
     assert after.received == before.received + amount
@@ -188,7 +189,7 @@ def test_whatever_comes_is_counted_once_and_told(name: str, parts: list[tuple[in
         before = payment
         change, _ = counted(before, a_receipt(amount, BOB, id="new"), now=MOMENTS[moment])
         check_counted(before, change, amount)
-        payment = change.payment
+        payment = change.record
         assert set(before.labels) <= set(payment.labels)
         if before.release_id is not None or before.status == "refunded":
             assert payment.books.escrow == before.books.escrow  # never a second release
@@ -198,10 +199,10 @@ def test_whatever_comes_is_counted_once_and_told(name: str, parts: list[tuple[in
 def test_a_receipt_in_time_that_an_operation_brought_ends_its_attempt() -> None:
     processing = stages()["processing"].payment
     short, _ = counted(processing, a_receipt(PART), "pay_funding_1")
-    assert (short.payment.status, short.payment.authorized) == ("awaiting_payment", ())
+    assert (short.record.status, short.record.authorized) == ("awaiting_payment", ())
     seen = stages()["processing, a transfer seen"].payment
     short, _ = counted(seen, a_receipt(PART), "evidence_1")
-    assert (short.payment.status, short.payment.sighted) == ("awaiting_payment", ())
+    assert (short.record.status, short.record.sighted) == ("awaiting_payment", ())
 
 
 def test_a_payment_under_a_rain_of_dust_stays_small() -> None:
@@ -254,7 +255,7 @@ def test_a_reorg_takes_back_what_the_receipt_counted_for(name: str) -> None:
     stage = stages()[name]
     before, [receipt] = stage.payment, stage.receipts
     change = payments.undo(before, receipt, now=NOW + 500, release_stopped=False)
-    after, [event], [entry] = change.payment, change.events, change.entries
+    after, [event], [entry] = change.record, change.events, change.entries
     assert (after.status, event.name) == (UNDONE[name], "payment.reorged")
     assert after.labels == (*before.labels, "reorged")
     assert (entry.cause, entry.subject) == ("receipt_reorged", receipt.id)
@@ -272,13 +273,13 @@ def test_a_reorg_takes_back_what_the_receipt_counted_for(name: str) -> None:
 def test_a_release_that_could_be_stopped_is_forgotten(name: str) -> None:
     stage = stages()[name]
     change = payments.undo(stage.payment, stage.receipts[0], now=NOW, release_stopped=True)
-    after, [event] = change.payment, change.events
+    after, [event] = change.record, change.events
     assert (after.status, event.name) == ("action_required", "payment.action_required")
     assert (after.labels, after.reconciliation.status) == (("reorged",), "open")
     assert (after.release_id, after.released, after.books.held) == (None, 0, 0)
     back, _ = counted(after, a_receipt(WHOLE), now=NOW + 1)
-    assert (back.payment.status, back.payment.books.escrow) == ("action_required", 1_000)
-    accepted = payments.accept(back.payment, now=NOW + 2).payment
+    assert (back.record.status, back.record.books.escrow) == ("action_required", 1_000)
+    accepted = payments.accept(back.record, now=NOW + 2).record
     assert (accepted.status, accepted.releasable) == ("accepted", 1_000)
 
 
@@ -288,10 +289,10 @@ def test_a_receipt_that_comes_back_puts_the_books_where_they_were(name: str, mom
     """A reorg mostly ends with the same transfers in other blocks: nothing may be left over."""
     stage = stages()[name]
     before, [receipt] = stage.payment, stage.receipts
-    undone = payments.undo(before, receipt, now=NOW, release_stopped=False).payment
+    undone = payments.undo(before, receipt, now=NOW, release_stopped=False).record
     again = a_receipt(receipt.amount, receipt.sender, id="new")
     change, stored = counted(undone, again, now=MOMENTS[moment])
-    after = change.payment
+    after = change.record
     check_counted(undone, change, receipt.amount)
     assert (after.books, after.received, after.counted, after.paid_by) == (
         before.books, before.received, before.counted, before.paid_by,
@@ -306,10 +307,10 @@ def test_a_receipt_that_comes_back_puts_the_books_where_they_were(name: str, mom
 @pytest.mark.parametrize("amount", [PART, WHOLE])
 def test_whatever_the_fee_what_comes_after_the_release_is_excess(fee_bps: int, amount: int) -> None:
     covered = Stage(a_payment(fee_bps=fee_bps)).counting(1_000).payment
-    executing = payments.step(releasing(covered), "release", now=NOW).payment
-    settled = payments.settle(executing, now=NOW).payment
+    executing = payments.step(releasing(covered), "release", now=NOW).record
+    settled = payments.settle(executing, now=NOW).record
     for payment in (executing, settled):
-        after = counted(payment, a_receipt(amount, BOB, id="receipt_2"))[0].payment
+        after = counted(payment, a_receipt(amount, BOB, id="receipt_2"))[0].record
         assert after.excess == amount
 
 
@@ -332,15 +333,15 @@ def test_whichever_receipts_are_lost_and_return_the_books_are_the_same(
         stage = attrs.evolve(stage, payment=releasing(stage.payment))
     payment = stage.payment
     if until != "accepted":
-        payment = payments.step(payment, "release", now=NOW).payment
+        payment = payments.step(payment, "release", now=NOW).record
     if until == "succeeded":
-        payment = payments.settle(payment, now=NOW).payment
+        payment = payments.settle(payment, now=NOW).record
     before = payment
     gone = [receipt for place, receipt in enumerate(stage.receipts) if place in lost]
     for receipt in gone:
-        payment = payments.undo(payment, receipt, now=NOW, release_stopped=False).payment
+        payment = payments.undo(payment, receipt, now=NOW, release_stopped=False).record
         assert payment.books.held == before.books.held - (before.received - payment.received)
     for receipt in reversed(gone):
-        payment = counted(payment, a_receipt(receipt.amount, id=receipt.id))[0].payment
+        payment = counted(payment, a_receipt(receipt.amount, id=receipt.id))[0].record
     assert (payment.books, payment.received) == (before.books, before.received)
     assert payment.release_id == before.release_id

@@ -19,20 +19,20 @@ REASON = "transaction_failed"
 def released(amount: int = 1_000, **given: int) -> Payment:
     """A Payment of which the recipient has what was received."""
     payment, _ = counted(a_payment(**given), a_receipt(amount))
-    executing = payments.step(releasing(payment.payment), "release", now=NOW, release_hash="0xr")
-    return payments.settle(executing.payment, now=NOW).payment
+    executing = payments.step(releasing(payment.record), "release", now=NOW, release_hash="0xr")
+    return payments.settle(executing.record, now=NOW).record
 
 
 def refunded(payment: Payment, trigger: str, to: str = ALICE, **sources: int) -> Payment:
-    return payments.refunded(payment, trigger, "refund_1", to, now=NOW, **sources).payment
+    return payments.refunded(payment, trigger, "refund_1", to, now=NOW, **sources).record
 
 
 @given(st.integers(1_000, 5_000), st.integers(0, 9_999))
 def test_a_release_taken_back_leaves_what_was_before_it(amount: int, fee_bps: int) -> None:
     before, _ = counted(a_payment(fee_bps=fee_bps), a_receipt(amount))
     change = reverse_release(released(amount, fee_bps=fee_bps), REASON, now=LATER)
-    after = change.payment
-    assert after.books == before.payment.books
+    after = change.record
+    assert after.books == before.record.books
     assert (after.status, after.settled, after.succeeded_at) == ("action_required", 0, None)
     assert (after.release_id, after.release_hash, after.released) == (None, None, 0)
     assert (after.can_retry, after.failure) == (True, REASON)
@@ -44,18 +44,18 @@ def test_a_release_taken_back_leaves_what_was_before_it(amount: int, fee_bps: in
 
 def test_a_release_taken_back_after_refunds_leaves_the_recipient_owed() -> None:
     part = refunded(released(), "refund_part", recipient=300)
-    after = reverse_release(part, REASON, now=LATER).payment
+    after = reverse_release(part, REASON, now=LATER).record
     assert (after.books.escrow, after.books.recipient) == (1_000, -300)
-    again = attrs.evolve(payments.retry(after, now=LATER).payment, release_id="out_2")
+    again = attrs.evolve(payments.retry(after, now=LATER).record, release_id="out_2")
     again = attrs.evolve(again, released=again.books.escrow)
-    done = payments.settle(again, now=LATER).payment
+    done = payments.settle(again, now=LATER).record
     assert (done.books.recipient, done.settled, done.status) == (700, 1_000, "succeeded")
 
 
 def held(amount: int = 600) -> Payment:
     """A Payment that came short and expired."""
     short, _ = counted(a_payment(), a_receipt(amount))
-    return payments.expire(short.payment, now=LATER).payment
+    return payments.expire(short.record, now=LATER).record
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_refund_taken_back_leaves_what_was_before_it(
 ) -> None:
     done = refunded(before, trigger, **sources)
     change = reverse_refund(done, "refund_1", ALICE, claimed=True, now=LATER, **sources)
-    after = change.payment
+    after = change.record
     assert (after.status, after.refunded) == (status, 0)
     assert (after.books, after.paid_by) == (before.books, before.paid_by)
     assert [item.name for item in change.events] == [event]
@@ -85,12 +85,12 @@ def test_a_refund_taken_back_leaves_what_was_before_it(
 @pytest.mark.parametrize("trigger", ["refund_part", "refund_all"])
 def test_one_refund_of_two_taken_back_leaves_the_other(trigger: str) -> None:
     two = refunded(refunded(released(), "refund_part", recipient=300), trigger, recipient=700)
-    after = reverse_refund(two, "refund_2", ALICE, claimed=True, now=LATER, recipient=700).payment
+    after = reverse_refund(two, "refund_2", ALICE, claimed=True, now=LATER, recipient=700).record
     assert (after.status, after.refunded) == ("partially_refunded", 300)
     assert after.books.recipient == 700
 
 
 def test_a_stranger_who_got_a_refund_has_nothing_to_claim_when_it_is_taken_back() -> None:
     done = refunded(held(), "refund_part", BOB, escrow=100)
-    after = reverse_refund(done, "refund_1", BOB, claimed=False, now=LATER, escrow=100).payment
+    after = reverse_refund(done, "refund_1", BOB, claimed=False, now=LATER, escrow=100).record
     assert [item.address for item in after.paid_by] == [ALICE]

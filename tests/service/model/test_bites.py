@@ -14,7 +14,7 @@ from payments_core.accounts.vaults.record import Policy
 from payments_core.chains.judge import Verdict, judge
 from payments_core.chains.outbox import outbox
 from payments_core.chains.scanner import Scanner
-from payments_core.engine.decision import Decision
+from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments import progress
 from payments_core.payments.journal import lifecycle as journal
@@ -91,10 +91,12 @@ def refunds_under_way_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def entries_are_left_out(patch: pytest.MonkeyPatch) -> None:
-    def committed(change: Any) -> Decision[None]:
-        return Decision(None, replaces=(change.payment,), events=change.events)
+    as_decision = Step.as_decision
 
-    patch.setattr(progress, "committed", committed)
+    def forgetful(step: Any, *rest: Any) -> Any:
+        return as_decision(attrs.evolve(step, entries=()), *rest)
+
+    patch.setattr(Step, "as_decision", forgetful)
 
 
 def books_lie_about_the_release(patch: pytest.MonkeyPatch) -> None:

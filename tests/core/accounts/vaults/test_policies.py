@@ -152,33 +152,34 @@ class TestMandates:
         assert mandates.period_start(period, start - 1) < start
 
     def test_no_more_than_the_amount_is_drawn_in_a_period(self) -> None:
-        mandate = mandates.draw(a_mandate(), 60, now=NOW)
+        mandate = mandates.draw(a_mandate(), 60, now=NOW).record
         assert mandates.remaining(mandate, NOW) == 40
         with pytest.raises(PolicyDenied) as caught:
             mandates.draw(mandate, 41, now=NOW)
         assert caught.value.rule == "amountPerPeriod"
-        assert mandates.remaining(mandates.draw(mandate, 40, now=NOW), NOW) == 0
+        assert mandates.remaining(mandates.draw(mandate, 40, now=NOW).record, NOW) == 0
 
     def test_the_next_period_begins_with_the_whole_amount(self) -> None:
         first = parse_iso("2026-10-31T23:59:59.999Z")
-        mandate = mandates.draw(a_mandate(), 100, now=first)
+        mandate = mandates.draw(a_mandate(), 100, now=first).record
         assert mandates.remaining(mandate, first) == 0
         assert mandates.remaining(mandate, first + 1) == 100
-        mandate = mandates.draw(mandate, 70, now=first + 1)
+        mandate = mandates.draw(mandate, 70, now=first + 1).record
         assert mandates.remaining(mandate, first + 1) == 30
 
     def test_what_came_to_nothing_is_given_back_in_its_own_period_alone(self) -> None:
-        mandate = mandates.draw(a_mandate("day"), 60, now=NOW)
-        assert mandates.remaining(mandates.give_back(mandate, 60, drawn_at=NOW), NOW) == 100
-        tomorrow = mandates.draw(mandate, 30, now=NOW + DAY)
-        assert mandates.give_back(tomorrow, 60, drawn_at=NOW) == tomorrow
+        mandate = mandates.draw(a_mandate("day"), 60, now=NOW).record
+        back = mandates.give_back(mandate, 60, drawn_at=NOW).record
+        assert mandates.remaining(back, NOW) == 100
+        tomorrow = mandates.draw(mandate, 30, now=NOW + DAY).record
+        assert mandates.give_back(tomorrow, 60, drawn_at=NOW).record == tomorrow
 
     def test_a_clock_that_steps_back_opens_no_period_again(self) -> None:
-        mandate = mandates.draw(a_mandate("day"), 60, now=NOW + DAY)
+        mandate = mandates.draw(a_mandate("day"), 60, now=NOW + DAY).record
         assert mandates.remaining(mandate, NOW) == 40
-        mandate = mandates.draw(mandate, 40, now=NOW)
+        mandate = mandates.draw(mandate, 40, now=NOW).record
         assert mandates.remaining(mandate, NOW + DAY) == 0
-        again = mandates.give_back(mandate, 40, drawn_at=NOW)
+        again = mandates.give_back(mandate, 40, drawn_at=NOW).record
         assert mandates.remaining(again, NOW + DAY) == 0
 
     def test_an_expired_mandate_gives_nothing(self) -> None:
@@ -195,8 +196,8 @@ class TestMandates:
         }
 
     def test_a_revoked_mandate_gives_nothing_and_takes_back(self) -> None:
-        drawn = mandates.draw(a_mandate(), 60, now=NOW)
-        mandate = mandates.revoke(drawn, now=NOW + 1)
+        drawn = mandates.draw(a_mandate(), 60, now=NOW).record
+        mandate = mandates.revoke(drawn, now=NOW + 1).record
         assert (mandate.revoked_at, mandates.remaining(mandate, NOW)) == (NOW + 1, 0)
         with pytest.raises(InvalidState) as caught:
             mandates.draw(mandate, 1, now=NOW)
@@ -205,8 +206,8 @@ class TestMandates:
             "status": "revoked",
             "action": "collect",
         }
-        assert mandates.give_back(mandate, 60, drawn_at=NOW).drawn == 0
+        assert mandates.give_back(mandate, 60, drawn_at=NOW).record.drawn == 0
 
     def test_an_expired_mandate_can_be_revoked_for_good(self) -> None:
-        mandate = mandates.revoke(a_mandate(expires_at=NOW), now=NOW)
+        mandate = mandates.revoke(a_mandate(expires_at=NOW), now=NOW).record
         assert mandates.status_of(mandate, NOW - 1) == "revoked"

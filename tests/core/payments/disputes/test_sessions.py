@@ -43,7 +43,8 @@ def test_every_status_of_a_payment_is_one_of_its_session() -> None:
 def test_only_a_settled_session_can_be_disputed(status: str) -> None:
     session = Session(a_payment(status=status))
     if status in CONTRACT["settled"]:
-        dispute, happened = lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
+        flagged = lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
+        dispute, [happened] = flagged.record, flagged.events
         assert (dispute.id, dispute.status, dispute.created_at) == ("ses_1", "flagged", LATER)
         payload = {"sessionId": "ses_1", "paymentId": "payment_1", "status": "flagged"}
         assert (happened.name, happened.payload) == ("dispute.flagged", payload)
@@ -68,7 +69,8 @@ def test_no_session_is_disputed_twice(status: str, disputed: str) -> None:
 @pytest.mark.parametrize("status", sorted(SESSION_STATUSES))
 def test_a_flagged_dispute_ends_whatever_became_of_the_payment(status: str) -> None:
     session = Session(a_payment(status=status), a_dispute())
-    dispute, happened = lifecycle.resolve(session, "lost", "refunded", now=LATER)
+    resolved = lifecycle.resolve(session, "lost", "refunded", now=LATER)
+    dispute, [happened] = resolved.record, resolved.events
     assert (dispute.status, dispute.resolution, dispute.note) == ("resolved", "lost", "refunded")
     assert (dispute.created_at, dispute.resolved_at) == (NOW, LATER)
     assert (happened.name, happened.payload["status"]) == ("dispute.resolved", "resolved")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from payments_core.engine.step import Step
 from payments_core.errors import PaymentsError
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.journal.lifecycle import post
 from payments_core.payments.journal.record import ACCOUNTS, Books, Entry, Unbalanced
-from payments_core.payments.lifecycle import Change
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle as refunds
@@ -85,24 +85,22 @@ def test_books_that_do_not_balance_cannot_be_made() -> None:
 def test_the_journal_of_a_payment_from_receipt_to_refund() -> None:
     """The story of an overpaid Payment with a fee, entry by entry."""
     change, _ = counted(a_payment(fee_bps=100), a_receipt(1_300, id="receipt_1"))
-    change = change.then(Change(releasing(change.payment)))
-    change = change.then(payments.step(change.payment, "release", now=NOW))
-    change = change.then(payments.settle(change.payment, now=NOW))
+    change = attrs.evolve(change, record=releasing(change.record))
+    change = change.then(payments.step, "release", now=NOW).then(payments.settle, now=NOW)
     for trigger, source, amount in (
         ("refund_excess", "excess", 300),
         ("refund_all", "recipient", 990),
     ):
-        back = payments.refunded(
-            change.payment, trigger, f"refund_{amount}", ALICE, now=NOW, **{source: amount}
+        change = change.then(
+            payments.refunded, trigger, f"refund_{amount}", ALICE, now=NOW, **{source: amount}
         )
-        change = change.then(back)
     assert [(entry.cause, entry.subject, dict(entry.postings)) for entry in change.entries] == [
         ("receipt", "receipt_1", {"payer": -1_300, "escrow": 1_000, "excess": 300}),
         ("release", "out_1", {"escrow": -1_000, "recipient": 990, "fees": 10}),
         ("refund", "refund_300", {"payer": 300, "excess": -300}),
         ("refund", "refund_990", {"payer": 990, "recipient": -990}),
     ]
-    assert change.payment.books == books_of(fees=10)
+    assert change.record.books == books_of(fees=10)
 
 
 def test_a_send_goes_from_its_vault_to_the_recipient_without_escrow() -> None:
@@ -113,7 +111,7 @@ def test_a_send_goes_from_its_vault_to_the_recipient_without_escrow() -> None:
     change = payments.settle(executing, now=NOW)
     [entry] = change.entries
     assert (entry.cause, dict(entry.postings)) == ("send", {"payer": -1_000, "recipient": 1_000})
-    assert (change.payment.settled, change.payment.received) == (1_000, 0)
+    assert (change.record.settled, change.record.received) == (1_000, 0)
 
 
 # Any sequence of changes.
@@ -133,10 +131,10 @@ class Story:
         self.names = iter(range(1_000_000))
         self.releases = 0
 
-    def take(self, change: Change) -> None:
+    def take(self, change: Step[Payment]) -> None:
         """Commit a change, and what follows from it at once."""
         before = self.payment
-        self.payment = change.payment
+        self.payment = change.record
         self.entries += change.entries
         self.events += len(change.events)
         if change.entries:
@@ -207,8 +205,8 @@ class Story:
     def retry(self, *_: object) -> None:
         if self.payment.books.escrow > 0 and self.payment.failure is not None:
             self.releases += 1
-            sending = releasing(payments.retry(self.payment, now=self.now).payment, "again")
-            self.take(attrs.evolve(payments.retry(self.payment, now=self.now), payment=sending))
+            sending = releasing(payments.retry(self.payment, now=self.now).record, "again")
+            self.take(attrs.evolve(payments.retry(self.payment, now=self.now), record=sending))
 
     def write_off(self, *_: object) -> None:
         self.take(payments.write_off(self.payment, now=self.now))
@@ -355,10 +353,10 @@ def test_whatever_happens_the_books_say_where_the_money_is(
 def test_no_more_is_released_than_the_escrow_holds() -> None:
     """Excess that went back, and whose receipt was then undone, is missing in the escrow."""
     over, receipt = counted(stages()["accepted"].payment, a_receipt(300, BOB))
-    back = payments.refunded(over.payment, "refund_excess", "r", BOB, now=NOW, excess=300).payment
-    undone = payments.undo(back, receipt, now=NOW, release_stopped=False).payment
-    executing = payments.step(undone, "release", now=NOW).payment
-    failed = payments.fail_release(executing, "transaction_failed", now=NOW).payment
+    back = payments.refunded(over.record, "refund_excess", "r", BOB, now=NOW, excess=300).record
+    undone = payments.undo(back, receipt, now=NOW, release_stopped=False).record
+    executing = payments.step(undone, "release", now=NOW).record
+    failed = payments.fail_release(executing, "transaction_failed", now=NOW).record
     assert (failed.books.held, failed.releasable) == (700, 700)
 
 

@@ -77,7 +77,7 @@ def test_a_look_moves_the_option(
     option = a_direct_option(status=status, sighted=sighted, paid=paid)
     known = a_payment(counted=had, status="accepted" if had >= 1_000 else "processing")
     payment = attrs.evolve(known, counted=has, sighted=in_sight)
-    moved = direct.moved(option, known, payment, ONE, gained, LATER)
+    moved = direct.moved(option, known, payment, ONE, gained, LATER).record
     assert (moved.status, moved.sighted, moved.paid) == after
     assert moved.updated_at == (LATER if moved != option else NOW)
 
@@ -85,7 +85,7 @@ def test_a_look_moves_the_option(
 def test_what_covers_a_payment_with_tolerance_is_enough_for_its_option() -> None:
     known = a_payment(tolerance_bps=1_000)
     after = attrs.evolve(known, counted=900)
-    moved = direct.moved(a_direct_option(), known, after, ONE, 900, LATER)
+    moved = direct.moved(a_direct_option(), known, after, ONE, 900, LATER).record
     assert (moved.status, moved.paid) == ("succeeded", 900)
 
 
@@ -111,31 +111,31 @@ def test_an_option_that_is_over_is_neither_selected_nor_refreshed(
 
 def test_a_refresh_asks_for_what_remains_beyond_what_it_has_brought() -> None:
     payment = a_payment(counted=700)
-    refreshed = direct.refresh(a_direct_option(paid=300), payment, now=LATER)
+    refreshed = direct.refresh(a_direct_option(paid=300), payment, now=LATER).record
     assert (refreshed.required, refreshed.updated_at) == (600, LATER)
     with pytest.raises(InvalidState):
         direct.refresh(a_direct_option(status="processing", sighted=(ONE,)), payment, now=LATER)
 
 
 def test_an_end_leaves_what_cannot_end_as_it_is() -> None:
-    assert direct.end(a_direct_option(), "cancel", now=LATER).status == "cancelled"
-    assert direct.end(a_direct_option(), "expire", now=LATER).status == "expired"
+    assert direct.end(a_direct_option(), "cancel", now=LATER).record.status == "cancelled"
+    assert direct.end(a_direct_option(), "expire", now=LATER).record.status == "expired"
     for status in OPTION.terminal:
         option = a_direct_option(status=status)
-        assert direct.end(option, "expire", now=LATER) is option
+        assert direct.end(option, "expire", now=LATER).record is option
     coming = a_direct_option(status="processing", sighted=(ONE,))
-    assert direct.end(coming, "cancel", now=LATER) is coming
+    assert direct.end(coming, "cancel", now=LATER).record is coming
 
 
 def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> None:
-    option = direct.submit(a_direct_option(), 8453, "0x1", now=LATER)
+    option = direct.submit(a_direct_option(), 8453, "0x1", now=LATER).record
     [submission] = option.submissions
     assert submission == Submission(chain_id=8453, transaction_hash="0x1", submitted_at=LATER)
-    assert direct.submit(option, 8453, "0x1", now=LATER + 1) is option
+    assert direct.submit(option, 8453, "0x1", now=LATER + 1).record is option
     full = option
     for number in range(2, direct.SUBMISSION_LIMIT + 1):
-        full = direct.submit(full, 8453, f"0x{number}", now=LATER)
-    assert direct.submit(full, 8453, "0x1", now=LATER) is full
+        full = direct.submit(full, 8453, f"0x{number}", now=LATER).record
+    assert direct.submit(full, 8453, "0x1", now=LATER).record is full
     for chain_id, hash in ((8453, "0x9"), (1, "0x1")):
         with pytest.raises(Conflicting):
             direct.submit(full, chain_id, hash, now=LATER)

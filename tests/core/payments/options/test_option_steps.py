@@ -7,6 +7,7 @@ from collections.abc import Callable
 import attrs
 import pytest
 
+from payments_core.engine.step import Step
 from payments_core.errors import (
     ActionAlreadyUsed,
     ActionExpired,
@@ -26,7 +27,11 @@ LATER = NOW + 500
 @pytest.mark.parametrize(
     ("error", "option", "action"),
     [
-        (OptionSuperseded, options.supersede(an_option(status="expired"), now=NOW), "action_1"),
+        (
+            OptionSuperseded,
+            options.supersede(an_option(status="expired"), now=NOW).record,
+            "action_1",
+        ),
         (OptionExpired, an_option(status="expired", used_action_ids=("a",)), "a"),
         (ActionAlreadyUsed, an_option(used_action_ids=("a", "b")), "a"),
         (ActionInvalid, an_option(action_id=None, action_expires_at=None), "action_1"),
@@ -47,17 +52,17 @@ def test_an_action_is_checked_in_this_order(
 
 
 def test_consuming_an_action_uses_it_up_and_starts_the_option() -> None:
-    option = options.consume(an_option(used_action_ids=("action_0",)), now=LATER)
+    option = options.consume(an_option(used_action_ids=("action_0",)), now=LATER).record
     assert option.status == "processing"
     assert option.used_action_ids == ("action_0", "action_1")
     assert (option.action_id, option.action_expires_at) == (None, None)
 
 
 def test_a_refresh_gives_a_new_action_no_longer_than_the_option_lives() -> None:
-    fresh = options.refresh(an_option(), "action_2", 600, now=LATER)
+    fresh = options.refresh(an_option(), "action_2", 600, now=LATER).record
     assert (fresh.action_id, fresh.action_expires_at) == ("action_2", LATER + 300_000)
     assert fresh.required == 600  # a part was paid since
-    short = options.refresh(an_option(expires_at=LATER + 7), "action_2", 1_000, now=LATER)
+    short = options.refresh(an_option(expires_at=LATER + 7), "action_2", 1_000, now=LATER).record
     assert short.action_expires_at == LATER + 7
     for error, option in (
         (OptionSuperseded, an_option(selection_status="superseded")),
@@ -69,11 +74,11 @@ def test_a_refresh_gives_a_new_action_no_longer_than_the_option_lives() -> None:
 
 
 def test_ending_leaves_a_terminal_option_alone() -> None:
-    ended = options.end(an_option(), "cancel", now=LATER)
+    ended = options.end(an_option(), "cancel", now=LATER).record
     assert (ended.status, ended.action_id) == ("cancelled", None)
     for status in options.OPTION.terminal:
         option = an_option(status=status)
-        assert options.end(option, "expire", now=LATER) is option
+        assert options.end(option, "expire", now=LATER).record is option
     with pytest.raises(InvalidState):
         options.supersede(an_option(selection_status="superseded"), now=NOW)
 
@@ -82,8 +87,9 @@ def test_an_operation_is_stamped_as_it_goes_and_tells_its_payments_owner() -> No
     operation, payment = an_operation(), a_payment()
     seen = []
     for trigger in ("authorize", "broadcast", "lose", "broadcast", "confirm"):
-        operation, events = funding.step(operation, trigger, payment, now=NOW + len(seen))
-        seen += [event.name for event in events] or ["-"]
+        step = funding.step(operation, trigger, payment, now=NOW + len(seen))
+        operation = step.record
+        seen += [event.name for event in step.events] or ["-"]
     assert seen == [
         "vault_funding.authorized", "vault_funding.broadcast", "-",
         "vault_funding.broadcast", "vault_funding.confirmed",
@@ -96,24 +102,26 @@ def test_an_operation_is_stamped_as_it_goes_and_tells_its_payments_owner() -> No
 def test_a_reorg_keeps_the_moment_of_the_authorization() -> None:
     """The day's count of the vault hangs on it."""
     operation = an_operation(status="broadcast", authorized_at=NOW, broadcast_at=NOW + 1)
-    back, events = funding.step(operation, "reorg", a_payment(), now=NOW + 9)
-    assert (back.status, back.authorized_at, events) == ("authorized", NOW, ())
-    sent, _ = funding.step(back, "broadcast", a_payment(), now=NOW + 10)
+    undone = funding.step(operation, "reorg", a_payment(), now=NOW + 9)
+    back = undone.record
+    assert (back.status, back.authorized_at, undone.events) == ("authorized", NOW, ())
+    sent = funding.step(back, "broadcast", a_payment(), now=NOW + 10).record
     assert sent.broadcast_at == NOW + 1
 
 
 def test_ending_an_operation_where_it_cannot_end_changes_nothing() -> None:
     for status in ("broadcast", "unknown", *funding.FUNDING_OPERATION.terminal):
         operation = an_operation(status=status)
-        assert funding.end(operation, "cancel", a_payment(), now=NOW) == (operation, ())
-    ended, events = funding.end(an_operation(status="authorized"), "expire", a_payment(), now=NOW)
-    assert (ended.status, ended.status_version, events) == ("expired", 2, ())
+        assert funding.end(operation, "cancel", a_payment(), now=NOW) == Step(operation)
+    ended = funding.end(an_operation(status="authorized"), "expire", a_payment(), now=NOW)
+    assert (ended.record.status, ended.record.status_version, ended.events) == ("expired", 2, ())
 
 
 def test_a_failed_operation_says_why_and_tells_it() -> None:
-    failed, [event] = funding.step(
+    step = funding.step(
         an_operation(status="broadcast"), "fail", a_payment(), now=NOW, failure="reverted"
     )
+    failed, [event] = step.record, step.events
     assert failed.failure == "reverted"
     assert event.payload["status"] == "failed"
     assert event.account_id == "acct_1"

@@ -149,7 +149,7 @@ def stored(weighed: Weighed) -> list[Receipt]:
     """The receipts as the commit leaves them: what is proven counts."""
     proven = {receipt.id for receipt in weighed.proven}
     return [
-        lifecycle.verified(receipt, receipt.amount, NOW) if receipt.id in proven else receipt
+        lifecycle.verified(receipt, receipt.amount, NOW).record if receipt.id in proven else receipt
         for receipt in weighed.receipts
     ]
 

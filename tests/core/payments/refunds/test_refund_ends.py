@@ -102,7 +102,7 @@ def test_what_a_final_refund_brings(
         purpose=purpose, **{f"from_{source}": amount for source, amount in sources.items()}
     )
     assert closing(payment, refund) == trigger
-    after = payments.refunded(payment, trigger, refund.id, ALICE, now=LATER, **sources).payment
+    after = payments.refunded(payment, trigger, refund.id, ALICE, now=LATER, **sources).record
     assert after.status == status
     assert after.refunded == payment.refunded + refund.amount
 
@@ -111,15 +111,15 @@ def test_what_a_final_refund_brings(
 def test_a_refund_that_is_final_after_the_last_is_booked_all_the_same(purpose: str) -> None:
     """Two were under way when a reorg took the funds of the second; the first was the last then."""
     stage = Stage(a_payment()).counting(300, BOB).counting(300, ALICE)
-    payment = payments.expire(stage.payment, now=LATER).payment
+    payment = payments.expire(stage.payment, now=LATER).record
     first = a_refund(purpose=purpose, destination=BOB, from_escrow=300)
     second = a_refund(purpose=purpose, id="refund_2", destination=ALICE, from_escrow=300)
-    payment = payments.undo(payment, stage.receipts[1], now=LATER, release_stopped=False).payment
+    payment = payments.undo(payment, stage.receipts[1], now=LATER, release_stopped=False).record
     for refund in (first, second):
         change = payments.refunded(
             payment, closing(payment, refund), refund.id, refund.destination, now=LATER, escrow=300
         )
-        payment = change.payment
+        payment = change.record
         assert payment.status == "refunded"
     assert (payment.refunded, payment.books.held) == (600, -300)
 
@@ -142,25 +142,29 @@ def test_a_final_refund_is_booked_in_whatever_status_it_finds(name: str, purpose
 def test_a_refund_that_is_over_is_under_way_no_more() -> None:
     payment = attrs.evolve(held((1_000, ALICE)), refunding=("refund_1", "refund_2"))
     failed = payments.forget_refund(payment, "refund_1", now=LATER)
-    assert failed.payment == attrs.evolve(payment, refunding=("refund_2",), updated_at=LATER)
+    assert failed.record == attrs.evolve(payment, refunding=("refund_2",), updated_at=LATER)
     assert (failed.events, failed.entries) == ((), ())
     done = payments.refunded(payment, "refund_part", "refund_2", ALICE, now=LATER, escrow=1)
-    assert done.payment.refunding == ("refund_1",)
+    assert done.record.refunding == ("refund_1",)
 
 
 def test_a_refund_tells_of_itself() -> None:
     payment = held((1_000, ALICE))
     draft = a_refund(status="", status_version=0, from_escrow=400, from_excess=2)
-    refund, event = created(draft, payment)
+    made = created(draft, payment)
+    refund, [event] = made.record, made.events
     assert (refund.status, refund.status_version) == ("created", 1)
     assert event.name == "refund.created"
     assert event.payload["amountAtomic"] == "402"
-    sent, events = step(refund, "submit", payment, now=LATER, transaction_hash="0xh")
-    assert (sent.status, sent.transaction_hash, events) == ("submitted", "0xh", ())
-    done, [event] = step(sent, "confirm", payment, now=LATER)
+    submitted = step(refund, "submit", payment, now=LATER, transaction_hash="0xh")
+    sent = submitted.record
+    assert (sent.status, sent.transaction_hash, submitted.events) == ("submitted", "0xh", ())
+    confirmed = step(sent, "confirm", payment, now=LATER)
+    done, [event] = confirmed.record, confirmed.events
     assert (done.status, done.succeeded_at, event.name) == ("succeeded", LATER, "refund.succeeded")
     assert (event.payload["status"], event.payload["statusVersion"]) == ("succeeded", 3)
-    failed, [event] = step(sent, "fail", payment, now=LATER, failure="transaction_failed")
+    undone = step(sent, "fail", payment, now=LATER, failure="transaction_failed")
+    failed, [event] = undone.record, undone.events
     assert (failed.succeeded_at, failed.failure) == (None, "transaction_failed")
     assert event.name == "refund.failed"
 

@@ -96,8 +96,8 @@ def test_a_failed_refund_frees_its_amount() -> None:
     payment = held((1_000, ALICE))
     refund = a_refund(status="submitted", from_escrow=1_000)
     assert left(payment, refund).held == 0
-    failed, _ = step(refund, "fail", payment, now=LATER, failure="transaction_failed")
-    assert left(payment, failed).held == 1_000
+    failed = step(refund, "fail", payment, now=LATER, failure="transaction_failed")
+    assert left(payment, failed.record).held == 1_000
 
 
 def test_an_account_below_zero_takes_from_the_other() -> None:
@@ -235,9 +235,9 @@ def test_no_more_than_was_received_goes_back_after_a_reorg() -> None:
     """The receipt was undone after the release: the recipient's funds are his own again."""
     stage = STAGES["succeeded"]
     undone = payments.undo(stage.payment, stage.receipts[0], now=LATER, release_stopped=False)
-    assert (undone.payment.received, undone.payment.books.recipient) == (0, 1_000)
+    assert (undone.record.received, undone.record.books.recipient) == (0, 1_000)
     with pytest.raises(PaymentsError):
-        plan(undone.payment, left(undone.payment), None, ALICE)
+        plan(undone.record, left(undone.record), None, ALICE)
 
 
 # All that is held, and the excess.
@@ -300,23 +300,23 @@ def test_what_a_sender_got_back_is_not_paid_from_anothers_funds() -> None:
     """His receipt was refunded, undone, and came back: what lies there is the other one's."""
     payment = held((100, BOB), (100, ALICE))
     receipt = a_receipt(100, ALICE, id="receipt_2", counted=100)
-    back = payments.refunded(payment, "refund_part", "r", ALICE, now=LATER, escrow=100).payment
-    undone = payments.undo(back, receipt, now=LATER, release_stopped=False).payment
+    back = payments.refunded(payment, "refund_part", "r", ALICE, now=LATER, escrow=100).record
+    undone = payments.undo(back, receipt, now=LATER, release_stopped=False).record
     again, _ = counted(undone, a_receipt(100, ALICE, id="receipt_2"), now=LATER)
-    assert plan_all_held(left(again.payment)) == (Part(to=BOB, from_escrow=100),)
+    assert plan_all_held(left(again.record)) == (Part(to=BOB, from_escrow=100),)
 
 
 def test_what_is_left_in_escrow_after_the_release_can_still_go_back() -> None:
     """Excess went back, was undone, and came back after a release of what there was."""
     over, receipt = counted(STAGES["accepted"].payment, a_receipt(300, BOB))
-    back = payments.refunded(over.payment, "refund_excess", "r", BOB, now=NOW, excess=300).payment
-    undone = payments.undo(back, receipt, now=NOW, release_stopped=False).payment
-    executing = payments.step(undone, "release", now=NOW).payment
-    failed = payments.fail_release(executing, "transaction_failed", now=NOW).payment
-    again = releasing(payments.retry(failed, now=NOW).payment)
-    done = payments.settle(again, now=NOW).payment
+    back = payments.refunded(over.record, "refund_excess", "r", BOB, now=NOW, excess=300).record
+    undone = payments.undo(back, receipt, now=NOW, release_stopped=False).record
+    executing = payments.step(undone, "release", now=NOW).record
+    failed = payments.fail_release(executing, "transaction_failed", now=NOW).record
+    again = releasing(payments.retry(failed, now=NOW).record)
+    done = payments.settle(again, now=NOW).record
     returned, _ = counted(done, a_receipt(300, BOB))
-    assert returned.payment.books.held == left(returned.payment).excess
+    assert returned.record.books.held == left(returned.record).excess
 
 
 def test_a_sender_of_excess_alone_gets_none_of_the_recipients_by_default() -> None:

@@ -70,7 +70,7 @@ def final(payment: Payment, refund: Refund) -> Payment:
     trigger = closing(payment, refund)
     return payments.refunded(
         payment, trigger, refund.id, refund.destination, now=LATER, **sources
-    ).payment
+    ).record
 
 
 def under_way(refunds: tuple[Refund, ...]) -> int:

@@ -54,7 +54,7 @@ def test_what_was_drawn_is_missing_from_what_remains(world: World) -> None:
     made = create(world, period="day")
     now = world.clock.now()
     stored = world.get(Mandate, made.mandate.id)
-    drawn = lifecycle.draw(stored, atomic("10"), now=now)
+    drawn = lifecycle.draw(stored, atomic("10"), now=now).record
     write(world.storage, world.environment_id, lambda tx: tx.replace(drawn))
     assert listed(world)[0].remaining_atomic == atomic("15")
     world.advance(86_400)

@@ -1,0 +1,72 @@
+"""What every new Payment begins with, whatever its intent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import attrs
+
+from payments_core.assets import Asset
+from payments_core.clock import Instant
+from payments_core.engine.identifiers import Draw
+from payments_core.payments.record import Destination, Payment
+from payments_core.tenants.authorization import Authority
+
+
+@attrs.frozen
+class Payee:
+    """Who is paid how much of what."""
+
+    asset: Asset
+    amount: int
+    destination: Destination
+
+
+class PartnerNotes(Protocol):
+    """What a partner writes on a Payment for its own use."""
+
+    @property
+    def reference(self) -> str | None:
+        """The partner's own id."""
+
+    @property
+    def description(self) -> str | None:
+        """A text for people."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any] | None:
+        """Any JSON object."""
+
+
+def draft_payment(
+    authority: Authority, payee: Payee, notes: PartnerNotes, id_sequence: Draw, *, now: Instant
+) -> Payment:
+    """A Payment before its first state, which is the table's to choose (`lifecycle.created`).
+
+    It receives, belongs to the recipient, expires at once, and has no escrow: its caller replaces
+    what its intent has otherwise.
+    """
+    asset, destination = payee.asset, payee.destination
+    return Payment(
+        id=id_sequence.id("payment"),
+        status="",
+        status_version=0,
+        account_id=destination.account_id,
+        external_user_id=destination.external_user_id,
+        chain_id=asset.chain_id,
+        asset_symbol=asset.symbol,
+        amount=payee.amount,
+        destination=destination,
+        escrow_address=None,
+        allowed_methods=(),
+        session_id=id_sequence.id("ses"),
+        reference=notes.reference,
+        description=notes.description,
+        metadata=notes.metadata,
+        api_version=authority.api_version,
+        expires_at=now,
+        monitoring_expires_at=now,
+        created_at=now,
+        updated_at=now,
+    )
