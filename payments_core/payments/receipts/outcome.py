@@ -1,12 +1,82 @@
 """What a look at a transaction means, committed in one step.
 
 Receipts, the operation that sent the transaction, its option, the Payment with its journal, the
-vault's balance: all of them move together or not at all (contract §6 "In step").
+vault's balance: all of them move together or not at all (contract §6 "In step"). No other file
+moves so much at once, so this page goes through one look, in the order of `decide`.
+
+Before. A job (`watching.py`) has asked the chain, outside any transaction: the heads first, then
+the transaction, then, where the answer ends a reservation, the vault's balance. What is judged
+final is therefore contained in that balance. The answers are a Look. Its `view` is None where the
+node does not know the transaction; the view's block is None where it is in no block. When `decide`
+runs, a Look is already old, and the rows that it meets may be newer.
+
+1. Lock. Everything that changes a Payment locks it first. So two looks, a cancellation or an expiry
+wait for each other here, and the Payment's other rows may be locked in any order. Of what is locked
+later, only a mandate and a balance belong to several Payments; the mandate comes first.
+
+Evidence that is not `watched` any more was decided by another job: a scan that finds a transaction
+after a payer's hint adds a job, and does not wait for the slow one of the hint. Evidence in another
+version than the job has read was written meanwhile: found in another block, or known to be ours.
+The Look does not answer that, so the job asks the chain once more.
+
+2. Who sent it. The attempt is the operation that sent the transaction; a stranger's has none. It is
+`live` while its vault's balance is reserved, and only then does the look decide it. What arrives
+from an operation that has ended still counts, like a stranger's: the money is there.
+
+3. The same transfer under another hash. All bytes that are signed for one transfer have its nonce,
+so one of them at most gets into a block. `included_as` is its hash, where it is not this one. It is
+watched from this commit on, so that the money is followed at every moment. If this hash never had
+a receipt, that is all. If it had, its block was undone: the look goes on and takes them back.
+
+4. The direct option. A stranger's transfer may be what a payer has announced. Its option is chosen
+at the first sight of a transfer and kept in the evidence: a later offer must not draw the receipts
+of an earlier one to itself.
+
+5. Weigh. `evidence.py` compares the transaction's logs with the known receipts. If there is no
+receipt, and only a payer has told of the transaction, then the evidence is a mere hint: it is
+looked at less and less often, and dropped in the end.
+
+6. Count. What was undone is taken back before anything is counted: a log may come back with another
+amount, and then needs the room that it had. A receipt keeps the part of it that counted towards the
+escrow, so the journal reverses exactly what it had posted. A release that relied on the receipt is
+stopped, if it has no nonce yet. If it has one, its bytes may be out: it goes on, the escrow is
+short, and the books say so.
+
+A transfer that is right but not final makes the Payment wait for it (`sight`), unless it waits for
+the live operation already. `count` ends that wait in the same step, so that no Payment waits for
+what it has received.
+
+7. Is it decided? `_ends` says whether another look could bring anything else. If not, the Payment
+stops waiting for the transaction. It also stops where the node does not know it now, or dust that
+nobody sees would keep payers out; what comes back is sighted again. And it stops where the sender
+turns out to be a live operation, for which it waits by that name.
+
+8. When to look again. What is decided may still be undone beyond finality. A scan notices that for
+blocks that it has passed, so until then the job stays. After that `again_at` is None: the job ends
+with this commit, and evidence that is not `watched` gets a new job when its block is undone. Only
+rows that changed are written: a look that saw nothing new sends no other look back to step 1.
+
+9. The direct option follows the Payment as counting left it, and succeeds by what covers that.
+
+10. The operation. `asked` is the vault's balance at a final height. It is None until the
+transaction is final, or its nonce was taken by one that is not ours (`is_lost`). Until then the
+operation stays live, and what was undone is sent again. With the balance the operation ends:
+
+- It has proven its transfer: operation and option succeed, and the reservation is spent.
+- It has proven nothing: the operation fails, its bytes are never sent again, and what it took of
+  the mandate and the balance is free.
+
+In both cases one write has the new total and the end of the reservation. Were the reservation given
+back against the old total, the same funds could be authorized twice. Where an authorization has
+read a newer balance meanwhile, the vault refuses the old one with BalanceOutdated: nothing of this
+look is committed, and the job looks again.
+
+11. The Payment is last, since what follows for it depends on all of the above: `carry_on` adds the
+release of what is covered, or the expiry of what is late. An expiry ends every open option but
+`ended`, which this decision writes already: two writes of one row would collide.
 """
 
 from __future__ import annotations
-
-from typing import TypeVar
 
 import attrs
 
@@ -34,9 +104,7 @@ from payments_core.payments.receipts.evidence import Sighting, Weighed, weigh
 from payments_core.payments.receipts.record import Evidence, Receipt
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
-from payments_core.storage.records import Record
-
-R = TypeVar("R", bound=Record)
+from payments_core.storage.records import R, Record
 
 
 @attrs.frozen
@@ -62,11 +130,6 @@ class _Attempt:
     option: Option
     operation: FundingOperation
 
-    @property
-    def is_live(self) -> bool:
-        """Whether the look may still decide it."""
-        return self.operation.status in funding.LIVE
-
 
 @attrs.frozen
 class _Case:
@@ -90,7 +153,8 @@ class _Case:
     @property
     def live(self) -> _Attempt | None:
         """The attempt, where the look may still decide it."""
-        return self.attempt if self.attempt is not None and self.attempt.is_live else None
+        is_live = self.attempt is not None and self.attempt.operation.status in funding.LIVE
+        return self.attempt if is_live else None
 
 
 @attrs.frozen
@@ -106,40 +170,39 @@ def decide(
     tx: Transaction, draw: Draw, partition: str, known: Evidence, look: Look, *, now: Instant
 ) -> Decision[None]:
     """What a look means; `known` is the evidence that it was made for. Raises BalanceOutdated."""
-    payment = locked_payment(tx, known.payment_id)  # 1
+    payment = locked_payment(tx, known.payment_id)  # 1. Lock.
     found = _locked(tx, Evidence, known.id)
     if not found.watched:
         return Decision(None)
     if found.version != known.version:
         return poll_again(now)
-    attempt = _attempt(tx, found)  # 2
-    instead = _follow_included(tx, found, look, now=now)  # 3
+    attempt = _attempt(tx, found)  # 2. Who sent it.
+    instead = _follow_included(tx, found, look, now)  # 3. The same under another hash.
     if look.included_as is not None and not found.receipt_ids:
         return instead.joined(Decision(None, replaces=(attrs.evolve(found, watched=False),)))
-    option = direct_option_of(tx, payment, found, look.sighting)  # 4
+    option = direct_option_of(tx, payment, found, look.sighting)  # 4. The direct option.
     evidence = attrs.evolve(found, direct_option_id=option.id) if option else found
     receipts = tuple(_locked(tx, Receipt, id) for id in evidence.receipt_ids)
     case = _Case(tx, draw, partition, look, now, payment, evidence, attempt, option, receipts)
-    weighed = _weigh(case)  # 5
+    weighed = _weigh(case)  # 5. Weigh.
     if is_mere_hint(evidence, weighed):
         return hinted(evidence, look.sighting, now=now)
-    counted = _count(case, weighed)  # 6
-    ends = _ends(case)  # 7
-    change = counted.change
-    if ends or look.sighting.view is None or case.live is not None:
+    counted = _count(case, weighed)  # 6. Count.
+    change, live, ends = counted.change, case.live, _ends(case)  # 7. Is it decided?
+    if ends or look.sighting.view is None or live is not None:
         change = change.then(payments.end_attempt, evidence.id, now=now, reason="reorged")
-    again_at = _again_at(look, ends=ends, now=now)  # 8
+    again_at = _again_at(look, ends=ends, now=now)  # 8. When to look again.
     noted = _noted(evidence, counted.receipts, look.sighting, watched=again_at is not None)
     base = Decision(None, again_at=again_at).joined(
-        _stored((*receipts, found), (*counted.receipts, noted)),
-        counted.stopped,
-        instead,
-        _write_option(case, change.record, counted.receipts),  # 9
+        _stored((*receipts, found), (*counted.receipts, noted)), counted.stopped, instead
     )
-    live = case.live
-    if live is None:
+    if option is not None:  # 9. The direct option.
+        base = base.joined(
+            carried(option, payment, change.record, evidence, receipts, counted.receipts, now=now)
+        )
+    if live is None:  # 10. The operation; 11. and the Payment last.
         return base.joined(_write_payment(case, change, ended=option.id if option else None))
-    if look.asked is None:  # 10
+    if look.asked is None:
         moved = _moved_on(case, live, change.record)
         return base.joined(moved, _write_payment(case, change, ended=None))
     if not _paid(weighed):
@@ -155,15 +218,13 @@ def _attempt(tx: Transaction, evidence: Evidence) -> _Attempt | None:
     return _Attempt(*locked_option(tx, evidence.option_id))
 
 
-def _follow_included(
-    tx: Transaction, evidence: Evidence, look: Look, *, now: Instant
-) -> Decision[None]:
+def _follow_included(tx: Transaction, found: Evidence, look: Look, now: Instant) -> Decision[None]:
     """Have the transaction looked at that is in a block instead of this one."""
     if look.included_as is None:
         return Decision(None)
     return watched(
-        tx, evidence.payment_id, evidence.chain_id, look.included_as,
-        now=now, due_at=now, option_id=evidence.option_id,
+        tx, found.payment_id, found.chain_id, look.included_as,
+        now=now, due_at=now, option_id=found.option_id,
     )  # fmt: skip
 
 
@@ -179,7 +240,7 @@ def _ends(case: _Case) -> bool:
         return True
     if sighting.view is not None:
         return False
-    if attempt is not None and (attempt.is_live or attempt.operation.status == "confirmed"):
+    if attempt is not None and attempt.operation.status in (*funding.LIVE, "confirmed"):
         return False
     return evidence.block_number is None or sighting.heads.final.number >= evidence.block_number
 
@@ -214,7 +275,7 @@ def _stored(before: tuple[Record, ...], after: tuple[Record, ...]) -> Decision[N
     )
 
 
-# The receipts, the Payment and the direct option.
+# The receipts and the Payment.
 
 
 def _weigh(case: _Case) -> Weighed:
@@ -257,15 +318,6 @@ def _stoppable_release(tx: Transaction, payment: Payment, receipt: Receipt) -> O
     return withdraw(_locked(tx, Outgoing, payment.release_id))
 
 
-def _write_option(case: _Case, after: Payment, receipts: tuple[Receipt, ...]) -> Decision[None]:
-    """The direct option as the look leaves it, if the transaction pays by one."""
-    if case.option is None:
-        return Decision(None)
-    return carried(
-        case.option, case.payment, after, case.evidence, case.receipts, receipts, now=case.now
-    )
-
-
 def _write_payment(case: _Case, change: Step[Payment], *, ended: str | None) -> Decision[None]:
     """The Payment with what follows for it, unless the look has changed nothing of it."""
     if change == Step(case.payment):
@@ -292,12 +344,9 @@ def _confirmed(
     case: _Case, attempt: _Attempt, asked: Asked, payment: Payment, weighed: Weighed
 ) -> Decision[None]:
     """The operation and its option at their end, and the reservation spent."""
+    hash = case.evidence.transaction_hash  # of all that were signed for it, the one that moved it
     confirmed = _noticed(case, attempt.operation, payment).then(
-        funding.step,
-        "confirm",
-        payment,
-        now=case.now,
-        transaction_hash=case.evidence.transaction_hash,  # of all that were signed for it
+        funding.step, "confirm", payment, now=case.now, transaction_hash=hash
     )
     paid = attempt.option.paid + _paid(weighed)
     succeeded = options.step(attempt.option, "verify", now=case.now, paid=paid)
@@ -336,20 +385,13 @@ def _failed(
     failed = "transaction_failed" if has_failed else "wrong_recipient"
     reservation = reservation_of(attempt.operation, change.record)
     assert attempt.operation.outgoing_id is not None
-    return failed_for_good(case.tx, attempt.operation.outgoing_id).joined(
-        come_to_nothing(
-            case.tx,
-            case.draw,
-            case.partition,
-            change,
-            attempt.option,
-            attempt.operation,
-            "fail",
-            lambda: settled(case.tx, reservation, asked, succeeded=False),
-            reason=next((reason for reason in reasons if reason), failed),
-            now=case.now,
-        )
-    )
+    void = failed_for_good(case.tx, attempt.operation.outgoing_id)
+    nothing = come_to_nothing(
+        case.tx, case.draw, case.partition, change, attempt.option, attempt.operation, "fail",
+        lambda: settled(case.tx, reservation, asked, succeeded=False),
+        reason=next((reason for reason in reasons if reason), failed), now=case.now,
+    )  # fmt: skip
+    return void.joined(nothing)
 
 
 def _locked(tx: Transaction, kind: type[R], id: str) -> R:
