@@ -20,6 +20,7 @@ WHOLE = (
     "payments_core/payments/receipts/evidence.py",
     "payments_core/chains/judge.py",
     "payments_core/engine/state_machine.py",
+    "payments_core/engine/step.py",
     "payments_core/storage/memory/*.py",
     "payments_core/storage/sqlite/*.py",
     "payments_core/storage/postgres/*.py",
