@@ -101,45 +101,19 @@ class RefundOwner:
         payment, refund = _locked(tx, known)
         if refund.status != "succeeded":
             return Decision(None)
-        change = reverse_refund(
-            payment,
-            refund.id,
-            refund.destination,
-            claimed=refund.claimed,
-            now=now,
-            **refund.sources,
-        )
-        failed, events = lifecycle.step(
-            refund,
-            "reorg",
-            change.payment,
-            now=now,
-            failure=reason,
-            claimed=False,
-            succeeded_at=None,
-        )
-        return Decision(None, replaces=(failed,), events=events).joined(committed(change))
+        return _reversed(payment, refund, reason, now=now)
 
 
 def _succeeded(
     payment: Payment, refund: Refund, outcome: Outcome, *, now: Instant
 ) -> Decision[None]:
+    trigger = lifecycle.closing(payment, refund)
     change = payments.refunded(
-        payment,
-        lifecycle.closing(payment, refund),
-        refund.id,
-        refund.destination,
-        now=now,
-        **refund.sources,
+        payment, trigger, refund.id, refund.destination, now=now, **refund.sources
     )
     claimed = any(item.address == refund.destination for item in payment.paid_by)
     done, events = lifecycle.step(
-        refund,
-        "confirm",
-        change.payment,
-        now=now,
-        claimed=claimed,
-        transaction_hash=outcome.hash,
+        refund, "confirm", change.payment, now=now, claimed=claimed, transaction_hash=outcome.hash
     )
     return Decision(None, replaces=(done,), events=events).joined(committed(change))
 
@@ -148,6 +122,16 @@ def _failed(payment: Payment, refund: Refund, reason: str, *, now: Instant) -> D
     failed, events = lifecycle.step(refund, "fail", payment, now=now, failure=reason)
     forgetting = payments.forget_refund(payment, refund.id, now=now)
     return Decision(None, replaces=(failed, forgetting.payment), events=events)
+
+
+def _reversed(payment: Payment, refund: Refund, reason: str, *, now: Instant) -> Decision[None]:
+    change = reverse_refund(
+        payment, refund.id, refund.destination, claimed=refund.claimed, now=now, **refund.sources
+    )
+    failed, events = lifecycle.step(
+        refund, "reorg", change.payment, now=now, failure=reason, claimed=False, succeeded_at=None
+    )
+    return Decision(None, replaces=(failed,), events=events).joined(committed(change))
 
 
 def _reservation(refund: Refund) -> Reservation:
