@@ -16,8 +16,8 @@ from payments_core.accounts.verification.port import KycProvider
 from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
+from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import FOLLOW_AGAIN
 from payments_core.chains.outbox.reorg_recovery import RESEND, Resending
 from payments_core.chains.port import Chain
 from payments_core.chains.registry import ServedChains
@@ -30,7 +30,7 @@ from payments_core.credentials.secrets import MODES
 from payments_core.credentials.tokens import Tokens
 from payments_core.deposits.arrivals import ARRIVE, WATCH_DEPOSIT, Arrivals
 from payments_core.deposits.operations import Deposits
-from payments_core.deposits.sweeping import SWEEP, WATCH_SWEEP, SweepJobs, sweep_reversed
+from payments_core.deposits.sweeping import SweepOwner
 from payments_core.deposits.watching import DepositWatch
 from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Scope
@@ -50,19 +50,18 @@ from payments_core.payments.checkout.public import PublicPayments
 from payments_core.payments.collects import Collects
 from payments_core.payments.destinations import Destinations
 from payments_core.payments.disputes.operations import Disputes
-from payments_core.payments.funding.operations import SEND, Funding
-from payments_core.payments.funding.sending import FundingJobs
+from payments_core.payments.funding.operations import Funding
+from payments_core.payments.funding.sending import FundingOwner
 from payments_core.payments.mandates.operations import Mandates
 from payments_core.payments.operations import Payments
 from payments_core.payments.options.operations import Options
-from payments_core.payments.progress import RELEASE
 from payments_core.payments.receipts import discovery
 from payments_core.payments.receipts.discovery import Discovery
 from payments_core.payments.receipts.watching import ReceiptJobs
-from payments_core.payments.refunds.operations import REFUND, Refunds
+from payments_core.payments.refunds.operations import Refunds
 from payments_core.payments.refunds.reconciliation import Reconciliations
-from payments_core.payments.refunds.sending import WATCH_REFUND, RefundJobs, refund_reversed
-from payments_core.payments.release import WATCH_RELEASE, ReleaseJobs, release_reversed
+from payments_core.payments.refunds.sending import RefundOwner
+from payments_core.payments.release import ReleaseOwner
 from payments_core.payments.sends import Sends
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
@@ -308,11 +307,6 @@ class PaymentsService:
             self.outbox,
             mode,
             is_of_mode=lambda partition: is_of_mode(self.storage, partition, mode),
-            reversals={
-                "release": release_reversed,
-                "refund": refund_reversed,
-                "sweep": sweep_reversed,
-            },
         )
 
     def _delivery(self, mode: str) -> WebhookDelivery:
@@ -321,30 +315,27 @@ class PaymentsService:
     def _handlers(self, mode: str) -> dict[str, Handler]:
         """What does which job: the one table of them."""
         ports = (self.storage, self.ledger, self.clock)
-        outbox = self.outbox
-        funding = FundingJobs(*ports, outbox)
-        receipts = ReceiptJobs(*ports, self.chains, outbox, self.vaults)
-        releases = ReleaseJobs(*ports, outbox, self.vaults)
-        sweeps = SweepJobs(*ports, self.chains, outbox)
-        resending = self._resending(mode)
-        refunds = RefundJobs(*ports, outbox, self.vaults)
+        transfers = TransferJobs(
+            *ports,
+            self.outbox,
+            sent=[FundingOwner()],
+            followed=[
+                ReleaseOwner(self.vaults),
+                RefundOwner(self.vaults),
+                SweepOwner(self.chains),
+            ],
+        )
+        receipts = ReceiptJobs(*ports, self.chains, self.outbox, self.vaults)
         return {
-            SEND: funding.send,
             SCAN: self.scanner(mode).scan,
-            RESEND: resending.resend,
-            FOLLOW_AGAIN: resending.follow,
+            RESEND: self._resending(mode).resend,
             discovery.WATCH: receipts.watch,
-            RELEASE: releases.send,
-            WATCH_RELEASE: releases.watch,
             ARRIVE: Arrivals(*ports, self.chains, mode).arrive,
             WATCH_DEPOSIT: DepositWatch(*ports, self.chains).watch,
-            SWEEP: sweeps.send,
-            WATCH_SWEEP: sweeps.watch,
-            REFUND: refunds.send,
-            WATCH_REFUND: refunds.watch,
             PURGE: Purge(self.storage, self.ledger, self.clock).run,
             payments.EXPIRE: self.payments.run_expiry,
             RECOVER: WebhookRecovery(*ports).recover,
+            **transfers.handlers(),
             **self._delivery(mode).handlers(),
         }
 

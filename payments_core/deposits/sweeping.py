@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from payments_core.chains.backoff import POLL_MS, poll_again, wait_for_chain
-from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import LookOutdated, Outgoing, concluded, transfer
-from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Contract
-from payments_core.clock import Clock, Instant
+from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
+from payments_core.chains.outbox.record import Outcome, Outgoing, Purpose, transfer, watch_job
+from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Contract, Signed
+from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.looking import look
 from payments_core.deposits.record import Deposit
-from payments_core.engine.committer import Ledger
-from payments_core.engine.decision import Decision, Follow, Scope
-from payments_core.engine.identifiers import Draw
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.engine.decision import Decision
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import Transaction
 
 SWEEP = "deposits.sweep"
 WATCH_SWEEP = "deposits.watch_sweep"
@@ -46,114 +44,82 @@ def sweep_of(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outgoing
     )
 
 
-def sweep_reversed(
-    tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
-) -> Decision[None]:
-    """What becomes of a settled deposit whose sweep was undone and has failed."""
-    deposit = tx.get(Deposit, outgoing.owner_id, for_update=True)
-    assert deposit is not None
-    if deposit.status != "settled" or deposit.sweep_id != outgoing.id:
-        return Decision(None)
-    return lifecycle.unsettle(deposit, reason, now=now).as_decision()
+class SweepOwner:
+    """A deposit whose funds go to the vault. `chains.outbox.jobs` sends and follows the sweep."""
 
+    purpose: Purpose = "sweep"
+    record_type = Deposit
+    send_kind = SWEEP
+    watch_kind = WATCH_SWEEP
+    on_unsent = None
 
-class SweepJobs:
-    """Sends sweeps and follows them to finality."""
-
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        chains: Mapping[int, Chain],
-        outbox: Outbox,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, chains: Mapping[int, Chain]) -> None:
         self._chains = chains
-        self._outbox = outbox
 
-    def send(self, claimed: Claimed) -> None:
-        """Hand the sweep to the chain. Its bytes are fixed: sent again, they move nothing more."""
-        scope = Scope.of(claimed)
-        deposit = self._deposit(claimed)
-        sweep_id = deposit.sweep_id
-        if deposit.status != "confirmed" or sweep_id is None:
-            self._ledger.finish(claimed)
-            return
-        try:
-            signed = self._outbox.signed(scope, deposit.chain_id, sweep_id)
-            if signed is not None:
-                self._outbox.broadcast(scope, signed, sweep_id)
-        except ChainUnavailable:
-            self._wait(claimed)
-            return
-        if signed is None:  # withdrawn: the deposit was reorged out
-            self._ledger.finish(claimed)
-            return
-        watch = Follow(
-            "chain",
-            WATCH_SWEEP,
-            f"deposit:{deposit.id}",
-            self._clock.now() + POLL_MS,
-            deposit.id,
-            {"sweepId": sweep_id},
+    def find_to_send(self, record: Deposit) -> TransferToSend | None:
+        """It may be withdrawn: the deposit was reorged out."""
+        if record.status != "confirmed" or record.sweep_id is None:
+            return None
+        return TransferToSend(record.chain_id, record.sweep_id)
+
+    def on_sent(
+        self, tx: Transaction, record: Deposit, signed: Signed, *, now: Instant
+    ) -> Decision[None]:
+        """The deposit is `confirmed` until its sweep is final."""
+        assert record.sweep_id is not None
+        of = {"sweepId": record.sweep_id}
+        watch = watch_job(WATCH_SWEEP, f"deposit:{record.id}", record.id, of, now=now)
+        return Decision(None, jobs=(watch,))
+
+    def find_to_watch(self, record: Deposit, job: Job) -> TransferToWatch | None:
+        """A deposit may have another sweep by now, so the job says which."""
+        return TransferToWatch(job.arguments["sweepId"])
+
+    def read_chain(self, partition: str, record: Deposit, outcome: Outcome) -> bool:
+        """Whether a sweep that failed settles its deposit: somebody else has swept."""
+        return outcome.reason is not None and _is_swept(
+            self._chains[record.chain_id], record, outcome.height
         )
-        self._ledger.finish(claimed, Decision(None, jobs=(watch,)))
 
-    def watch(self, claimed: Claimed) -> None:
-        """Look at the sweep: not final, in the vault, or failed for good."""
-        scope = Scope.of(claimed)
-        deposit = self._deposit(claimed)
-        sweep_id = claimed.job.arguments["sweepId"]
-        try:
-            outcome = self._outbox.outcome(scope, sweep_id)
-            settles = outcome.reason is None or (
-                not outcome.is_pending and self._is_swept(deposit, outcome.height)
-            )
-        except ChainUnavailable:
-            self._wait(claimed)
-            return
-        if outcome.is_pending:
-            self._ledger.finish(claimed, poll_again(self._clock.now()))
-            return
-
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            current = tx.get(Deposit, deposit.id, for_update=True)
-            assert current is not None
-            if current.status != "confirmed" or current.sweep_id != sweep_id:
-                return Decision(None)
-            now = self._clock.now()
-            if settles:
-                change = lifecycle.settle(current, now=now)
-            else:
-                assert outcome.reason is not None
-                change = lifecycle.fail(current, outcome.reason, now=now)
-            return change.as_decision().joined(concluded(tx, sweep_id, outcome, now=now))
-
-        try:
-            self._ledger.commit(scope, decide, claimed=claimed)
-        except LookOutdated:
-            self._ledger.finish(claimed, poll_again(self._clock.now()))
-
-    def _is_swept(self, deposit: Deposit, height: int) -> bool:
-        """Whether the deposit is final, and by then nothing is left at its address."""
-        chain = self._chains[deposit.chain_id]
-        seen = look(chain, deposit)
-        if seen.arrival is None or not seen.is_final:
-            return False
-        left = chain.balances(deposit.asset.address, [deposit.address])
-        if left.height < height:
-            raise ChainUnavailable("the node is behind the one that was asked before")
-        return left.amounts[deposit.address] == 0
-
-    def _deposit(self, claimed: Claimed) -> Deposit:
-        deposit = self._storage.read(
-            claimed.partition, lambda snapshot: snapshot.get(Deposit, claimed.job.subject)
-        )
-        assert deposit is not None
+    def lock(self, tx: Transaction, record: Deposit, outgoing_id: str) -> Deposit | None:
+        """The deposit, if it still waits for this sweep."""
+        deposit = _locked(tx, record.id)
+        if deposit.status != "confirmed" or deposit.sweep_id != outgoing_id:
+            return None
         return deposit
 
-    def _wait(self, claimed: Claimed) -> None:
-        self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+    def on_final(
+        self, tx: Transaction, locked: Deposit, outcome: Outcome, facts: bool, *, now: Instant
+    ) -> Decision[None]:
+        """In the vault, or failed for good."""
+        if outcome.reason is None or facts:
+            change = lifecycle.settle(locked, now=now)
+        else:
+            change = lifecycle.fail(locked, outcome.reason, now=now)
+        return change.as_decision()
+
+    def on_reversed(
+        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+    ) -> Decision[None]:
+        """The deposit is out of the vault again."""
+        deposit = _locked(tx, outgoing.owner_id)
+        if deposit.status != "settled" or deposit.sweep_id != outgoing.id:
+            return Decision(None)
+        return lifecycle.unsettle(deposit, reason, now=now).as_decision()
+
+
+def _is_swept(chain: Chain, deposit: Deposit, height: int) -> bool:
+    """Whether the deposit is final, and by then nothing is left at its address."""
+    seen = look(chain, deposit)
+    if seen.arrival is None or not seen.is_final:
+        return False
+    left = chain.balances(deposit.asset.address, [deposit.address])
+    if left.height < height:
+        raise ChainUnavailable("the node is behind the one that was asked before")
+    return left.amounts[deposit.address] == 0
+
+
+def _locked(tx: Transaction, deposit_id: str) -> Deposit:
+    deposit = tx.get(Deposit, deposit_id, for_update=True)
+    assert deposit is not None
+    return deposit

@@ -122,4 +122,8 @@ class LeaseLost(Exception):
     """Another worker has claimed the job since, or finished it. Its outcome stands; drop ours."""
 
 
+class StaleView(Exception):
+    """What was read outside, for a decision, is older than what is recorded by now: read again."""
+
+
 Decide = Callable[[Transaction, Draw], Decision[T]]

@@ -7,6 +7,7 @@ import attrs
 from payments_core.accounts.vaults.record import AllowedDestination, Policy, VaultBalance
 from payments_core.assets import Asset
 from payments_core.clock import DAY, Instant
+from payments_core.engine.decision import StaleView
 from payments_core.errors import InsufficientBalance, PolicyDenied, PolicyInactive
 from payments_core.money import Money, parse_amount
 
@@ -14,7 +15,7 @@ LIMIT_DECIMALS = 6
 """A policy's limits have at most so many decimals, whatever the asset has."""
 
 
-class BalanceOutdated(Exception):
+class BalanceOutdated(StaleView):
     """The chain's answer is older than what is already known: ask the chain again."""
 
 

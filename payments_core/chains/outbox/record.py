@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal
 
 import attrs
 
 from payments_core.assets import Asset
-from payments_core.chains.backoff import OVERSIGHT_MS
+from payments_core.chains.backoff import OVERSIGHT_MS, POLL_MS
 from payments_core.chains.judge import Reason
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, Follow
+from payments_core.engine.decision import Decision, Follow, StaleView
 from payments_core.money import Atomic, atomic
 from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record
@@ -129,7 +129,7 @@ class Outcome:
         return self.reason == "not_final"
 
 
-class LookOutdated(Exception):
+class LookOutdated(StaleView):
     """Blocks were undone since the chain was asked what became of a transfer: ask again."""
 
 
@@ -174,6 +174,18 @@ def send_job(kind: str, partition: str, outgoing: Outgoing, now: Instant) -> Fol
     """The job that sends an outgoing transfer for its owner, in its sender's lane."""
     lane = sender_lane(partition, outgoing.chain_id)
     return Follow("chain", kind, lane, now, outgoing.owner_id)
+
+
+def watch_job(
+    kind: str,
+    lane: str,
+    subject: str,
+    arguments: Mapping[str, str] | None = None,
+    *,
+    now: Instant,
+) -> Follow:
+    """The job that watches a transfer that was sent, for its owner."""
+    return Follow("chain", kind, lane, now + POLL_MS, subject, arguments or {})
 
 
 def withdraw(outgoing: Outgoing) -> Outgoing | None:

@@ -2,28 +2,19 @@
 
 Nothing of a sender is included while a slot before is empty; and what was paid out stays paid out
 only if the transaction comes back. The bytes are fixed, so that it moves nothing twice. A transfer
-whose success had been final is followed once more: should it fail now, its owner is told.
+whose success had been final is followed once more (`jobs.py`): its owner learns if it fails now.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
 
 import attrs
 
-from payments_core.chains.backoff import POLL_MS, poll_again, wait_for_chain
+from payments_core.chains.backoff import POLL_MS, wait_for_chain
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import (
-    LookOutdated,
-    Outgoing,
-    Purpose,
-    Sender,
-    concluded,
-    follow_job,
-    sender_lane,
-)
+from payments_core.chains.outbox.record import Outgoing, Sender, follow_job, sender_lane
 from payments_core.chains.port import ChainUnavailable
 from payments_core.clock import Clock, Instant
 from payments_core.engine.committer import Ledger
@@ -34,14 +25,6 @@ from payments_core.storage.port import Claimed, Storage, Transaction
 RESEND = "chains.resend"
 
 _log = logging.getLogger(__name__)
-
-
-class Reversal(Protocol):
-    """What the owner of a transfer makes of it when it had succeeded, was undone and has failed."""
-
-    def __call__(
-        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
-    ) -> Decision[None]: ...
 
 
 class Resending:
@@ -55,17 +38,14 @@ class Resending:
         outbox: Outbox,
         mode: str,
         is_of_mode: Callable[[str], bool],
-        reversals: Mapping[Purpose, Reversal],
     ) -> None:
-        """`is_of_mode` says whether a partition is an environment of the mode. `reversals` are by
-        the purpose of a transfer; what has none is followed elsewhere."""
+        """`is_of_mode` says whether a partition is an environment of the mode."""
         self._storage = storage
         self._ledger = ledger
         self._clock = clock
         self._outbox = outbox
         self._mode = mode
         self._is_of_mode = is_of_mode
-        self._reversals = reversals
 
     def undone(self, chain_id: int, first: int, last: int) -> None:
         """Have each environment's sender on the chain checked."""
@@ -108,40 +88,6 @@ class Resending:
             return decision
 
         self._ledger.commit(scope, decide, claimed=claimed)
-
-    def follow(self, claimed: Claimed) -> None:
-        """The job: look what became of a transfer whose success had been final."""
-        scope = Scope.of(claimed)
-        outgoing_id = claimed.job.subject
-        try:
-            outcome = self._outbox.outcome(scope, outgoing_id)
-        except ChainUnavailable:
-            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
-            return
-        if outcome.is_pending:
-            self._ledger.finish(claimed, poll_again(self._clock.now()))
-            return
-
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            now = self._clock.now()
-            outgoing = tx.get(Outgoing, outgoing_id)
-            assert outgoing is not None
-            reversed: Decision[None] = Decision(None)
-            if outcome.reason is not None:
-                reverse = self._reversals[outgoing.purpose]
-                reversed = reverse(tx, outgoing, outcome.reason, now=now)
-            return reversed.joined(concluded(tx, outgoing_id, outcome, now=now))
-
-        try:
-            self._ledger.commit(scope, decide, claimed=claimed)
-        except LookOutdated:
-            self._ledger.finish(claimed, poll_again(self._clock.now()))
-            return
-        if outcome.reason is not None:
-            _log.critical(
-                "ALARM: a reorg undid %s, which was final, and it has failed: %s",
-                outgoing_id, outcome.reason,
-            )  # fmt: skip
 
 
 def _undone(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[None]:

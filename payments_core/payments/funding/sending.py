@@ -1,159 +1,113 @@
-"""The worker's side of an authorization: its transfer is handed to the chain, once.
+"""The transfer of an authorization, as its operation owns it: sent once, and never others' bytes.
 
-What became of it is `receipts.watching`. Each job does its I/O first and then commits the outcome
-with its own end. A crash at any point makes the job due again, and what it repeats is harmless.
+`chains.outbox.jobs` sends it; `receipts.watching` finds out what became of it, since it arrives in
+our own escrow as a receipt.
 """
 
 from __future__ import annotations
 
 from payments_core.accounts.vaults.reservations import withdrawn
-from payments_core.chains.backoff import POLL_MS, wait_for_chain
-from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import Outgoing, withdraw
-from payments_core.chains.port import ChainUnavailable, Signed
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
-from payments_core.engine.decision import Decision, Scope
+from payments_core.chains.backoff import POLL_MS
+from payments_core.chains.outbox.jobs import Doubt, TransferToSend
+from payments_core.chains.outbox.record import locked_outgoing, withdraw
+from payments_core.chains.port import Signed
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import Draw
 from payments_core.engine.step import Step
 from payments_core.payments.details import locked_option, locked_payment
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.failing import come_to_nothing, reservation_of
+from payments_core.payments.funding.operations import SEND
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.receipts.discovery import watched
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.storage.port import Transaction
+
+_UNSENT = ("authorized", "unknown")
 
 
-class FundingJobs:
-    """Sends authorized transfers."""
+class FundingOwner:
+    """An operation with its option and Payment. A lost answer makes it `unknown`."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        outbox: Outbox,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
-        self._outbox = outbox
+    record_type = FundingOperation
+    send_kind = SEND
 
-    def send(self, claimed: Claimed) -> None:
-        """Hand the authorized transfer to the chain.
+    def find_to_send(self, record: FundingOperation) -> TransferToSend | None:
+        """Until it ended, or was sent before a crash."""
+        if record.status not in _UNSENT:
+            return None
+        assert record.outgoing_id is not None
+        return TransferToSend(record.chain_id, record.outgoing_id, record.status == "unknown")
 
-        Where the chain's answer to that is lost, the operation is `unknown` until the chain was
-        asked; the same bytes are sent again, and never others.
-        """
-        scope = Scope.of(claimed)
-        operation = self._operation(claimed)
-        if operation.status not in ("authorized", "unknown"):  # ended, or sent before a crash
-            self._ledger.finish(claimed)
-            return
-        assert operation.outgoing_id is not None
-        try:
-            signed = self._outbox.signed(scope, operation.chain_id, operation.outgoing_id)
-            if signed is not None and operation.status == "unknown":
-                self._ask(claimed, operation, operation.outgoing_id, signed)
-                return
-        except ChainUnavailable:
-            self._wait(claimed, operation)
-            return
-        if signed is None:  # withdrawn
-            self._ledger.finish(claimed)
-            return
-        try:
-            self._outbox.broadcast(scope, signed, operation.outgoing_id)
-        except ChainUnavailable:
-            self._step(claimed, operation, "lose", wait_for_chain(claimed.job, self._clock.now()))
-            return
-        self._sent(claimed, operation, signed)
-
-    def _operation(self, claimed: Claimed) -> FundingOperation:
-        operation = self._storage.read(
-            claimed.partition, lambda snapshot: snapshot.get(FundingOperation, claimed.job.subject)
+    def on_sent(
+        self, tx: Transaction, record: FundingOperation, signed: Signed, *, now: Instant
+    ) -> Decision[None]:
+        """The operation is `broadcast`, and its receipt is watched."""
+        payment = locked_payment(tx, record.payment_id)
+        option, operation = locked_option(tx, record.option_id)
+        if operation.status not in _UNSENT:
+            return Decision(None)
+        sent = lifecycle.step(
+            operation, "broadcast", payment, now=now, transaction_hash=signed.hash
         )
-        assert operation is not None
-        return operation
+        watch = watched(
+            tx,
+            payment.id,
+            operation.chain_id,
+            signed.hash,
+            now=now,
+            due_at=now + POLL_MS,
+            option_id=option.id,
+        )
+        return sent.as_decision().joined(watch)
 
-    def _ask(
-        self, claimed: Claimed, operation: FundingOperation, outgoing_id: str, signed: Signed
-    ) -> None:
-        """The answer to the sending was lost: ask the chain whether it knows the transaction."""
-        if self._outbox.is_known(Scope.of(claimed), outgoing_id):
-            self._sent(claimed, operation, signed)
-        else:  # it never arrived: authorized as before, and sent again at once
-            again: Decision[None] = Decision(None, again_at=self._clock.now(), in_vain=True)
-            self._step(claimed, operation, "reorg", again)
+    def on_unsent(
+        self,
+        tx: Transaction,
+        draw: Draw,
+        partition: str,
+        record: FundingOperation,
+        doubt: Doubt,
+        *,
+        now: Instant,
+    ) -> Decision[None] | None:
+        """`unknown` when the answer is lost, `authorized` again when the chain denies it.
 
-    def _sent(self, claimed: Claimed, known: FundingOperation, signed: Signed) -> None:
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            now = self._clock.now()
-            payment = locked_payment(tx, known.payment_id)
-            option, operation = locked_option(tx, known.option_id)
-            if operation.status not in ("authorized", "unknown"):
-                return Decision(None)
-            sent = lifecycle.step(
-                operation, "broadcast", payment, now=now, transaction_hash=signed.hash
-            )
-            watch = watched(
-                tx,
-                payment.id,
-                operation.chain_id,
-                signed.hash,
-                now=now,
-                due_at=now + POLL_MS,
-                option_id=option.id,
-            )
-            return sent.as_decision().joined(watch)
+        While the chain is silent the operation waits no longer than its authorization lives.
+        """
+        if doubt == "silent":
+            return _expired(tx, draw, partition, record, now=now)
+        payment = locked_payment(tx, record.payment_id)
+        _, operation = locked_option(tx, record.option_id)
+        if operation.status != record.status:
+            return None
+        trigger = "lose" if doubt == "lost" else "reorg"
+        return lifecycle.step(operation, trigger, payment, now=now).as_decision()
 
-        self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
 
-    def _step(
-        self, claimed: Claimed, known: FundingOperation, trigger: str, waiting: Decision[None]
-    ) -> None:
-        """Step the operation, if it is still as it was, and keep the job."""
-
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            payment = locked_payment(tx, known.payment_id)
-            _, operation = locked_option(tx, known.option_id)
-            if operation.status != known.status:
-                return waiting
-            after = lifecycle.step(operation, trigger, payment, now=self._clock.now())
-            return waiting.joined(after.as_decision())
-
-        self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
-
-    def _wait(self, claimed: Claimed, known: FundingOperation) -> None:
-        """The chain is silent: wait, but no longer than the authorization lives."""
-        scope = Scope.of(claimed)
-
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            now = self._clock.now()
-            if known.expires_at is None or now < known.expires_at:
-                return wait_for_chain(claimed.job, now)
-            payment = locked_payment(tx, known.payment_id)
-            option, operation = locked_option(tx, known.option_id)
-            assert operation.outgoing_id is not None
-            outgoing = tx.get(Outgoing, operation.outgoing_id, for_update=True)
-            assert outgoing is not None
-            stopped = withdraw(outgoing)
-            if operation.status != "authorized" or stopped is None:
-                return wait_for_chain(claimed.job, now)
-            change = Step(payment)
-            return Decision(None, replaces=(stopped,)).joined(
-                come_to_nothing(
-                    tx,
-                    draw,
-                    scope.partition,
-                    change,
-                    option,
-                    operation,
-                    "expire",
-                    lambda: withdrawn(tx, reservation_of(operation, payment)),
-                    reason="expired",
-                    now=now,
-                )
-            )
-
-        self._ledger.commit(scope, decide, claimed=claimed)
+def _expired(
+    tx: Transaction, draw: Draw, partition: str, known: FundingOperation, *, now: Instant
+) -> Decision[None] | None:
+    """The operation expired and its transfer withdrawn; None before its time, or if too late."""
+    if known.expires_at is None or now < known.expires_at:
+        return None
+    payment = locked_payment(tx, known.payment_id)
+    option, operation = locked_option(tx, known.option_id)
+    assert operation.outgoing_id is not None
+    stopped = withdraw(locked_outgoing(tx, operation.outgoing_id))
+    if operation.status != "authorized" or stopped is None:
+        return None
+    return Decision(None, replaces=(stopped,)).joined(
+        come_to_nothing(
+            tx,
+            draw,
+            partition,
+            Step(payment),
+            option,
+            operation,
+            "expire",
+            lambda: withdrawn(tx, reservation_of(operation, payment)),
+            reason="expired",
+            now=now,
+        )
+    )

@@ -1,153 +1,127 @@
-"""The worker's side of a refund: its transfer is handed to the chain and followed to finality."""
+"""The transfer of a refund, as the refund owns it. `chains.outbox.jobs` sends it and follows it."""
 
 from __future__ import annotations
 
-from payments_core.accounts.vaults.lifecycle import BalanceOutdated
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import Asked, Reservation, settled
-from payments_core.chains.backoff import POLL_MS, poll_again, wait_for_chain
-from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import LookOutdated, Outcome, Outgoing, concluded
-from payments_core.chains.port import ChainUnavailable
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
-from payments_core.engine.decision import Decision, Follow, Scope
-from payments_core.engine.identifiers import Draw
-from payments_core.errors import DependencyFailed
+from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
+from payments_core.chains.outbox.record import Outcome, Outgoing, Purpose, watch_job
+from payments_core.chains.port import Signed
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import locked_payment
+from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle
+from payments_core.payments.refunds.operations import REFUND
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.reversals import reverse_refund
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import Transaction
 
 WATCH_REFUND = "refunds.watch"
 
+_Locked = tuple[Payment, Refund]
 
-class RefundJobs:
-    """Sends refunds and follows them."""
 
-    def __init__(
-        self, storage: Storage, ledger: Ledger, clock: Clock, outbox: Outbox, vaults: Vaults
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
-        self._outbox = outbox
+class RefundOwner:
+    """A refund with its Payment. Nothing withdraws one."""
+
+    purpose: Purpose = "refund"
+    record_type = Refund
+    send_kind = REFUND
+    watch_kind = WATCH_REFUND
+    on_unsent = None
+
+    def __init__(self, vaults: Vaults) -> None:
         self._vaults = vaults
 
-    def send(self, claimed: Claimed) -> None:
-        """Hand the refund to the chain. Its bytes are fixed: sent again, it moves nothing more."""
-        scope = Scope.of(claimed)
-        known = self._refund(claimed)
-        if known.status != "created":  # sent before a crash
-            self._ledger.finish(claimed)
-            return
-        try:
-            signed = self._outbox.signed(scope, known.chain_id, known.outgoing_id)
-            assert signed is not None  # nothing withdraws a refund
-            self._outbox.broadcast(scope, signed, known.outgoing_id)
-        except ChainUnavailable:
-            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
-            return
+    def find_to_send(self, record: Refund) -> TransferToSend | None:
+        """Unless it was sent before a crash."""
+        if record.status != "created":
+            return None
+        return TransferToSend(record.chain_id, record.outgoing_id)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            now = self._clock.now()
-            payment = locked_payment(tx, known.payment_id)
-            refund = _locked(tx, known.id)
-            if refund.status != "created":
-                return Decision(None)
-            sent = lifecycle.step(refund, "submit", payment, now=now, transaction_hash=signed.hash)
-            lane = f"payment:{payment.id}"
-            watch = Follow("chain", WATCH_REFUND, lane, now + POLL_MS, refund.id)
-            return sent.as_decision().joined(Decision(None, jobs=(watch,)))
-
-        self._ledger.commit(scope, decide, claimed=claimed)
-
-    def watch(self, claimed: Claimed) -> None:
-        """Look at the refund: not final, final, or failed for good."""
-        scope = Scope.of(claimed)
-        known = self._refund(claimed)
-        if known.status != "submitted":
-            self._ledger.finish(claimed)
-            return
-        asset = known.asset
-        try:
-            outcome = self._outbox.outcome(scope, known.outgoing_id)
-            asked = None
-            if known.vault_id is not None and not outcome.is_pending:
-                asked = self._vaults.ask_by_id(
-                    scope.partition, known.vault_id, asset, least=outcome.height
-                )
-        except (ChainUnavailable, DependencyFailed):
-            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
-            return
-        if outcome.is_pending:
-            self._ledger.finish(claimed, poll_again(self._clock.now()))
-            return
-        try:
-            self._ledger.commit(
-                scope, lambda tx, draw: self._ended(tx, known, outcome, asked), claimed=claimed
-            )
-        except (BalanceOutdated, LookOutdated):  # the chain has moved on meanwhile
-            self._ledger.finish(claimed, poll_again(self._clock.now()))
-
-    def _refund(self, claimed: Claimed) -> Refund:
-        refund = self._storage.read(
-            claimed.partition, lambda snapshot: snapshot.get(Refund, claimed.job.subject)
-        )
-        assert refund is not None
-        return refund
-
-    def _ended(
-        self, tx: Transaction, known: Refund, outcome: Outcome, asked: Asked | None
+    def on_sent(
+        self, tx: Transaction, record: Refund, signed: Signed, *, now: Instant
     ) -> Decision[None]:
-        """The refund is final: the books lose it, or it may be asked for again."""
-        now = self._clock.now()
-        payment = locked_payment(tx, known.payment_id)
-        refund = _locked(tx, known.id)
-        if refund.status != "submitted":
+        """The refund is `submitted`."""
+        payment, refund = _locked(tx, record)
+        if refund.status != "created":
             return Decision(None)
+        sent = lifecycle.step(refund, "submit", payment, now=now, transaction_hash=signed.hash)
+        watch = watch_job(WATCH_REFUND, f"payment:{payment.id}", refund.id, now=now)
+        return sent.as_decision().joined(Decision(None, jobs=(watch,)))
+
+    def find_to_watch(self, record: Refund, job: Job) -> TransferToWatch | None:
+        """While the refund is `submitted`."""
+        return TransferToWatch(record.outgoing_id) if record.status == "submitted" else None
+
+    def read_chain(self, partition: str, record: Refund, outcome: Outcome) -> Asked | None:
+        """The balance of the vault that it is paid from, if it is not paid from escrow."""
+        if record.vault_id is None:
+            return None
+        return self._vaults.ask_by_id(
+            partition, record.vault_id, record.asset, least=outcome.height
+        )
+
+    def lock(self, tx: Transaction, record: Refund, outgoing_id: str) -> _Locked | None:
+        """The Payment, and the refund if it is still `submitted`."""
+        payment, refund = _locked(tx, record)
+        return (payment, refund) if refund.status == "submitted" else None
+
+    def on_final(
+        self,
+        tx: Transaction,
+        locked: _Locked,
+        outcome: Outcome,
+        facts: Asked | None,
+        *,
+        now: Instant,
+    ) -> Decision[None]:
+        """The books lose it, or it may be asked for again; the vault's reservation ended."""
+        if outcome.reason is None:
+            decision = _succeeded(*locked, outcome, now=now)
+        else:
+            decision = _failed(*locked, outcome.reason, now=now)
+        if facts is None:
+            return decision
         succeeded = outcome.reason is None
-        decision = concluded(tx, refund.outgoing_id, outcome, now=now)
-        if asked is not None:
-            decision = decision.joined(
-                settled(tx, _reservation(refund), asked, succeeded=succeeded)
-            )
-        if not succeeded:
-            failed = lifecycle.step(refund, "fail", payment, now=now, failure=outcome.reason)
-            forgetting = payments.forget_refund(payment, refund.id, now=now)
-            return decision.joined(failed.as_decision(), forgetting.as_decision())
-        change = payments.refunded(
-            payment,
-            lifecycle.closing(payment, refund),
-            refund.id,
-            refund.destination,
-            now=now,
-            **refund.sources,
-        )
-        claimed = any(item.address == refund.destination for item in payment.paid_by)
-        done = lifecycle.step(
-            refund,
-            "confirm",
-            change.record,
-            now=now,
-            claimed=claimed,
-            transaction_hash=outcome.hash,
-        )
-        return decision.joined(done.as_decision(), change.as_decision())
+        return decision.joined(settled(tx, _reservation(locked[1]), facts, succeeded=succeeded))
+
+    def on_reversed(
+        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+    ) -> Decision[None]:
+        """The sender does not have the funds back: the books get them, and the refund failed."""
+        known = tx.get(Refund, outgoing.owner_id)
+        assert known is not None
+        payment, refund = _locked(tx, known)
+        if refund.status != "succeeded":
+            return Decision(None)
+        return _reversed(payment, refund, reason, now=now)
 
 
-def refund_reversed(
-    tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+def _succeeded(
+    payment: Payment, refund: Refund, outcome: Outcome, *, now: Instant
 ) -> Decision[None]:
-    """What becomes of a refund that had succeeded, was undone and has failed."""
-    known = tx.get(Refund, outgoing.owner_id)
-    assert known is not None
-    payment = locked_payment(tx, known.payment_id)
-    refund = _locked(tx, known.id)
-    if refund.status != "succeeded":
-        return Decision(None)
+    trigger = lifecycle.closing(payment, refund)
+    change = payments.refunded(
+        payment, trigger, refund.id, refund.destination, now=now, **refund.sources
+    )
+    claimed = any(item.address == refund.destination for item in payment.paid_by)
+    done = lifecycle.step(
+        refund, "confirm", change.record, now=now, claimed=claimed, transaction_hash=outcome.hash
+    )
+    return done.as_decision().joined(change.as_decision())
+
+
+def _failed(payment: Payment, refund: Refund, reason: str, *, now: Instant) -> Decision[None]:
+    failed = lifecycle.step(refund, "fail", payment, now=now, failure=reason)
+    forgetting = payments.forget_refund(payment, refund.id, now=now)
+    return failed.as_decision().joined(forgetting.as_decision())
+
+
+def _reversed(payment: Payment, refund: Refund, reason: str, *, now: Instant) -> Decision[None]:
     change = reverse_refund(
         payment, refund.id, refund.destination, claimed=refund.claimed, now=now, **refund.sources
     )
@@ -164,7 +138,8 @@ def _reservation(refund: Refund) -> Reservation:
     )
 
 
-def _locked(tx: Transaction, refund_id: str) -> Refund:
-    refund = tx.get(Refund, refund_id, for_update=True)
+def _locked(tx: Transaction, known: Refund) -> _Locked:
+    payment = locked_payment(tx, known.payment_id)
+    refund = tx.get(Refund, known.id, for_update=True)
     assert refund is not None
-    return refund
+    return payment, refund
