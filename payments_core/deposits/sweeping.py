@@ -14,15 +14,15 @@ from payments_core.chains.backoff import POLL_MS, poll_again, wait_for_chain
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import LookOutdated, Outgoing, concluded, transfer
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Contract
-from payments_core.clock import Clock, Instant
+from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Change
 from payments_core.deposits.looking import look
 from payments_core.deposits.record import Deposit
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.identifiers import Draw
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import Claimed, Transaction
 
 SWEEP = "deposits.sweep"
 WATCH_SWEEP = "deposits.watch_sweep"
@@ -62,17 +62,10 @@ def sweep_reversed(
 class SweepJobs:
     """Sends sweeps and follows them to finality."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        chains: Mapping[int, Chain],
-        outbox: Outbox,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], outbox: Outbox) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
         self._outbox = outbox
 

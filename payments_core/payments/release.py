@@ -11,17 +11,17 @@ from payments_core.chains.backoff import POLL_MS, poll_again, wait_for_chain
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import LookOutdated, Outgoing, concluded
 from payments_core.chains.port import ChainUnavailable
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
 from payments_core.payments import lifecycle
 from payments_core.payments.details import locked_payment
 from payments_core.payments.progress import committed, reservation_of
 from payments_core.payments.record import Payment
 from payments_core.payments.reversals import reverse_release
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.storage.port import Claimed, Transaction
 
 WATCH_RELEASE = "payments.watch_release"
 _SUBMIT = {"accepted": "release", "processing": "submit"}
@@ -30,17 +30,10 @@ _SUBMIT = {"accepted": "release", "processing": "submit"}
 class ReleaseJobs:
     """Sends the transfers to recipients and follows them to finality."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        outbox: Outbox,
-        vaults: Vaults,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, outbox: Outbox, vaults: Vaults) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._outbox = outbox
         self._vaults = vaults
 

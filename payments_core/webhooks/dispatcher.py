@@ -16,15 +16,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from payments_core.clock import SECOND, Clock
-from payments_core.engine.committer import Ledger
+from payments_core.clock import SECOND
 from payments_core.engine.decision import FAN_OUT, Decision, Scope
 from payments_core.engine.identifiers import Draw
 from payments_core.engine.jobs.parking import Parking, Queue, described
+from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.jobs import FOREVER
-from payments_core.storage.port import NO_LANES, Claimed, Storage, StorageError, Transaction
+from payments_core.storage.port import NO_LANES, Claimed, StorageError, Transaction
 from payments_core.webhooks.attempting import Attempts, Sending
 from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.lanes import SLOW_S, Lanes
@@ -47,9 +47,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
+        ports: Ports,
         attempts: Attempts,
         delivery: WebhookDelivery,
         parking: Parking,
@@ -59,9 +57,9 @@ class Dispatcher:
         poll_s: float = 0.5,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._attempts = attempts
         self._delivery = delivery
         self._parking = parking

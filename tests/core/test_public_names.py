@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pydoc
 import subprocess
 import sys
 import typing
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ import attrs
 import pytest
 
 import payments_core
-from payments_core import errors
+from payments_core import KeyRing, PaymentsService, errors
+from payments_core.storage.memory.adapter import MemoryStorage
 
 SOURCE = Path(payments_core.__file__)
 
@@ -96,3 +99,24 @@ def test_a_receiver_does_not_load_the_service() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+def test_the_service_shows_resources_and_few_more() -> None:
+    """Ports and what the service is made of are not its attributes, but for `ports` itself."""
+    service = PaymentsService(MemoryStorage(), KeyRing.parse(KeyRing.generate()))
+    shown = {name for name in vars(service) if not name.startswith("_")}
+    assert shown - resources() == {"settings", "chains", "ports"}
+
+
+def test_help_says_what_each_attribute_of_the_service_is() -> None:
+    text = pydoc.render_doc(PaymentsService, renderer=pydoc.plaintext)
+    for name, value in vars(PaymentsService).items():
+        if not name.startswith("_"):
+            first_line = (inspect.getdoc(value) or "").split("\n")[0]
+            assert first_line, name
+            assert first_line in text, name
+
+
+def resources() -> set[str]:
+    attributes = vars(PaymentsService).items()
+    return {name for name, value in attributes if isinstance(value, cached_property)}

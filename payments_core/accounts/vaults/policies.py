@@ -20,14 +20,14 @@ from payments_core.accounts.vaults.record import (
 )
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import CHAINS
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import Conflicting, FieldError, NotFound, ValidationFailed
 from payments_core.money import MoneyError, format_amount, parse_amount
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 MAX_ITEMS = 100
@@ -45,10 +45,10 @@ class VaultPolicy:
 class VaultPolicies:
     """Reads and replaces what vaults may be used for."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def read(
         self,

@@ -25,11 +25,11 @@ from payments_core.chains.outbox.record import (
     sender_lane,
 )
 from payments_core.chains.port import ChainUnavailable
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.identifiers import Draw
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import Claimed, Transaction
 
 RESEND = "chains.resend"
 
@@ -49,9 +49,7 @@ class Resending:
 
     def __init__(
         self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
+        ports: Ports,
         outbox: Outbox,
         mode: str,
         is_of_mode: Callable[[str], bool],
@@ -59,9 +57,9 @@ class Resending:
     ) -> None:
         """`is_of_mode` says whether a partition is an environment of the mode. `reversals` are by
         the purpose of a transfer; what has none is followed elsewhere."""
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._outbox = outbox
         self._mode = mode
         self._is_of_mode = is_of_mode

@@ -11,32 +11,25 @@ from payments_core.chains.backoff import POLL_MS, wait_for_chain
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import Outgoing, withdraw
 from payments_core.chains.port import ChainUnavailable, Signed
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.payments.details import locked_option, locked_payment
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.failing import come_to_nothing, reservation_of
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.lifecycle import Change
 from payments_core.payments.receipts.discovery import watched
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.storage.port import Claimed, Transaction
 
 
 class FundingJobs:
     """Sends authorized transfers."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        outbox: Outbox,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, outbox: Outbox) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._outbox = outbox
 
     def send(self, claimed: Claimed) -> None:
