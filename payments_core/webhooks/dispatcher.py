@@ -36,6 +36,9 @@ SENDERS = 64
 AHEAD = 64
 """So many more are claimed than can be sent at once, so that no sender waits for the storage."""
 
+POLL_S = 0.5
+"""The longest that work which another process committed waits to be seen."""
+
 BATCH = 128
 FAN_OUT_BATCH = 32
 
@@ -54,7 +57,6 @@ class Dispatcher:
         mode: str,
         *,
         senders: int = SENDERS,
-        poll_s: float = 0.5,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
         self._storage = ports.storage
@@ -65,7 +67,6 @@ class Dispatcher:
         self._parking = parking
         self._mode = mode
         self._count = senders
-        self._poll_s = poll_s
         self._refresh = refresh
         self._threads: list[threading.Thread] = []
         self._reset()
@@ -161,7 +162,7 @@ class Dispatcher:
                     wait_s = min(wait_s, PATIENCE_S)
             except Exception as error:  # storage is out of reach: the thread must outlive that
                 _log.error("webhooks could not be dispatched: %s", described(error))
-                wait_s = self._poll_s
+                wait_s = POLL_S
             with self._changed:
                 self._quiet = halted and not (self._under_way or self._ended or self._unsettled)
                 if self._quiet:
@@ -180,11 +181,11 @@ class Dispatcher:
     def _wait_s(self, halted: bool) -> float:
         """How long nothing will fall due."""
         if halted:
-            return self._poll_s
+            return POLL_S
         due = [self._storage.next_due(it.full_name(self._mode)) for it in (WEBHOOKS, FAN_OUTS)]
         ahead_ms = min(FOREVER if at is None else at for at in due) - self._clock.now()
         # What is due and was not claimed waits for its lane: an end will tell.
-        return min(self._poll_s, ahead_ms / SECOND) if ahead_ms > 0 else self._poll_s
+        return min(POLL_S, ahead_ms / SECOND) if ahead_ms > 0 else POLL_S
 
     # What comes.
 
@@ -350,7 +351,7 @@ class Dispatcher:
             if isinstance(error, StorageError | Unavailable):
                 _log.warning("deliveries wait to be committed: %s", described(error))
                 self._unsettled += items
-                self._settle_at = time.monotonic() + self._poll_s
+                self._settle_at = time.monotonic() + POLL_S
                 return
             if len(items) > 1:
                 for item in items:

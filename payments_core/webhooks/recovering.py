@@ -111,12 +111,12 @@ def _missed(
         if event.created_at > asked_at + CLOCK_SKEW_MS or not is_meant(event, endpoint):
             continue
         delivery = snapshot.get(Delivery, delivery_id(event.id, endpoint_id))
-        if delivery is None or _is_missed(delivery, endpoint, asked_at):
+        if delivery is None or _is_missed(delivery, asked_at):
             missed.append((event, delivery))
     return page, missed
 
 
-def _is_missed(delivery: Delivery, endpoint: Endpoint, asked_at: Instant) -> bool:
+def _is_missed(delivery: Delivery, asked_at: Instant) -> bool:
     if delivery.status == "delivered":
         return False
     # What changed since was put on its way by this very recovery, or tried after it was asked for.

@@ -92,7 +92,7 @@ class VaultPolicies:
         changed since that version.
         """
         terms = _checked(terms)
-        strangers = self._strangers(authority, account_id, vault_id, terms)
+        strangers = self._strangers(authority, terms)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[VaultPolicy]:
@@ -117,9 +117,7 @@ class VaultPolicies:
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
-    def _strangers(
-        self, authority: Authority, account_id: str, vault_id: str, terms: Terms
-    ) -> tuple[FieldError, ...]:
+    def _strangers(self, authority: Authority, terms: Terms) -> tuple[FieldError, ...]:
         """A fault for every allowed account that there is none of. An account never goes away."""
         destinations = terms.allowed_destinations or ()
 

@@ -74,7 +74,7 @@ class Refunds:
         """
         payment = self._read(authority, payment_id)
         amount = amount_of(new.amount, payment.asset) if new.amount is not None else None
-        destination = self._destination(authority, payment, new.destination)
+        destination = self._destination(payment, new.destination)
 
         def attempt() -> Refund:
             # a retry may find its own amount gone: it is answered
@@ -115,7 +115,7 @@ class Refunds:
             raise NotFound("payment")
         return payment
 
-    def _destination(self, authority: Authority, payment: Payment, text: str | None) -> str | None:
+    def _destination(self, payment: Payment, text: str | None) -> str | None:
         """The address that was named. Raises ValidationFailed, DestinationNotAllowed."""
         if text is None:
             return None
