@@ -58,7 +58,7 @@ lint: $(READY) ## Lint the code
 .PHONY: types
 types: $(READY) ## Check the types of both packages, and of the scripts
 	@$(PY) -m mypy
-	@$(PY) -m mypy docs/generate.py tests/coverage_gate.py examples/custom_storage.py
+	@$(PY) -m mypy docs/generate.py docs/openapi_compatibility.py tests/coverage_gate.py examples/custom_storage.py
 
 .PHONY: tidy
 tidy: $(READY) ## Check import directions, names, sizes and words
@@ -112,7 +112,7 @@ docs: $(READY) ## Write docs/reference from the code and build the pages into bu
 # The contract never changes but by addition: a release writes it once, and additions after that.
 .PHONY: openapi
 openapi: $(READY) ## Write the OpenAPI document of the present contract into docs/reference
-	@.venv/bin/payments openapi --version $(VERSION) --additive --output docs/reference/openapi-$(VERSION).json
+	@$(PY) -m docs.openapi_compatibility $(VERSION) docs/reference/openapi-$(VERSION).json
 
 .PHONY: docs-check
 docs-check: $(READY)

@@ -163,9 +163,9 @@ def _live(
 def _strangers(folder: Path, url: str) -> float:
     """Transfers a second that concern nobody: what a token's own traffic costs."""
     chain, storage = chain_at(url), storage_in(folder)
-    service, clock = service_over(folder, storage, chain, random.Random(SEED).randbytes)
-    receipts = Discovery(storage, service.ledger, clock, "sandbox")
-    deposits = Arrivals(storage, service.ledger, clock, service.chains, "sandbox")
+    service, _ = service_over(folder, storage, chain, random.Random(SEED).randbytes)
+    receipts = Discovery(service.ports, "sandbox")
+    deposits = Arrivals(service.ports, service.chains, "sandbox")
     first = chain.heads().latest.number - 5_000 * EVERY
     nobody = [
         attrs.evolve(transfer, recipient=f"0x{number:040x}")

@@ -255,7 +255,7 @@ def _clients(
 
 def over_sockets(bench: Bench, threads: int, runs: int) -> float:
     """Requests a second through waitress with so many threads, from as many clients."""
-    server = Server(bench.wsgi, bench.service.identifiers, threads=threads)
+    server = Server(bench.wsgi, bench.service.ports.identifiers, threads=threads)
     body = json.dumps(payment(bench.recipient)).encode()
     name = f"socket-{threads}-{time.perf_counter_ns()}"
     with server:

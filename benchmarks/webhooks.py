@@ -94,7 +94,9 @@ class Bench:
             for name in names
         )
         scope = Scope(self.me.partition, "sandbox")
-        self.service.ledger.commit(scope, lambda tx, draw: Decision(None, events=happenings))
+        self.service.ports.committer.commit(
+            scope, lambda tx, draw: Decision(None, events=happenings)
+        )
 
     def count(self, status: str) -> int:
         def look(snapshot: object) -> int:
@@ -104,7 +106,7 @@ class Bench:
             ).fetchone()
             return int(row[0])
 
-        return self.service.storage.read(self.me.partition, look)
+        return self.service.ports.storage.read(self.me.partition, look)
 
     def close(self) -> None:
         self.service.close()
@@ -130,18 +132,19 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
         for _ in range(DELIVERIES // len(NAMES) // 25):
             bench.happen(NAMES * 25)
         worker = bench.service.worker("sandbox")
-        while claimed := bench.service.storage.claim(
-            FAN_OUTS.full_name("sandbox"), bench.service.clock.now(),
+        delivery = bench.service._background_jobs.webhook_delivery("sandbox")
+        while claimed := bench.service.ports.storage.claim(
+            FAN_OUTS.full_name("sandbox"), bench.service.ports.clock.now(),
             lease_ms=60_000, limit=64, slots=64,
         ):  # fmt: skip
-            bench.service._delivery("sandbox").fan_out_all(bench.me.partition, claimed)
+            delivery.fan_out_all(bench.me.partition, claimed)
         waiting = bench.count("pending")
         dispatcher = worker._companions[0]
         began = time.perf_counter()
         if profile:
             _profile_conductor(dispatcher)
         dispatcher.start()
-        while bench.service.storage.next_due(WEBHOOKS.full_name("sandbox")) is not None:
+        while bench.service.ports.storage.next_due(WEBHOOKS.full_name("sandbox")) is not None:
             time.sleep(0.02)
         took = time.perf_counter() - began
         assert bench.count("delivered") == waiting
@@ -180,7 +183,7 @@ def beside_a_hanging_one(make: Callable[[], Transport]) -> tuple[list[float], in
             bench.happen((names[n % 6],))
         time.sleep(2)
         came = bench.receiver.received()
-        events = bench.service.storage.read(
+        events = bench.service.ports.storage.read(
             bench.me.partition,
             lambda snapshot: snapshot.find(Event, "by_created", limit=100_000).records,
         )

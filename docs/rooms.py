@@ -35,6 +35,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "record_types": "Every kind of record, for adapters that make tables of them.",
         "storage_loader": "Opens a storage by its URL.",
         "sandbox": "The doors of a sandbox: its clock, faults, faucet.",
+        "background_jobs": "Which handler does which job; the worker and scanner of a mode.",
         "service": "Puts everything together: `PaymentsService`.",
         "__init__": "The public names.",
         "conformance": "Suites that hold an adapter to its port.",

@@ -1,7 +1,9 @@
 """Stablecoin Payments and accounts as an embeddable library.
 
-`PaymentsService` puts the ports together; `open_storage` opens a storage by its URL. What else
-is public stands in the module of its name, such as `payments_core.webhooks.verify`.
+`PaymentsService` is the library: it has an attribute for each resource. `open_storage` opens the
+storage that it needs by a URL, and `KeyRing` holds its master keys. All that callers give, get and
+catch can be imported from here; docs/reference/python.md describes it. A program that only
+verifies webhooks imports `payments_core.webhooks`, and loads nothing of the service.
 """
 
 from __future__ import annotations
@@ -9,45 +11,258 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from payments_core.accounts.operations import NewAccount as NewAccount
-    from payments_core.credentials.keyring import KeyRing as KeyRing
-    from payments_core.payments.collects import NewCollect as NewCollect
-    from payments_core.payments.destinations import ToAccount as ToAccount
-    from payments_core.payments.destinations import ToPaymentAddress as ToPaymentAddress
-    from payments_core.payments.destinations import ToWallet as ToWallet
-    from payments_core.payments.operations import NewPayment as NewPayment
-    from payments_core.payments.refunds.operations import NewRefund as NewRefund
-    from payments_core.payments.sends import NewSend as NewSend
-    from payments_core.service import PaymentsService as PaymentsService
-    from payments_core.service import Settings as Settings
-    from payments_core.storage_loader import open_storage as open_storage
+    from payments_core.accounts.operations import AccountDetails, NewAccount, NewWallet
+    from payments_core.accounts.record import Account, Settlement, Wallet, WalletChallenge
+    from payments_core.accounts.vaults.operations import Holding
+    from payments_core.accounts.vaults.policies import VaultPolicy
+    from payments_core.accounts.vaults.provisioning import ProvisionedVault
+    from payments_core.accounts.vaults.record import (
+        AllowedDestination,
+        Policy,
+        Vault,
+        YieldSettings,
+    )
+    from payments_core.accounts.vaults.record import Terms as PolicyTerms
+    from payments_core.accounts.vaults.yields import VaultYield
+    from payments_core.accounts.verification.record import Verification
+    from payments_core.assets import Asset
+    from payments_core.credentials.keyring import KeyRing
+    from payments_core.credentials.tokens import Claims
+    from payments_core.deposits.operations import Checked as DepositCheck
+    from payments_core.deposits.operations import IssuedAddress
+    from payments_core.deposits.record import Deposit, DepositAddress
+    from payments_core.engine.events import Event
+    from payments_core.engine.idempotency.record import Answer as Response
+    from payments_core.engine.idempotency.record import Idempotent as IdempotentRequest
+    from payments_core.errors import (
+        AccountSuspended,
+        ActionAlreadyUsed,
+        ActionExpired,
+        ActionInvalid,
+        AmountOutOfRange,
+        BadInput,
+        CapabilityNotActive,
+        ClientTokenExpired,
+        CredentialMismatch,
+        DependencyFailed,
+        DestinationNotAllowed,
+        EntitlementRequired,
+        FieldError,
+        Forbidden,
+        IdempotencyConflict,
+        IdempotencyInProgress,
+        IdempotencyKeyRequired,
+        InsufficientBalance,
+        InsufficientPermissions,
+        InvalidJson,
+        InvalidState,
+        Missing,
+        NotFound,
+        OptionExpired,
+        OptionLocked,
+        OptionSuperseded,
+        OriginNotAllowed,
+        PaymentExpired,
+        PaymentOptionLimitReached,
+        PaymentsError,
+        PolicyDenied,
+        PolicyInactive,
+        ReconciliationActionNotAllowed,
+        Unauthenticated,
+        Unauthorized,
+        Unavailable,
+        Unprocessable,
+        UnsupportedAsset,
+        UnsupportedChain,
+        UnsupportedVersion,
+        UsernameTaken,
+        ValidationFailed,
+        VersionMismatch,
+        WebhookUrlInUse,
+        WebhookUrlNotAllowed,
+    )
+    from payments_core.errors import Conflicting as ResourceConflict
+    from payments_core.errors import Contradiction as ConflictError
+    from payments_core.errors import DependencyTrouble as DependencyError
+    from payments_core.errors import Outage as ServiceUnavailable
+    from payments_core.errors import TooMany as LimitReached
+    from payments_core.money import Money
+    from payments_core.payment_settings.record import AllowedWallet, Branding, PaymentSettings
+    from payments_core.payment_settings.record import Terms as PaymentTerms
+    from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
+    from payments_core.payments.checkout.direct_options import Offered as CheckoutMethod
+    from payments_core.payments.checkout.public import NewPublicPayment, Shop
+    from payments_core.payments.collects import NewCollect
+    from payments_core.payments.destinations import ToAccount, ToPaymentAddress, ToWallet
+    from payments_core.payments.details import DirectDetails as DirectOptionDetails
+    from payments_core.payments.details import OptionDetails, PaymentDetails
+    from payments_core.payments.disputes.lifecycle import Session as PaymentSession
+    from payments_core.payments.disputes.record import Dispute
+    from payments_core.payments.funding.record import FundingOperation
+    from payments_core.payments.journal.record import Books as JournalBalances
+    from payments_core.payments.journal.record import Entry as JournalEntry
+    from payments_core.payments.mandates.operations import MandateNow as MandateDetails
+    from payments_core.payments.mandates.operations import NewMandate
+    from payments_core.payments.mandates.record import Mandate
+    from payments_core.payments.operations import Evidenced as ReceiptsWithJournal
+    from payments_core.payments.operations import NewPayment
+    from payments_core.payments.options.record import DirectOption, Option, Submission
+    from payments_core.payments.receipts.record import Receipt
+    from payments_core.payments.record import (
+        Destination,
+        Payment,
+        Reconciliation,
+        Source,
+        TimelineEntry,
+    )
+    from payments_core.payments.record import PaidBy as PayerTotal
+    from payments_core.payments.refunds.operations import NewRefund
+    from payments_core.payments.refunds.record import Refund
+    from payments_core.payments.sends import NewSend
+    from payments_core.service import PaymentsService, Settings
+    from payments_core.storage.port import Page, Where
+    from payments_core.storage_loader import open_storage
+    from payments_core.tenants.authorization import Authority, Requirement
+    from payments_core.tenants.client_sessions.operations import CreatedSession, ExchangedSession
+    from payments_core.tenants.client_sessions.record import ClientSession
+    from payments_core.tenants.operators import NewPassword
+    from payments_core.tenants.record import App, Environment, Key, Operator
+    from payments_core.versions import Versions
+    from payments_core.webhooks.destinations import RefusedPrefix
+    from payments_core.webhooks.lifecycle import Changes as EndpointChanges
+    from payments_core.webhooks.record import Delivery, Endpoint, OlderSecret
+    from payments_core.webhooks.replaying import Recovery
+    from payments_core.webhooks.settings import WebhookSettings
 
 __version__ = "0.1.0"
 
-# Looked up when first used: a receiver that only verifies webhooks need not load the service.
-_PUBLIC = {
-    "KeyRing": "payments_core.credentials.keyring",
-    "NewAccount": "payments_core.accounts.operations",
-    "NewCollect": "payments_core.payments.collects",
-    "NewPayment": "payments_core.payments.operations",
-    "NewRefund": "payments_core.payments.refunds.operations",
-    "NewSend": "payments_core.payments.sends",
-    "PaymentsService": "payments_core.service",
-    "Settings": "payments_core.service",
-    "ToAccount": "payments_core.payments.destinations",
-    "ToPaymentAddress": "payments_core.payments.destinations",
-    "ToWallet": "payments_core.payments.destinations",
-    "open_storage": "payments_core.storage_loader",
+__all__ = [
+    # The service and what it is made of
+    "PaymentsService", "Settings", "open_storage", "KeyRing", "WebhookSettings",
+    "RefusedPrefix", "Versions",
+    # What operations take
+    "NewAccount", "NewWallet", "Settlement", "NewPayment", "NewSend", "NewCollect", "ToAccount",
+    "ToPaymentAddress", "ToWallet", "NewPublicPayment", "NewRefund", "NewMandate",
+    "PolicyTerms", "AllowedDestination", "PaymentTerms", "AllowedWallet", "Branding",
+    "EndpointChanges", "Authority", "Requirement", "IdempotentRequest", "Response", "Page",
+    "Where",
+    # What operations return
+    "AccountDetails", "Account", "Wallet", "WalletChallenge", "Verification", "Vault", "Policy",
+    "YieldSettings", "Holding", "VaultPolicy", "ProvisionedVault", "VaultYield", "Asset",
+    "Money", "Deposit", "DepositAddress", "IssuedAddress", "DepositCheck", "PaymentDetails",
+    "OptionDetails", "DirectOptionDetails", "Payment", "Destination", "Source", "PayerTotal",
+    "TimelineEntry", "Reconciliation", "JournalBalances", "JournalEntry", "ReceiptsWithJournal",
+    "Receipt", "Option", "DirectOption", "Submission", "FundingOperation", "Refund",
+    "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
+    "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
+    "Delivery", "Recovery", "App", "Environment", "Key", "Operator", "NewPassword",
+    "ClientSession", "CreatedSession", "ExchangedSession",
+    # What goes wrong
+    "PaymentsError", "BadInput", "Unauthenticated", "Forbidden", "Missing", "ConflictError",
+    "Unprocessable", "DependencyError", "LimitReached", "ServiceUnavailable",
+    "ValidationFailed", "InvalidJson", "IdempotencyKeyRequired", "UnsupportedVersion",
+    "VersionMismatch", "Unauthorized", "ClientTokenExpired", "InsufficientPermissions",
+    "EntitlementRequired", "OriginNotAllowed", "CredentialMismatch", "AccountSuspended",
+    "NotFound", "ResourceConflict", "IdempotencyConflict", "IdempotencyInProgress",
+    "InvalidState", "ActionAlreadyUsed", "OptionSuperseded", "OptionLocked", "WebhookUrlInUse",
+    "UsernameTaken", "InsufficientBalance", "PolicyDenied", "PolicyInactive", "PaymentExpired",
+    "OptionExpired", "ActionExpired", "ActionInvalid", "AmountOutOfRange", "UnsupportedChain",
+    "UnsupportedAsset", "DestinationNotAllowed", "ReconciliationActionNotAllowed",
+    "CapabilityNotActive", "WebhookUrlNotAllowed", "DependencyFailed",
+    "PaymentOptionLimitReached", "Unavailable", "FieldError",
+]  # fmt: skip
+
+# The module of each name, which is loaded when the name is first used: a receiver that only
+# verifies webhooks does not load the service. `name:other` where the module calls it otherwise.
+_MODULES = {
+    "payments_core.accounts.operations": "AccountDetails NewAccount NewWallet",
+    "payments_core.accounts.record": "Account Settlement Wallet WalletChallenge",
+    "payments_core.accounts.vaults.operations": "Holding",
+    "payments_core.accounts.vaults.policies": "VaultPolicy",
+    "payments_core.accounts.vaults.provisioning": "ProvisionedVault",
+    "payments_core.accounts.vaults.record": (
+        "AllowedDestination Policy PolicyTerms:Terms Vault YieldSettings"
+    ),
+    "payments_core.accounts.vaults.yields": "VaultYield",
+    "payments_core.accounts.verification.record": "Verification",
+    "payments_core.assets": "Asset",
+    "payments_core.credentials.keyring": "KeyRing",
+    "payments_core.credentials.tokens": "Claims",
+    "payments_core.deposits.operations": "DepositCheck:Checked IssuedAddress",
+    "payments_core.deposits.record": "Deposit DepositAddress",
+    "payments_core.engine.events": "Event",
+    "payments_core.engine.idempotency.record": "IdempotentRequest:Idempotent Response:Answer",
+    "payments_core.errors": (
+        "AccountSuspended ActionAlreadyUsed ActionExpired ActionInvalid AmountOutOfRange "
+        "BadInput CapabilityNotActive ClientTokenExpired ConflictError:Contradiction "
+        "CredentialMismatch DependencyError:DependencyTrouble DependencyFailed "
+        "DestinationNotAllowed EntitlementRequired FieldError Forbidden IdempotencyConflict "
+        "IdempotencyInProgress IdempotencyKeyRequired InsufficientBalance "
+        "InsufficientPermissions InvalidJson InvalidState LimitReached:TooMany Missing "
+        "NotFound OptionExpired OptionLocked OptionSuperseded OriginNotAllowed PaymentExpired "
+        "PaymentOptionLimitReached PaymentsError PolicyDenied PolicyInactive "
+        "ReconciliationActionNotAllowed ResourceConflict:Conflicting "
+        "ServiceUnavailable:Outage Unauthenticated Unauthorized Unavailable Unprocessable "
+        "UnsupportedAsset UnsupportedChain UnsupportedVersion UsernameTaken ValidationFailed "
+        "VersionMismatch WebhookUrlInUse WebhookUrlNotAllowed"
+    ),
+    "payments_core.money": "Money",
+    "payments_core.payment_settings.record": (
+        "AllowedWallet Branding PaymentSettings PaymentTerms:Terms"
+    ),
+    "payments_core.payments.checkout.checkout": "CheckoutState ExchangedLink",
+    "payments_core.payments.checkout.direct_options": "CheckoutMethod:Offered",
+    "payments_core.payments.checkout.public": "NewPublicPayment Shop",
+    "payments_core.payments.collects": "NewCollect",
+    "payments_core.payments.destinations": "ToAccount ToPaymentAddress ToWallet",
+    "payments_core.payments.details": (
+        "DirectOptionDetails:DirectDetails OptionDetails PaymentDetails"
+    ),
+    "payments_core.payments.disputes.lifecycle": "PaymentSession:Session",
+    "payments_core.payments.disputes.record": "Dispute",
+    "payments_core.payments.funding.record": "FundingOperation",
+    "payments_core.payments.journal.record": "JournalBalances:Books JournalEntry:Entry",
+    "payments_core.payments.mandates.operations": "MandateDetails:MandateNow NewMandate",
+    "payments_core.payments.mandates.record": "Mandate",
+    "payments_core.payments.operations": "NewPayment ReceiptsWithJournal:Evidenced",
+    "payments_core.payments.options.record": "DirectOption Option Submission",
+    "payments_core.payments.receipts.record": "Receipt",
+    "payments_core.payments.record": (
+        "Destination PayerTotal:PaidBy Payment Reconciliation Source TimelineEntry"
+    ),
+    "payments_core.payments.refunds.operations": "NewRefund",
+    "payments_core.payments.refunds.record": "Refund",
+    "payments_core.payments.sends": "NewSend",
+    "payments_core.service": "PaymentsService Settings",
+    "payments_core.storage.port": "Page Where",
+    "payments_core.storage_loader": "open_storage",
+    "payments_core.tenants.authorization": "Authority Requirement",
+    "payments_core.tenants.client_sessions.operations": "CreatedSession ExchangedSession",
+    "payments_core.tenants.client_sessions.record": "ClientSession",
+    "payments_core.tenants.operators": "NewPassword",
+    "payments_core.tenants.record": "App Environment Key Operator",
+    "payments_core.versions": "Versions",
+    "payments_core.webhooks.destinations": "RefusedPrefix",
+    "payments_core.webhooks.lifecycle": "EndpointChanges:Changes",
+    "payments_core.webhooks.record": "Delivery Endpoint OlderSecret",
+    "payments_core.webhooks.replaying": "Recovery",
+    "payments_core.webhooks.settings": "WebhookSettings",
+}
+_LAZY = {
+    name.partition(":")[0]: (module, name.rpartition(":")[2])
+    for module, names in _MODULES.items()
+    for name in names.split()
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_PUBLIC[name]), name)
+    module, own_name = _LAZY[name]
+    return getattr(import_module(module), own_name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted({*globals(), *__all__})

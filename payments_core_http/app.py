@@ -181,7 +181,7 @@ class Pipeline:
         if authority is None or once is None:
             return self._resource(call)
         with self._flights.alone(once.id):
-            self._service.ledger.replay(authority, once)
+            self._service.ports.committer.replay(authority, once)
             return self._resource(call)
 
     def _resource(self, call: Call[Any, Any]) -> Answer:
@@ -276,7 +276,7 @@ class Pipeline:
         answer: Callable[[Exchange], Reply],
     ) -> None:
         """One request, whatever it asks for: counted, answered or refused, sent, and told of."""
-        id = self._service.identifiers.new("req")
+        id = self._service.ports.identifiers.new("req")
         request = opened(id, req.method, req.uri_template)
         exchange = Exchange(request, self._service.settings.versions.current)
         with watched(self._observer, request, req.env):

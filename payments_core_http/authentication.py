@@ -149,7 +149,7 @@ def _bearer(header: str) -> str:
 def _claims(service: PaymentsService, token: str) -> Claims:
     """A session token's claims; whether it was used before is asked when it is exchanged."""
     try:
-        return service.tokens.read(CLIENT_SESSION, token)
+        return service.ports.tokens.read(CLIENT_SESSION, token)
     except TokenInvalid:
         raise Unauthorized() from None
 
@@ -192,7 +192,7 @@ def _with_payment_secret(
 ) -> Caller:
     """The caller with the second credential: the secret of the very Payment in the path."""
     try:
-        claims = service.tokens.read_payment_secret(environ.get(_SECRET_HEADER, ""))
+        claims = service.ports.tokens.read_payment_secret(environ.get(_SECRET_HEADER, ""))
     except TokenInvalid:
         raise Unauthorized() from None
     if claims.environment_id != environment.id:

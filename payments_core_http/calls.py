@@ -110,7 +110,7 @@ class Call(Generic[B, Q]):
         query = self._page_query()
         if query.cursor is None:
             return None
-        return cursors.decode(self.service.key_ring, self._list_scope(), query.cursor)
+        return cursors.decode(self.service.ports.key_ring, self._list_scope(), query.cursor)
 
     def listed(self, page: Page[Any], view: Callable[[Any], Any]) -> Answer:
         """`{data, limit, hasNextPage, nextCursor}` for a page of records."""
@@ -121,7 +121,7 @@ class Call(Generic[B, Q]):
         """`{limit, hasNextPage, nextCursor}`, for lists whose own name is not `data`."""
         cursor = None
         if next_position is not None:
-            cursor = cursors.encode(self.service.key_ring, self._list_scope(), next_position)
+            cursor = cursors.encode(self.service.ports.key_ring, self._list_scope(), next_position)
         return {
             "limit": self._page_query().limit,
             "hasNextPage": cursor is not None,

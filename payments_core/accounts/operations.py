@@ -22,11 +22,10 @@ from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import ChainType, asset_of
 from payments_core.chains.port import AddressSpec, Chain
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
     Conflicting,
@@ -38,7 +37,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.storage import documents
-from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
+from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 USERNAME = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
@@ -79,12 +78,10 @@ class AccountDetails:
 class Accounts:
     """Creates and reads accounts; every account gets a vault on every registered chain."""
 
-    def __init__(
-        self, storage: Storage, ledger: Ledger, clock: Clock, chains: Mapping[int, Chain]
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
 
     def create(

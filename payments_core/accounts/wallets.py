@@ -24,12 +24,11 @@ from payments_core.accounts.wallet_signatures import (
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import ChainType
 from payments_core.chains.port import Chain
-from payments_core.clock import DAY, Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import Decision, held
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
-from payments_core.entropy import Entropy
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
     ActionAlreadyUsed,
@@ -41,7 +40,7 @@ from payments_core.errors import (
     PaymentsError,
     ValidationFailed,
 )
-from payments_core.storage.port import Page, Position, Storage, Transaction, Where
+from payments_core.storage.port import Page, Position, Transaction, Where
 from payments_core.tenants.authorization import Authority
 
 MAX_LABEL = 128
@@ -60,20 +59,12 @@ _ACCEPTED_BY_NOBODY = FieldError(
 class Wallets:
     """Links wallets to accounts, and says which are."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        chains: Mapping[int, Chain],
-        entropy: Entropy,
-        service_name: str,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
-        self._contract_wallets = ContractWallets(chains, clock)
-        self._entropy = entropy
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], service_name: str) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
+        self._contract_wallets = ContractWallets(chains, ports.clock)
+        self._entropy = ports.entropy
         self._service_name = service_name
 
     def challenge(

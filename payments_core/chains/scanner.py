@@ -18,10 +18,9 @@ import attrs
 from payments_core.assets import CHAINS
 from payments_core.chains.backoff import POLL_MS, wait_for_chain
 from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.storage.jobs import FOREVER, Job
 from payments_core.storage.port import (
     DIRECTORY,
@@ -32,7 +31,6 @@ from payments_core.storage.port import (
     Transaction,
 )
 from payments_core.storage.records import Collection, Record
-from payments_core.telemetry import DEAF, Telemetry
 
 _log = logging.getLogger(__name__)
 
@@ -105,27 +103,24 @@ class Scanner:
 
     def __init__(
         self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
+        ports: Ports,
         chains: Mapping[int, Chain],
         mode: str,
         wanted: Sequence[Wanted],
         found: Sequence[Found],
         undone: Sequence[Undone],
-        telemetry: Telemetry = DEAF,
     ) -> None:
         """`wanted` say which of some recipients are ours; `found` and `undone` are told of the
         transfers to those, and of the first and last block undone."""
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
         self._mode = mode
         self._wanted = wanted
         self._found = found
         self._undone = undone
-        self._telemetry = telemetry
+        self._telemetry = ports.telemetry
 
     def ensure(self) -> None:
         """Have a scan of every chain, from now on; call it before any address is given out.

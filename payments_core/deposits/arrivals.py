@@ -22,15 +22,15 @@ from payments_core.chains.port import (
     ScannedTransfer,
     TransactionView,
 )
-from payments_core.clock import Clock, Instant
+from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Arrival
 from payments_core.deposits.looking import arrival_of
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.identifiers import Draw
-from payments_core.storage.port import LOCATE_KEYS, Claimed, Located, Snapshot, Storage, Transaction
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import LOCATE_KEYS, Claimed, Located, Snapshot, Transaction
 from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment
 
@@ -49,17 +49,10 @@ _log = logging.getLogger(__name__)
 class Arrivals:
     """Listens to the scanner of one mode."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        chains: Mapping[int, Chain],
-        mode: str,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], mode: str) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
         self._mode = mode
 

@@ -12,18 +12,18 @@ from payments_core.accounts.record import Account
 from payments_core.chains.outbox.record import Outgoing, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
-from payments_core.clock import Clock, Instant
+from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.lifecycle import Arrival
 from payments_core.deposits.looking import look
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
 from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, held
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
-from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
+from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 
 SHOWN = 50
@@ -69,17 +69,12 @@ class Deposits:
     """Issues deposit addresses, and reads what arrived there."""
 
     def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        chains: Mapping[int, Chain],
-        scanner: Callable[[str], Scanner],
+        self, ports: Ports, chains: Mapping[int, Chain], scanner: Callable[[str], Scanner]
     ) -> None:
         """`scanner` gives the scanner of a mode."""
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
         self._scanner = scanner
 

@@ -15,16 +15,16 @@ from payments_core.chains.backoff import OVERSIGHT_MS, POLL_MS, wait_for_chain
 from payments_core.chains.outbox.record import Outgoing, send_job, withdraw
 from payments_core.chains.port import Chain, ChainUnavailable
 from payments_core.chains.scanner import scanned_to
-from payments_core.clock import Clock, Instant
+from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.looking import Look, look
 from payments_core.deposits.record import REORGED, Deposit
 from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.storage.port import Claimed, Transaction
 
 _log = logging.getLogger(__name__)
 
@@ -32,12 +32,10 @@ _log = logging.getLogger(__name__)
 class DepositWatch:
     """Looks at deposits."""
 
-    def __init__(
-        self, storage: Storage, ledger: Ledger, clock: Clock, chains: Mapping[int, Chain]
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
 
     def watch(self, claimed: Claimed) -> None:

@@ -15,7 +15,6 @@ from payments_core.entropy import Entropy
 ALPHABET = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 LENGTH = 24
 
-_TIME_CHARACTERS = 8
 _RANDOM_BYTES = 12
 _PAIRS = [first + second for first in ALPHABET for second in ALPHABET]
 

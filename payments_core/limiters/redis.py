@@ -93,12 +93,11 @@ class RedisLimiter:
         prefix: str | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
-        breaker: Breaker | None = None,
     ) -> None:
         """Raises ValueError for a URL that cannot be read; connects when first asked."""
         address, named = _read(url)
         self._prefix = named if prefix is None else prefix
-        self._breaker = breaker or Breaker()
+        self._breaker = Breaker()
         self._client: Any = redis.Redis(
             connection_pool=_pool(address, connect_timeout_s, answer_timeout_s)
         )

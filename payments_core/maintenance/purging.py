@@ -17,12 +17,13 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import WalletChallenge
-from payments_core.clock import DAY, Clock, Instant
+from payments_core.clock import DAY, Instant
 from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredAnswer
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.storage import bulk
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.jobs import Job
@@ -91,10 +92,10 @@ Over = Callable[[Any], bool]
 class Purging:
     """Deletes in batches, each in a transaction of its own; stopped anywhere, it is run again."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def run(
         self, retention: Retention, *, dry_run: bool = False, progress: Progress | None = None

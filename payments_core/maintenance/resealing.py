@@ -17,15 +17,15 @@ from typing import Any, Generic
 
 import attrs
 
-from payments_core.clock import Clock, Instant, SystemClock
-from payments_core.credentials.keyring import KeyRing, SealBroken
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
+from payments_core.credentials.keyring import SealBroken
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredAnswer
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.payments.checkout.links import LINK_DIGEST, LINK_SEAL
 from payments_core.payments.record import Payment, PaymentLink
-from payments_core.storage.port import Located, Storage, Transaction
+from payments_core.storage.port import Located, Transaction
 from payments_core.storage.records import R
 from payments_core.storage.wholesale import every
 from payments_core.tenants.authorization import key_is_live
@@ -139,13 +139,11 @@ class Resealed:
 class Resealing:
     """Walks through all that is sealed."""
 
-    def __init__(
-        self, storage: Storage, ledger: Ledger, key_ring: KeyRing, clock: Clock | None = None
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._key_ring = key_ring
-        self._clock = clock or SystemClock()
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._key_ring = ports.key_ring
+        self._clock = ports.clock
 
     def run(self, *, progress: Progress | None = None) -> Resealed:
         """Seal anew whatever an older key sealed, a record in each transaction; then report.

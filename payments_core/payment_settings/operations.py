@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import Conflicting
 from payments_core.payment_settings.checking import checked
 from payments_core.payment_settings.record import (
@@ -18,17 +17,17 @@ from payments_core.payment_settings.record import (
     PaymentSettingsVersion,
     Terms,
 )
-from payments_core.storage.port import Storage, Transaction
+from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
 
 
 class PartnerPaymentSettings:
     """Reads and replaces what a partner has decided for all Payments of an environment."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def read(self, authority: Authority) -> PaymentSettings:
         """The settings; the defaults, in version 0, where they were never set."""

@@ -12,11 +12,10 @@ from payments_core.accounts.vaults.record import Vault
 from payments_core.accounts.vaults.reservations import Asked, asking
 from payments_core.amounts import amount_of
 from payments_core.chains.port import AddressSpec
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
 from payments_core.payment_settings.record import held_settings
 from payments_core.payments import lifecycle
@@ -31,7 +30,7 @@ from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.offering import offer
 from payments_core.payments.record import Source
 from payments_core.payments.sends import active_payer
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 
@@ -52,17 +51,10 @@ class NewCollect:
 class Collects:
     """Creates Payments that collect."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        destinations: Destinations,
-        vaults: Vaults,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, destinations: Destinations, vaults: Vaults) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._destinations = destinations
         self._vaults = vaults
 

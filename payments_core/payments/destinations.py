@@ -12,6 +12,7 @@ from payments_core.assets import Asset
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.deposits.record import DepositAddress
 from payments_core.engine.decision import held
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
     DestinationNotAllowed,
@@ -20,7 +21,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payments.record import Destination, Payment
-from payments_core.storage.port import Storage, Transaction
+from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
 
 
@@ -52,8 +53,8 @@ To = ToAccount | ToPaymentAddress | ToWallet
 class Destinations:
     """Finds recipients."""
 
-    def __init__(self, storage: Storage, chains: Mapping[int, Chain]) -> None:
-        self._storage = storage
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+        self._storage = ports.storage
         self._chains = chains
 
     def recipient_id(self, authority: Authority, wanted: To) -> str | None:

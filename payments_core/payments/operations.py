@@ -12,12 +12,12 @@ from payments_core.accounts.vaults.reservations import withdrawn
 from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.chains.port import AddressSpec
-from payments_core.clock import SECOND, Clock
-from payments_core.credentials.tokens import Claims, Tokens
-from payments_core.engine.committer import Ledger
+from payments_core.clock import SECOND
+from payments_core.credentials.tokens import Claims
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.payment_settings.checking import EXPIRY_RANGE_S
@@ -38,7 +38,6 @@ from payments_core.storage.port import (
     Page,
     Position,
     Snapshot,
-    Storage,
     Transaction,
     Where,
 )
@@ -82,20 +81,12 @@ class Evidenced:
 class Payments:
     """Creates Payments that receive, and reads and ends all of them."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        destinations: Destinations,
-        tokens: Tokens,
-        links: Links,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, destinations: Destinations, links: Links) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._destinations = destinations
-        self._tokens = tokens
+        self._tokens = ports.tokens
         self._links = links
 
     def create(

@@ -15,11 +15,11 @@ from payments_core.accounts.vaults.reservations import Asked, asking, reserved
 from payments_core.amounts import amount_of
 from payments_core.assets import Asset
 from payments_core.chains.outbox.record import send_job, transfer
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, held
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
     DestinationNotAllowed,
@@ -36,7 +36,7 @@ from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import asset_for
 from payments_core.payments.progress import RELEASE
 from payments_core.payments.record import Source
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import Environment
 
@@ -62,17 +62,10 @@ class NewSend:
 class Sends:
     """Creates Payments that send."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        destinations: Destinations,
-        vaults: Vaults,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, destinations: Destinations, vaults: Vaults) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._destinations = destinations
         self._vaults = vaults
 

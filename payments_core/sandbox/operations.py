@@ -16,11 +16,11 @@ from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, Tran
 from payments_core.chains.simulated.failure_records import ArmedFailure, Dependency
 from payments_core.chains.simulated.failures import Failures
 from payments_core.chains.simulated.reorgs import DEEPEST
-from payments_core.clock import SECOND, Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.jobs.worker import Worker
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     CapabilityNotActive,
     DependencyFailed,
@@ -32,7 +32,7 @@ from payments_core.errors import (
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.triggering import EventTrigger, Triggered
-from payments_core.storage.port import DIRECTORY, Storage
+from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import App
 
@@ -78,22 +78,20 @@ class Sandbox:
 
     def __init__(
         self,
-        storage: Storage,
-        ledger: Ledger,
+        ports: Ports,
         chains: Mapping[int, SandboxChain],
-        clock: Clock,
         worker: Worker,
         wake: Callable[[int], None] = lambda chain_id: None,
     ) -> None:
         """`wake` is called with a chain's id when something has happened on that chain."""
-        self._storage = storage
-        self._ledger = ledger
+        self._storage = ports.storage
+        self._ledger = ports.committer
         self._chains = chains
-        self._clock = clock
+        self._clock = ports.clock
         self._worker = worker
         self._wake = wake
-        self._failures = Failures(storage, ledger)
-        self._events = EventTrigger(storage, ledger)
+        self._failures = Failures(ports)
+        self._events = EventTrigger(ports)
 
     def fund(
         self,

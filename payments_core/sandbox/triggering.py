@@ -13,15 +13,15 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import BY_NAME, Happening
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
-from payments_core.storage.port import Snapshot, Storage, Transaction, Where
+from payments_core.storage.port import Snapshot, Transaction, Where
 from payments_core.storage.records import R
 from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.record import Endpoint
@@ -194,9 +194,9 @@ _SAMPLES: Mapping[str, Callable[[_Scene], Any]] = {
 class EventTrigger:
     """Makes events on order, in the environment of the authority that asks."""
 
-    def __init__(self, storage: Storage, ledger: Ledger) -> None:
-        self._storage = storage
-        self._ledger = ledger
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
 
     def trigger(
         self,

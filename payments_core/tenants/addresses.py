@@ -12,13 +12,12 @@ from functools import partial
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.secrets import DIGEST_PURPOSE
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
-from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
+from payments_core.storage.port import DIRECTORY, Snapshot, Transaction
 from payments_core.tenants.record import Environment, Key, SecretAddress
 
 _CACHED = 10_000
@@ -31,10 +30,10 @@ _SCOPE = Scope(DIRECTORY, "directory")
 class SecretAddresses:
     """Finds and keeps them. Where a secret belongs never changes, so it is remembered."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, key_ring: KeyRing) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._key_ring = key_ring
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._key_ring = ports.key_ring
         self._known: dict[tuple[str | None, str], SecretAddress] = {}
 
     def list_key(self, environment: Environment, key: Key) -> None:

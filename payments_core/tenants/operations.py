@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from payments_core.clock import DAY, MINUTE, Clock, Instant
-from payments_core.credentials.keyring import KeyRing
+from payments_core.clock import DAY, MINUTE, Instant
 from payments_core.credentials.secrets import (
     DIGEST_PURPOSE,
     Mode,
@@ -17,11 +16,10 @@ from payments_core.credentials.secrets import (
     mode_of,
     new_secret,
 )
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.idempotency.purging import purge_job
-from payments_core.engine.identifiers import Draw, Identifiers
-from payments_core.entropy import Entropy
+from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     Conflicting,
     NotFound,
@@ -31,7 +29,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.limiters.policies import OF_ENVIRONMENTS, require_limits
-from payments_core.storage.port import DIRECTORY, Storage, Transaction
+from payments_core.storage.port import DIRECTORY, Transaction
 from payments_core.tenants.addresses import SecretAddresses
 from payments_core.tenants.authorization import TRUSTED, Authority, key_is_live
 from payments_core.tenants.record import (
@@ -59,24 +57,15 @@ FORGOTTEN_AFTER_MS = 2 * DAY
 class Tenants:
     """Creates tenants, and tells who a server credential belongs to."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        identifiers: Identifiers,
-        key_ring: KeyRing,
-        entropy: Entropy,
-        versions: Versions,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
-        self._identifiers = identifiers
-        self._key_ring = key_ring
-        self._entropy = entropy
+    def __init__(self, ports: Ports, versions: Versions) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
+        self._identifiers = ports.identifiers
+        self._key_ring = ports.key_ring
+        self._entropy = ports.entropy
         self._versions = versions
-        self._addresses = SecretAddresses(storage, ledger, key_ring)
+        self._addresses = SecretAddresses(ports)
         self._uses: dict[str, Instant] = {}
 
     def create_app(

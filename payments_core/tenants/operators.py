@@ -12,13 +12,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
-from payments_core.entropy import Entropy
+from payments_core.engine.ports import Ports
 from payments_core.errors import Conflicting, NotFound, Unauthorized, ValidationFailed
-from payments_core.storage.port import DIRECTORY, Position, Storage, Transaction
+from payments_core.storage.port import DIRECTORY, Position, Transaction
 from payments_core.tenants.record import Environment, Operator, operator_id
 
 PASSWORD_BYTES = 18
@@ -53,18 +52,11 @@ class NewPassword:
 class Operators:
     """Makes operators, and tells whether it is one who knocks."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        entropy: Entropy,
-        cost: HashCost | None = None,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
-        self._entropy = entropy
+    def __init__(self, ports: Ports, cost: HashCost | None = None) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
+        self._entropy = ports.entropy
         self._cost = cost or HashCost()
         self._nobodys_hash: str | None = None
 

@@ -15,14 +15,15 @@ from urllib.parse import quote
 
 import attrs
 
-from payments_core.clock import SECOND, Clock, Instant
+from payments_core.clock import SECOND, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import Decision
+from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 from payments_core.storage.bulk import get_many
 from payments_core.storage.jobs import FOREVER, Job
 from payments_core.storage.port import Claimed, Snapshot
-from payments_core.telemetry import DEAF, AttemptOutcome, Telemetry
+from payments_core.telemetry import AttemptOutcome
 from payments_core.webhooks import signing
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
@@ -66,20 +67,14 @@ class Attempts:
     """Attempts deliveries, over the ports."""
 
     def __init__(
-        self,
-        clock: Clock,
-        key_ring: KeyRing,
-        transport: Transport,
-        resolver: Resolver,
-        settings: WebhookSettings,
-        telemetry: Telemetry = DEAF,
+        self, ports: Ports, transport: Transport, resolver: Resolver, settings: WebhookSettings
     ) -> None:
-        self._clock = clock
-        self._key_ring = key_ring
+        self._clock = ports.clock
+        self._key_ring = ports.key_ring
         self._transport = transport
         self._resolver = resolver
         self._settings = settings
-        self._telemetry = telemetry
+        self._telemetry = ports.telemetry
         self._opened: dict[tuple[str, int], Sequence[tuple[str, Instant]]] = {}
 
     def look(self, snapshot: Snapshot, claimed: Sequence[Claimed]) -> list[Sending]:

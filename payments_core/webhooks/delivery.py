@@ -13,16 +13,16 @@ from typing import Any
 
 import msgspec
 
-from payments_core.clock import MINUTE, SECOND, Clock, iso
-from payments_core.engine.committer import Ledger
+from payments_core.clock import MINUTE, SECOND, iso
 from payments_core.engine.decision import EVENTS, FAN_OUT, Decision, Scope
 from payments_core.engine.events import Event
 from payments_core.engine.identifiers import Draw
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Handler
+from payments_core.engine.ports import Ports
 from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.jobs import Job
-from payments_core.storage.port import Claimed, Position, Storage, Transaction
+from payments_core.storage.port import Claimed, Position, Transaction
 from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.attempting import Attempts
@@ -60,12 +60,10 @@ ATTEMPT_OVER_MS = 15 * SECOND
 class WebhookDelivery:
     """The handlers, over their ports."""
 
-    def __init__(
-        self, ledger: Ledger, storage: Storage, clock: Clock, attempts: Attempts, mode: str
-    ) -> None:
-        self._ledger = ledger
-        self._storage = storage
-        self._clock = clock
+    def __init__(self, ports: Ports, attempts: Attempts, mode: str) -> None:
+        self._ledger = ports.committer
+        self._storage = ports.storage
+        self._clock = ports.clock
         self._attempts = attempts
         self._mode = mode
 

@@ -16,15 +16,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from payments_core.clock import SECOND, Clock
-from payments_core.engine.committer import Ledger
+from payments_core.clock import SECOND
 from payments_core.engine.decision import FAN_OUT, Decision, Scope
 from payments_core.engine.identifiers import Draw
 from payments_core.engine.jobs.parking import Parking, Queue, described
+from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.jobs import FOREVER
-from payments_core.storage.port import NO_LANES, Claimed, Storage, StorageError, Transaction
+from payments_core.storage.port import NO_LANES, Claimed, StorageError, Transaction
 from payments_core.webhooks.attempting import Attempts, Sending
 from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS, WebhookDelivery
 from payments_core.webhooks.lanes import SLOW_S, Lanes
@@ -35,6 +35,9 @@ from payments_core.webhooks.senders import HELD_S, PATIENCE_S, Ended, Senders
 SENDERS = 64
 AHEAD = 64
 """So many more are claimed than can be sent at once, so that no sender waits for the storage."""
+
+POLL_S = 0.5
+"""The longest that work which another process committed waits to be seen."""
 
 BATCH = 128
 FAN_OUT_BATCH = 32
@@ -47,27 +50,23 @@ class Dispatcher:
 
     def __init__(
         self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
+        ports: Ports,
         attempts: Attempts,
         delivery: WebhookDelivery,
         parking: Parking,
         mode: str,
         *,
         senders: int = SENDERS,
-        poll_s: float = 0.5,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._attempts = attempts
         self._delivery = delivery
         self._parking = parking
         self._mode = mode
         self._count = senders
-        self._poll_s = poll_s
         self._refresh = refresh
         self._threads: list[threading.Thread] = []
         self._reset()
@@ -163,7 +162,7 @@ class Dispatcher:
                     wait_s = min(wait_s, PATIENCE_S)
             except Exception as error:  # storage is out of reach: the thread must outlive that
                 _log.error("webhooks could not be dispatched: %s", described(error))
-                wait_s = self._poll_s
+                wait_s = POLL_S
             with self._changed:
                 self._quiet = halted and not (self._under_way or self._ended or self._unsettled)
                 if self._quiet:
@@ -182,11 +181,11 @@ class Dispatcher:
     def _wait_s(self, halted: bool) -> float:
         """How long nothing will fall due."""
         if halted:
-            return self._poll_s
+            return POLL_S
         due = [self._storage.next_due(it.full_name(self._mode)) for it in (WEBHOOKS, FAN_OUTS)]
         ahead_ms = min(FOREVER if at is None else at for at in due) - self._clock.now()
         # What is due and was not claimed waits for its lane: an end will tell.
-        return min(self._poll_s, ahead_ms / SECOND) if ahead_ms > 0 else self._poll_s
+        return min(POLL_S, ahead_ms / SECOND) if ahead_ms > 0 else POLL_S
 
     # What comes.
 
@@ -352,7 +351,7 @@ class Dispatcher:
             if isinstance(error, StorageError | Unavailable):
                 _log.warning("deliveries wait to be committed: %s", described(error))
                 self._unsettled += items
-                self._settle_at = time.monotonic() + self._poll_s
+                self._settle_at = time.monotonic() + POLL_S
                 return
             if len(items) > 1:
                 for item in items:

@@ -8,14 +8,12 @@ from typing import Literal, TypeVar
 import attrs
 from msgspec import UNSET
 
-from payments_core.clock import SECOND, Clock, Instant
-from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.committer import Ledger
+from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import BY_NAME
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
-from payments_core.entropy import Entropy, system_entropy
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     Conflicting,
     FieldError,
@@ -28,7 +26,6 @@ from payments_core.storage.port import (
     Page,
     Position,
     Snapshot,
-    Storage,
     Transaction,
 )
 from payments_core.storage.records import Record
@@ -65,23 +62,14 @@ T = TypeVar("T")
 class WebhookEndpoints:
     """Endpoints and their deliveries, in the environment of the authority that asks."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        storage: Storage,
-        clock: Clock,
-        key_ring: KeyRing,
-        resolver: Resolver,
-        settings: WebhookSettings,
-        entropy: Entropy = system_entropy,
-    ) -> None:
-        self._ledger = ledger
-        self._storage = storage
-        self._clock = clock
-        self._key_ring = key_ring
+    def __init__(self, ports: Ports, resolver: Resolver, settings: WebhookSettings) -> None:
+        self._ledger = ports.committer
+        self._storage = ports.storage
+        self._clock = ports.clock
+        self._key_ring = ports.key_ring
         self._resolver = resolver
         self._settings = settings
-        self._entropy = entropy
+        self._entropy = ports.entropy
 
     def create(
         self,

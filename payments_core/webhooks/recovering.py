@@ -10,15 +10,15 @@ from functools import partial
 
 import attrs
 
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, Scope, held
 from payments_core.engine.events import Event
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import Conflicting, NotFound
 from payments_core.storage.bulk import lock_many
 from payments_core.storage.jobs import FOREVER, Job
-from payments_core.storage.port import Claimed, Page, Position, Snapshot, Storage, Transaction
+from payments_core.storage.port import Claimed, Page, Position, Snapshot, Transaction
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.lifecycle import require_wanting
 from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
@@ -40,10 +40,10 @@ Missed = tuple[Event, Delivery | None]
 class WebhookRecovery:
     """The handler, over its ports."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def recover(self, claimed: Claimed) -> None:
         """Send what the endpoint has missed until the recovery was asked for.
@@ -111,12 +111,12 @@ def _missed(
         if event.created_at > asked_at + CLOCK_SKEW_MS or not is_meant(event, endpoint):
             continue
         delivery = snapshot.get(Delivery, delivery_id(event.id, endpoint_id))
-        if delivery is None or _is_missed(delivery, endpoint, asked_at):
+        if delivery is None or _is_missed(delivery, asked_at):
             missed.append((event, delivery))
     return page, missed
 
 
-def _is_missed(delivery: Delivery, endpoint: Endpoint, asked_at: Instant) -> bool:
+def _is_missed(delivery: Delivery, asked_at: Instant) -> bool:
     if delivery.status == "delivered":
         return False
     # What changed since was put on its way by this very recovery, or tried after it was asked for.

@@ -10,15 +10,15 @@ from typing import Literal
 
 import attrs
 
-from payments_core.clock import DAY, SECOND, Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import DAY, SECOND, Instant
 from payments_core.engine.decision import Decision, Follow, held
 from payments_core.engine.events import TEST, Event
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import Conflicting, NotFound, ValidationFailed
 from payments_core.storage.jobs import Job
-from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction, Where
+from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.delivery import envelope
 from payments_core.webhooks.lifecycle import (
@@ -50,10 +50,10 @@ class Recovery:
 class WebhookEvents:
     """The events of the environment of the authority that asks, and their sending again."""
 
-    def __init__(self, ledger: Ledger, storage: Storage, clock: Clock) -> None:
-        self._ledger = ledger
-        self._storage = storage
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._ledger = ports.committer
+        self._storage = ports.storage
+        self._clock = ports.clock
 
     def get(self, authority: Authority, event_id: str) -> Event:
         """An event. Raises NotFound."""

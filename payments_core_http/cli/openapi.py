@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
 from payments_core.versions import FIRST, Versions
-from payments_core_http.openapi.additive import additive
 from payments_core_http.openapi.document import document, text_of
 
 
@@ -27,14 +24,8 @@ from payments_core_http.openapi.document import document, text_of
     show_default=True,
     help="The dated contract.",
 )
-@click.option(
-    "--additive",
-    "only_additive",
-    is_flag=True,
-    help="Refuse to write over a document whose users this one would break, and say how.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print the document on a single line.")
-def command(output: Path | None, version: str, only_additive: bool, as_json: bool) -> None:
+def command(output: Path | None, version: str, as_json: bool) -> None:
     """Write the OpenAPI document of the API.
 
     It describes every route with its parameters, bodies, answers, errors and credentials, and
@@ -49,21 +40,7 @@ def command(output: Path | None, version: str, only_additive: bool, as_json: boo
     if output is None:
         click.echo(text, nl=False)
         return
-    if only_additive and output.exists():
-        _require_additive(output, whole)
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from error
-
-
-def _require_additive(output: Path, whole: Mapping[str, Any]) -> None:
-    try:
-        older = json.loads(output.read_text(encoding="utf-8"))
-        breaking = additive(older, whole)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise click.ClickException(f"{output} is no OpenAPI document of ours.") from error
-    if breaking:
-        raise click.ClickException(
-            "\n".join([f"{output} would break who was written for it:", *breaking])
-        )

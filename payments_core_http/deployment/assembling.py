@@ -129,7 +129,7 @@ def require_right_keys(service: PaymentsService) -> None:
         service.recognise_key_ring()
     except UnknownKeyRing as error:
         raise _refused("keys", f"cannot be used: {error}") from error
-    for name in missing(service.storage, service.key_ring):
+    for name in missing(service.ports.storage, service.ports.key_ring):
         _log.warning("the key %s, which has sealed what is stored, is not in the key ring", name)
 
 

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 import attrs
 
+from payments_core.background_jobs import QUEUES
 from payments_core.chains.loader import Checkable
 from payments_core.chains.port import Chain, ChainError, ChainMismatch
 from payments_core.clock import (
@@ -27,7 +28,7 @@ from payments_core.clock import (
     apart_ms,
 )
 from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable
-from payments_core.service import QUEUES, PaymentsService
+from payments_core.service import PaymentsService
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import Storage, StorageError, TellsFaults
 from payments_core.tenants.listing import has_apps
@@ -61,7 +62,7 @@ class Finding:
 def examine(
     configuration: Configuration,
     *,
-    now: Callable[[PaymentsService], Instant] = lambda service: service.clock.now(),
+    now: Callable[[PaymentsService], Instant] = lambda service: service.ports.clock.now(),
 ) -> Iterator[Finding]:
     """Every finding, as it is made, without the settings' secrets, whatever an adapter raises.
 
@@ -164,16 +165,18 @@ def _opened(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
 def _keys(service: PaymentsService) -> Iterator[Finding]:
     """Whether the key ring is the storage's own, and whole."""
     try:
-        require_recognised(service.storage, service.key_ring)
+        require_recognised(service.ports.storage, service.ports.key_ring)
     except UnknownKeyRing as error:
         remedy = "put the right ring back; a new key goes in front of the others"
         yield Finding("keys", "fault", f"the key ring is another's: {error}", remedy)
         return
-    for name in missing(service.storage, service.key_ring):
+    for name in missing(service.ports.storage, service.ports.key_ring):
         says = f"the key {name}, which has sealed what is stored, is not in the ring"
         remedy = f"put it back, or `payments admin key-ring forget {name}` if nothing rests on it"
         yield Finding("keys", "fault", says, remedy)
-    yield Finding("keys", "ok", f"the key ring's current key is {service.key_ring.current_id}")
+    yield Finding(
+        "keys", "ok", f"the key ring's current key is {service.ports.key_ring.current_id}"
+    )
 
 
 def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
@@ -268,7 +271,7 @@ def _queues(
     service.refresh()
     judged_at = now(service)
     for queue in QUEUES:
-        due = service.storage.next_due(queue.full_name(mode))
+        due = service.ports.storage.next_due(queue.full_name(mode))
         late = 0 if due is None else judged_at - due
         if late > LATE_MS:
             says = f"a job of the queue {queue.name} has been due for {late // SECOND} s"

@@ -63,7 +63,7 @@ def serve(configuration: Configuration, ready: Ready) -> None:
         with assembling.listening("http.port", http.host, http.port):
             server = Server(
                 app,
-                service.identifiers,
+                service.ports.identifiers,
                 host=http.host,
                 port=http.port,
                 threads=http.threads,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from payments_core.background_jobs import QUEUES
 from payments_core.clock import SECOND
-from payments_core.service import QUEUES
 from payments_core_http.observability.catalogue import BY_NAME
 from payments_core_http.observability.patience import Patience
 
@@ -38,8 +38,8 @@ class Backlog:
         self._service.refresh()  # a sandbox's clock may have been moved
         lags_s = {}
         for queue in QUEUES:
-            due = self._service.storage.next_due(queue.full_name(self._mode))
-            waited_ms = 0 if due is None else max(0, self._service.clock.now() - due)
+            due = self._service.ports.storage.next_due(queue.full_name(self._mode))
+            waited_ms = 0 if due is None else max(0, self._service.ports.clock.now() - due)
             lags_s[queue.name] = waited_ms / SECOND
         return lags_s
 

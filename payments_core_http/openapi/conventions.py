@@ -67,3 +67,13 @@ def prefix_of(name: str, owner: str = "") -> str | None:
         if found := PREFIXES.get(_ALIASES.get(noun, noun)):
             return found
     return None
+
+
+def resolved(schema: Schema, document: Mapping[str, Any]) -> Schema:
+    """The schema that a reference leads to."""
+    while "$ref" in schema:
+        found: Any = document
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        schema = found
+    return schema

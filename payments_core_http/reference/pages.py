@@ -11,8 +11,7 @@ import attrs
 import jinja2
 import markupsafe
 
-from payments_core_http.openapi.containment import resolved
-from payments_core_http.openapi.conventions import Schema
+from payments_core_http.openapi.conventions import Schema, resolved
 
 _SCHEMAS = "#/components/schemas/"
 _LIMITS = {

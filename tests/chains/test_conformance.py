@@ -15,8 +15,7 @@ from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import FixedClock
 from payments_core.conformance.chain import ChainConformance
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.committer import Ledger
-from payments_core.engine.identifiers import Identifiers
+from payments_core.engine.ports import Ports
 from payments_core.entropy import system_entropy
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -66,15 +65,14 @@ class TestSimulated(InSandbox):
     def begin(self) -> None:
         """On a chain without any transaction."""
         self.storage, self.clock = MemoryStorage(), FixedClock()
-        identifiers = Identifiers(self.clock, system_entropy)
-        self.ledger = Ledger(self.storage, self.clock, identifiers, RING)
+        self.ports = Ports.over(self.storage, RING, self.clock)
         self.doors = self.open()
 
     def open(self) -> SimulatedChain:
-        return SimulatedChain(ETHEREUM, self.storage, self.ledger, self.clock)
+        return SimulatedChain(ETHEREUM, self.ports)
 
     def fail(self) -> None:
-        Failures(self.storage, self.ledger).arm("chain", "any", 6, ETHEREUM)
+        Failures(self.ports).arm("chain", "any", 6, ETHEREUM)
 
     def mend(self) -> None:
         """All that were ordered have happened."""

@@ -103,8 +103,10 @@ def test_a_start_that_stopped_anywhere_is_finished_by_the_next(
         assert environment.id == keys.environment_id
         live = [item for item in environment.keys if item.revoked_at is None]
         assert live == [key]
-        apps = service.storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, keys.app_id))
-        name = service.storage.read(
+        apps = service.ports.storage.read(
+            DIRECTORY, lambda snapshot: snapshot.get(App, keys.app_id)
+        )
+        name = service.ports.storage.read(
             DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID)
         )
         assert apps is not None

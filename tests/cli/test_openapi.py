@@ -1,4 +1,4 @@
-"""`payments openapi` writes what a service answers, and guards the contract."""
+"""`payments openapi` writes what a service answers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from payments_core.versions import FIRST
 from payments_core_http.openapi.document import document, text_of
@@ -51,37 +48,3 @@ def test_a_folder_that_there_is_not_is_told(tmp_path: Path) -> None:
     done = payments("--output", str(tmp_path / "none" / "openapi.json"))
     assert done.returncode == 1
     assert "cannot be written" in done.stderr
-
-
-class TestAdditive:
-    @staticmethod
-    def write(file: Path, change: Any) -> None:
-        whole = document()
-        change(whole)
-        file.write_text(json.dumps(whole), encoding="utf-8")
-
-    def test_an_addition_is_written(self, tmp_path: Path) -> None:
-        file = tmp_path / "openapi.json"
-        self.write(file, lambda whole: whole["paths"].pop("/v2/payments"))
-        assert payments("--additive", "--output", str(file)).returncode == 0
-        assert file.read_text(encoding="utf-8") == text_of(document())
-
-    def test_what_breaks_is_named_and_not_written(self, tmp_path: Path) -> None:
-        file = tmp_path / "openapi.json"
-        self.write(
-            file, lambda whole: whole["paths"].update({"/v2/old": whole["paths"]["/healthz"]})
-        )
-        before = file.read_bytes()
-        done = payments("--additive", "--output", str(file))
-        assert done.returncode == 1
-        assert "GET /v2/old: the route is gone" in done.stderr
-        assert file.read_bytes() == before
-
-    @pytest.mark.parametrize("text", ["", "{}", "[]", "not json"])
-    def test_another_file_is_left_alone(self, text: str, tmp_path: Path) -> None:
-        file = tmp_path / "notes.txt"
-        file.write_text(text, encoding="utf-8")
-        done = payments("--additive", "--output", str(file))
-        assert done.returncode == 1
-        assert "is no OpenAPI document of ours" in done.stderr
-        assert file.read_text(encoding="utf-8") == text

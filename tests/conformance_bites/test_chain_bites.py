@@ -49,7 +49,7 @@ class Suite(suites.TestSimulated):
         self.begin()
 
     def open(self) -> SimulatedChain:
-        return self.kind(suites.ETHEREUM, self.storage, self.ledger, self.clock)
+        return self.kind(suites.ETHEREUM, self.ports)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ def test_jobs_that_nobody_does_are_told(deployed: Deployed) -> None:
     configuration = read(deployed.config, {})
     late = [
         finding
-        for finding in examine(configuration, now=lambda service: service.clock.now() + 3 * DAY)
+        for finding in examine(
+            configuration, now=lambda service: service.ports.clock.now() + 3 * DAY
+        )
         if finding.check == "worker" and finding.level == "warning"
     ]
     assert late and "payments worker" in late[0].remedy

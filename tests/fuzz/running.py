@@ -191,7 +191,7 @@ def run_over_a_socket(plan: Plan) -> Report:
     shop, report = Shop(), Report()
     before = sys.getswitchinterval()
     with (
-        Server(shop, shop.service.identifiers, threads=2) as server,
+        Server(shop, shop.service.ports.identifiers, threads=2) as server,
         loaded(shop, plan, report, server.url) as schema,
     ):
         single_requests(schema, report)

@@ -81,7 +81,7 @@ class Shop:
         )[1]
         self.corners = self._corners()
         self.foreign = self._production(app.environments["production"])
-        self._mark, self._marked_at = self._storage.mark(), self.service.clock.now()
+        self._mark, self._marked_at = self._storage.mark(), self.service.ports.clock.now()
         self.seen: set[str] = set()
         self.rewind()
 
@@ -94,14 +94,14 @@ class Shop:
         """Be as it was when it opened."""
         self._storage.rewind(self._mark)
         self._random.seed(CHANCE + 1)
-        if self.service.clock.now() != self._marked_at:
+        if self.service.ports.clock.now() != self._marked_at:
             self._start()  # a clock goes back with its process alone
             self.service.refresh()
         self.seen = {id for ids in (*self.corners, self.foreign) for id in ids.values()}
 
     def pass_time(self) -> None:
         """Do what is due, and let the chains and timers go on a little."""
-        clock = self.service.clock
+        clock = self.service.ports.clock
         assert isinstance(clock, SandboxClock)
         worker = self.service.worker("sandbox")
         worker.run_through(clock.now() + LITTLE_MS, clock.advance_to)
@@ -112,7 +112,7 @@ class Shop:
 
     def payment_secret(self, payment_id: str) -> str:
         """The client secret of any Payment of the shop's, there or not."""
-        return self.service.tokens.payment_secret(self._claims(payment_id))
+        return self.service.ports.tokens.payment_secret(self._claims(payment_id))
 
     def session_token(self, account_id: str) -> str:
         """A token of a new session of the account, not exchanged yet."""

@@ -15,10 +15,10 @@ BASE = 8453
 class Checkout:
     """The partner's backend and the payer's browser, on one storage."""
 
-    def __init__(self, storage: Storage, *, funds: str = "100") -> None:
+    def __init__(self, storage: Storage, *, funds: str = "100", **ports: Any) -> None:
         self.system = FixedClock()
         self.clock = SandboxClock(storage, self.system)
-        self.door = Door(self.clock, threads=64, storage=storage)
+        self.door = Door(self.clock, threads=64, storage=storage, **ports)
         self.payer = self.account("payer")
         self.merchant = self.account("merchant", username="merchant")
         self.fund(self.payer, funds)

@@ -9,7 +9,6 @@ import attrs
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
-from payments_core.webhooks.attempting import Attempts
 from payments_core.webhooks.transports.port import Deadline, Outcome, Request
 from tests.http.checkout import Checkout
 from tests.http.door import Seen
@@ -45,19 +44,10 @@ class Console(Checkout):
     """A shop whose webhooks go to a receiver of ours."""
 
     def __init__(self, storage: Storage | None = None) -> None:
-        super().__init__(storage or MemoryStorage())
         self.receiver = Receiver()
+        super().__init__(storage or MemoryStorage(), transport=self.receiver)
         self.run()  # what the beginning left
-        service = self.door.service
-        service._attempts = Attempts(
-            service.clock,
-            service.key_ring,
-            self.receiver,
-            service._resolver,
-            service.settings.webhooks,
-        )
-        service._workers.clear()  # the next one is made with it
-        tenants = service.tenants
+        tenants = self.door.service.tenants
         self.half = {
             scope: tenants.create_key(self.door.partition, "restricted", scope, scopes=[scope])[1]
             for scope in ("v2:webhooks", "v2:console")

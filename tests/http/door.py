@@ -188,7 +188,7 @@ def close(service: Bench, call: Call[None, None]) -> Answer:
 
 def read(service: Bench, call: Call[None, None]) -> Answer:
     id = call.path["paymentId"]
-    thing = service.storage.read(call.authority.partition, lambda tx: tx.get(Thing, id))
+    thing = service.ports.storage.read(call.authority.partition, lambda tx: tx.get(Thing, id))
     if thing is None:
         raise NotFound("payment")
     return call.answer(view(thing))
@@ -249,15 +249,18 @@ class Bench(PaymentsService):
     """The real service, on memory storage and a clock that stands unless told otherwise, with
     the made-up resource."""
 
-    def __init__(self, clock: Clock | None = None, storage: Storage | None = None) -> None:
+    def __init__(
+        self, clock: Clock | None = None, storage: Storage | None = None, **ports: Any
+    ) -> None:
         storage = storage or MemoryStorage()
         super().__init__(
             storage,
             KeyRing.parse(KeyRing.generate()),
             settings=Settings(versions=VERSIONS),
             clock=clock or FixedClock(),
+            **ports,
         )
-        self.things = Things(self.storage, self.ledger)
+        self.things = Things(self.ports.storage, self.ports.committer)
 
     def out_of_reach(self) -> None:
         """Storage answers nobody from now on."""
@@ -266,17 +269,22 @@ class Bench(PaymentsService):
             raise StorageUnavailable("no route to host")
 
         self.ready = refuse
-        self.storage.read = refuse  # type: ignore[method-assign,assignment]
-        self.storage.transact = refuse  # type: ignore[method-assign,assignment]
+        self.ports.storage.read = refuse  # type: ignore[method-assign,assignment]
+        self.ports.storage.transact = refuse  # type: ignore[method-assign,assignment]
 
 
 class Door:
     """One app with its environment, keys and an account, and calls through plain WSGI."""
 
     def __init__(
-        self, clock: Clock | None = None, threads: int = 8, storage: Storage | None = None
+        self,
+        clock: Clock | None = None,
+        threads: int = 8,
+        storage: Storage | None = None,
+        **ports: Any,
     ) -> None:
-        self.service = Bench(clock, storage)
+        """`ports` are further arguments of the service, such as `telemetry`."""
+        self.service = Bench(clock, storage, **ports)
         tenants = self.service.tenants
         self.app_row = tenants.create_app("Shop", "shop")
         environment_id = self.app_row.environments["sandbox"]
@@ -358,9 +366,9 @@ class Door:
             "environment_id": self.partition,
             "subject": payment_id,
             "api_version": self.environment.api_version,
-            "expires_at": self.service.clock.now() + 1,
+            "expires_at": self.service.ports.clock.now() + 1,
         }
-        return self.service.tokens.payment_secret(Claims(**{**facts, **claims}))
+        return self.service.ports.tokens.payment_secret(Claims(**{**facts, **claims}))
 
     def _answered(self, environ: dict[str, Any], valid: bool) -> Seen:
         stream = environ["wsgi.input"]

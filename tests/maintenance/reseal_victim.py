@@ -37,7 +37,7 @@ def main() -> None:
     shop = Shop(Stepping(path, KINDS))
     shop.start_again(*keys)
     service = shop.service
-    done = Resealing(shop.storage, service.ledger, service.key_ring, service.clock).run()
+    done = Resealing(service.ports).run()
     print("done", sum(done.changed.values()), flush=True)
 
 

@@ -71,7 +71,7 @@ def test_senders_are_stopped_and_parked_jobs_are_listed_beside_a_damaged_job(
     jobs = [one for one in every(shop.storage, Job) if one.record.lane.startswith("sender:")]
     assert len(jobs) == 3
     told = damage(path, jobs[1])
-    stopped = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    stopped = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
     assert alarms(caplog) == [told]
     left = {jobs[0].record.id, jobs[2].record.id}
     assert {one.job.id for one in stopped} == left
@@ -86,7 +86,7 @@ def test_a_sender_whose_environment_is_damaged_is_told_and_not_asked_for(
     shop.authorized("5.00")
     shop.run()
     assert len(list(every(shop.storage, Sender))) == 1
-    chain = SimulatedChain(BASE, shop.storage, shop.service.ledger, shop.clock)
+    chain = SimulatedChain(BASE, shop.service.ports)
     (place,) = [
         one for one in every(shop.storage, Environment) if one.partition == shop.environment_id
     ]
@@ -102,7 +102,7 @@ def test_a_purge_ends_well_beside_a_damaged_event_and_says_what_stays(
     shop.finish()
     damage(path, next(iter(every(shop.storage, Event))))
     shop.advance(400 * DAY // 1_000)
-    Purging(shop.storage, shop.service.ledger, shop.clock).run(Retention())
+    Purging(shop.service.ports).run(Retention())
     assert alarms(caplog) == [
         f"ALARM: a record of {shop.environment_id} cannot be read; its events are not purged"
     ]

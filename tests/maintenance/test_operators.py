@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from payments_core.entropy import system_entropy
 from payments_core.errors import Conflicting, NotFound, Unauthorized, ValidationFailed
 from payments_core.tenants import operators as module
 from payments_core.tenants.operators import HashCost, Operators, session_is_over
@@ -23,7 +22,7 @@ def operators(shop: Shop) -> Operators:
 
 def made_for(shop: Shop) -> Operators:
     service = shop.service
-    return Operators(shop.storage, service.ledger, shop.clock, system_entropy, CHEAP)
+    return Operators(service.ports, CHEAP)
 
 
 def refused(operators: Operators, username: str, password: str, mode: str = "sandbox") -> None:
@@ -139,7 +138,7 @@ def test_neither_the_password_nor_its_hash_shows(shop: Shop, operators: Operator
 
 
 def test_the_default_cost_is_not_a_cheap_one(shop: Shop) -> None:
-    costly = Operators(shop.storage, shop.service.ledger, shop.clock, system_entropy)
+    costly = Operators(shop.service.ports)
     stored: Any = costly.create(shop.environment_id, "ann").operator
     assert isinstance(stored, Operator)
     assert "m=65536,t=2,p=1" in stored.password_hash

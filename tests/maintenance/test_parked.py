@@ -63,7 +63,7 @@ def test_what_the_worker_parks_is_found_and_retried(
             parking.admits(queue, claimed)
     assert names(parked(shop.storage, "sandbox")) == [(shop.environment_id, "tired")]
     assert not claim(shop, name)
-    ledger = shop.service.ledger
+    ledger = shop.service.ports.committer
     freed = retry(ledger, shop.clock, shop.environment_id, "tired")
     assert (freed.claims, freed.due_at, freed.lease_until) == (0, shop.clock.now(), 0)
     assert parked(shop.storage, "sandbox") == ()
@@ -82,7 +82,7 @@ def claim(shop: Shop, queue: str) -> list[Claimed]:
 
 
 def test_a_job_that_is_not_parked_is_left_to_its_worker(shop: Shop) -> None:
-    ledger = shop.service.ledger
+    ledger = shop.service.ports.committer
     leased = job("busy", lease_until=shop.clock.now() + 1_000, claims=3)
     put(shop.storage, "env_a", leased)
     with pytest.raises(Conflicting, match="not parked"):
@@ -93,7 +93,7 @@ def test_a_job_that_is_not_parked_is_left_to_its_worker(shop: Shop) -> None:
 
 
 def test_a_job_that_is_elsewhere_is_not_found(shop: Shop) -> None:
-    ledger = shop.service.ledger
+    ledger = shop.service.ports.committer
     put(shop.storage, "env_a", job("there", due_at=FOREVER))
     for partition, id in (("env_a", "none"), ("env_b", "there")):
         with pytest.raises(NotFound):

@@ -37,7 +37,7 @@ DAY_S = DAY // 1_000
 
 
 def purger(shop: Shop) -> Purging:
-    return Purging(shop.storage, shop.service.ledger, shop.clock)
+    return Purging(shop.service.ports)
 
 
 def count(storage: Storage, kind: type[Record]) -> int:

@@ -50,8 +50,8 @@ def assert_all_opens(path: Path, *keys: str) -> Seals:
         assert service.checkout.exchange(code, mode="sandbox").payment_id == payment.id
     assert len(list(every(storage, PaymentLink))) == len(payments) == PAYMENTS
     for endpoint in every(storage, Endpoint):
-        assert opened_secrets(service.key_ring, endpoint.record)
-    seals = Resealing(storage, service.ledger, service.key_ring, service.clock).report()
+        assert opened_secrets(service.ports.key_ring, endpoint.record)
+    seals = Resealing(service.ports).report()
     assert seals.broken_count == 0
     storage.close()
     return seals

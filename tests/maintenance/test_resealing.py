@@ -32,7 +32,7 @@ SEALED = {"webhook_endpoints", "payments", "idempotency"}
 
 def resealing(shop: Shop) -> Resealing:
     service = shop.service
-    return Resealing(shop.storage, service.ledger, service.key_ring, service.clock)
+    return Resealing(service.ports)
 
 
 def report(shop: Shop) -> Seals:
@@ -63,7 +63,9 @@ class Sealed:
         assert url.endswith(self.code)
         assert service.checkout.exchange(self.code, mode="sandbox").payment_id == payment.id
         (endpoint,) = [one.record for one in every(shop.storage, Endpoint)]
-        assert [secret for secret, _ in opened_secrets(service.key_ring, endpoint)] == self.secrets
+        assert [
+            secret for secret, _ in opened_secrets(service.ports.key_ring, endpoint)
+        ] == self.secrets
         with pytest.raises(AlreadyAnswered) as replayed:
             service.payments.create(shop.server, new_payment(shop), idempotent=request())
         assert replayed.value.answer.body == b"the answer"

@@ -32,7 +32,7 @@ def sent(shop: Shop) -> list[str | None]:
 def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) -> None:
     shop.authorized("5.00")
     shop.authorized("6.00")
-    stopped = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    stopped = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
     assert len(stopped) == 2
     shop.finish()
     assert sent(shop) == [None, None]
@@ -43,7 +43,7 @@ def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) ->
         one.job.id for one in stopped
     }
     for one in stopped:
-        retry(shop.service.ledger, shop.clock, one.partition, one.job.id)
+        retry(shop.service.ports.committer, shop.clock, one.partition, one.job.id)
     shop.finish()
     assert None not in sent(shop)
     balance = shop.balance_now()
@@ -54,13 +54,13 @@ def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
     shop.authorized("5.00")
     shop.finish()
     before = sent(shop)
-    (stopped,) = stop_sending(shop.storage, shop.service.ledger, "sandbox")
-    again = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    (stopped,) = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
+    again = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
     assert [one.job.id for one in again] == [stopped.job.id]
     shop.authorized("6.00")
     shop.finish()
     assert [hash for hash in sent(shop) if hash] == before
-    retry(shop.service.ledger, shop.clock, stopped.partition, stopped.job.id)
+    retry(shop.service.ports.committer, shop.clock, stopped.partition, stopped.job.id)
     shop.finish()
     assert None not in sent(shop)
     assert parked(shop.storage, "sandbox") == ()
@@ -68,9 +68,9 @@ def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
 
 def test_stopping_twice_names_the_same_and_leaves_another_mode_alone(shop: Shop) -> None:
     shop.authorized("5.00")
-    assert stop_sending(shop.storage, shop.service.ledger, "production") == ()
-    first = stop_sending(shop.storage, shop.service.ledger, "sandbox")
-    again = stop_sending(shop.storage, shop.service.ledger, "sandbox")
+    assert stop_sending(shop.storage, shop.service.ports.committer, "production") == ()
+    first = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
+    again = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
     assert [one.job.id for one in first] == [one.job.id for one in again]
     assert len(first) == 1
 
@@ -80,7 +80,7 @@ def test_a_sender_that_the_chain_is_ahead_of_is_told(shop: Shop, more: int) -> N
     shop.authorized("5.00")
     shop.run()
     ((partition, sender),) = [(one.partition, one.record) for one in every(shop.storage, Sender)]
-    chain = Ahead(BASE, shop.storage, shop.service.ledger, shop.clock)
+    chain = Ahead(BASE, shop.service.ports)
     chain.more = more + sender.next_slot - 1
     chains: Mapping[int, Any] = {BASE: chain}
     found = behind(shop.storage, chains, "sandbox")

@@ -7,7 +7,7 @@ from wsgiref.validate import validator
 
 import attrs
 
-from payments_core.telemetry import Telemetry
+from payments_core.telemetry import DEAF, Telemetry
 from payments_core_http.app import create_app
 from payments_core_http.observability.requests import Observer
 from payments_core_http.throttling import Throttle
@@ -15,9 +15,11 @@ from payments_core_http.v2.routes import ROUTES
 from tests.http.door import ROWS, Door
 
 
-def observed(observer: Observer, throttle: Throttle | None = None) -> Door:
-    """A door as the HTTP tests have it, with an observer."""
-    door = Door()
+def observed(
+    observer: Observer, throttle: Throttle | None = None, telemetry: Telemetry = DEAF
+) -> Door:
+    """A door as the HTTP tests have it, with an observer, and a core that reports."""
+    door = Door(telemetry=telemetry)
     door.app = create_app(
         door.service,  # type: ignore[arg-type]
         mode="sandbox",
@@ -40,10 +42,3 @@ class BrokenWire:
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-def report_to(door: Door, telemetry: Telemetry) -> None:
-    """Have the core of a door's service report, as if it had been made with this telemetry."""
-    door.service.telemetry = telemetry
-    door.service.ledger._telemetry = telemetry
-    door.service._attempts._telemetry = telemetry

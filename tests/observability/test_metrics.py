@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from payments_core.background_jobs import QUEUES
 from payments_core.chains.port import ChainUnavailable
 from payments_core.engine.decision import Decision, LeaseLost
 from payments_core.engine.identifiers import Draw
@@ -16,7 +17,6 @@ from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import InvalidState
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.service import QUEUES
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import StorageUnavailable, Transaction
 from payments_core.webhooks.transports.port import Outcome
@@ -26,7 +26,7 @@ from payments_core_http.observability.metrics import Metrics
 from payments_core_http.throttling import Throttle
 from tests.core.engine.jobs.bench import SCOPE, STOPPING, Bench
 from tests.http.door import Door
-from tests.observability.asking import BrokenWire, observed, report_to
+from tests.observability.asking import BrokenWire, observed
 from tests.webhooks.webhook_bench import Bench as Webhooks
 from tests.webhooks.webhook_bench import Names, Wire
 
@@ -89,8 +89,7 @@ def test_a_limiter_that_breaks_is_counted_as_one_that_is_not_there(
 
 
 def test_labels_take_values_that_the_code_knows(metrics: Metrics) -> None:
-    door = observed(metrics)
-    report_to(door, metrics)
+    door = observed(metrics, telemetry=metrics)
     for number in range(30):
         door.call(f"BREW{number}", f"/coffee/{number}", valid=False)
         door.call("GET", f"/v2/things/payment_{number:024}")
@@ -180,8 +179,7 @@ def test_reruns_are_counted(metrics: Metrics) -> None:
 
 
 def test_a_chain_tells_its_height_and_when_it_was_scanned(metrics: Metrics) -> None:
-    door = Door()
-    door.service.telemetry = metrics
+    door = Door(telemetry=metrics)
     began = time.time()
     door.service.worker("sandbox").run_due()
     height = value(metrics, "payments_chain_scanned_height", chain_id="8453")
@@ -214,8 +212,7 @@ def test_the_alert_of_a_stale_scan_sees_a_chain_that_was_never_scanned(
 
 
 def test_a_silent_chain_is_counted(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
-    door = Door()
-    door.service.telemetry = metrics
+    door = Door(telemetry=metrics)
 
     def silent() -> None:
         raise ChainUnavailable("nobody answers")
@@ -277,7 +274,7 @@ def test_a_queue_lags_by_what_waits_longest(metrics: Metrics) -> None:
     door = Door()
     metrics.watch(door.service, "sandbox")
     door.service.worker("sandbox")  # has every chain scanned from now on
-    door.service.clock.advance(90)  # type: ignore[attr-defined]
+    door.service.ports.clock.advance(90)  # type: ignore[attr-defined]
     assert value(metrics, "payments_queue_lag_seconds", queue="chain") == 90
     assert value(metrics, "payments_queue_lag_seconds", queue="webhooks") == 0
     assert value(metrics, "payments_storage_up") == 1
@@ -295,7 +292,7 @@ def test_a_scrape_does_not_wait_for_storage_that_hangs(
         asked.append(queue)
         hangs.wait(30)
 
-    monkeypatch.setattr(door.service.storage, "next_due", hanging)
+    monkeypatch.setattr(door.service.ports.storage, "next_due", hanging)
     monkeypatch.setattr(backlog, "LONGEST_S", 0.05)
     metrics.watch(door.service, "sandbox")
     began = time.monotonic()
@@ -316,7 +313,7 @@ def test_a_scrape_tells_that_storage_is_out_of_reach(
     def refuse(queue: str, after: object = None) -> None:
         raise StorageUnavailable("no route")
 
-    monkeypatch.setattr(door.service.storage, "next_due", refuse)
+    monkeypatch.setattr(door.service.ports.storage, "next_due", refuse)
     metrics.watch(door.service, "sandbox")
     assert value(metrics, "payments_storage_up") == 0
 

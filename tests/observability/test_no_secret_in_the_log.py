@@ -30,7 +30,7 @@ class Shop:
         payment = "payment_" + "aB3_" * 6
         link = self.door.service.links.mint(self.door.partition, payment, "sandbox")
         sealed = base64.b64decode(link.sealed_code)
-        self.code = self.door.service.key_ring.open("payment link", payment, sealed).decode()
+        self.code = self.door.service.ports.key_ring.open("payment link", payment, sealed).decode()
         self.session = self.door.session().json["clientSessionToken"]
         self.access = self.door.access_token()
         self.payment = payment
@@ -87,7 +87,7 @@ def broken_storage(shop: Shop) -> None:
     def refuse(*_: object, **__: object) -> Any:
         raise StorageUnavailable(f"PostgreSQL: invalid dsn {DATABASE}") from OSError(DATABASE)
 
-    storage = shop.door.service.storage
+    storage = shop.door.service.ports.storage
     storage.read = storage.transact = refuse  # type: ignore[method-assign]
     assert shop.door.make(key="storage").status == 503
     worker = shop.door.service.worker
@@ -105,7 +105,7 @@ def failing_jobs(shop: Shop) -> None:
     worker._handlers.update(dict.fromkeys(worker._handlers, fail))
     for _ in range(25):
         worker.run_due()
-        shop.door.service.clock.advance(700)  # type: ignore[attr-defined]
+        shop.door.service.ports.clock.advance(700)  # type: ignore[attr-defined]
 
 
 def failing_webhooks(shop: Shop) -> None:

@@ -8,9 +8,7 @@ from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.committer import Ledger
-from payments_core.engine.identifiers import Identifiers
-from payments_core.entropy import system_entropy
+from payments_core.engine.ports import Ports
 from payments_core.storage.port import Storage
 
 BASE = 8453
@@ -27,15 +25,16 @@ class Stage:
 
     def __init__(self, storage: Storage) -> None:
         self.clock = FixedClock()
-        self.ledger = Ledger(storage, self.clock, Identifiers(self.clock, system_entropy), RING)
+        self.ports = Ports.over(storage, RING, self.clock)
+        self.ledger = self.ports.committer
         self.storage = storage
         self.chain = self.another()
-        self.failures = Failures(storage, self.ledger)
+        self.failures = Failures(self.ports)
         self.vault = self.chain.derive(AddressSpec("env_a", "vault", "acct_a"))
 
     def another(self, chain_id: int = BASE) -> SimulatedChain:
         """What another process on the same storage sees."""
-        return SimulatedChain(chain_id, self.storage, self.ledger, self.clock)
+        return SimulatedChain(chain_id, self.ports)
 
     def signed(self, slot: int, recipient: str = BOB, amount: int = 10) -> Signed:
         source = Contract("vault", "acct_a", self.vault)

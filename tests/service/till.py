@@ -189,7 +189,7 @@ class Till:
 
 
 def armed(world: World, operation: str, times: int = 1) -> None:
-    Failures(world.storage, world.service.ledger).arm("chain", operation, times, BASE)
+    Failures(world.service.ports).arm("chain", operation, times, BASE)
 
 
 class Node(FaultyChain):
@@ -224,7 +224,7 @@ def view_of(till: Till, hash: str) -> TransactionView:
 
 def listener(till: Till, mode: str = "sandbox") -> Arrivals:
     world = till.world
-    return Arrivals(world.storage, world.service.ledger, world.clock, world.service.chains, mode)
+    return Arrivals(world.service.ports, world.service.chains, mode)
 
 
 def scanned(view: TransactionView) -> ScannedTransfer:

@@ -159,7 +159,7 @@ class Deployment:
         return self._new("app")
 
     def _new(self, prefix: str) -> str:
-        return self.service.identifiers.new(prefix)
+        return self.service.ports.identifiers.new(prefix)
 
 
 def unknown(mode: Mode = "sandbox") -> str:

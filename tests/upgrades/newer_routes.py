@@ -47,7 +47,7 @@ class ScreenedView:
 
 
 def list_screened(service: Any, call: Call[None, Screenings]) -> Answer:
-    page = service.storage.read(
+    page = service.ports.storage.read(
         call.authority.partition,
         lambda snapshot: snapshot.find(
             _BY_COLLECTION["payments"],
@@ -66,7 +66,9 @@ def screen(service: Any, call: Call[Screen, None]) -> Answer:
         return Decision(made, inserts=(made,), refusals={"payment": Conflicting("screened")})
 
     return call.once(
-        lambda idempotent: service.ledger.commit(call.authority, decide, idempotent=idempotent),
+        lambda idempotent: service.ports.committer.commit(
+            call.authority, decide, idempotent=idempotent
+        ),
         lambda screening: ScreenedView(id=screening.payment_id),
     )
 

@@ -53,7 +53,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     service = service_over(folder)
     # What the life before had leased when it was killed is due again a minute later.
-    clock = service.clock
+    clock = service.ports.clock
     assert isinstance(clock, SandboxClock)
     clock.refresh()
     clock.advance_to(clock.now() + LEASES_END_MS)

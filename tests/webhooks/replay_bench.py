@@ -23,8 +23,8 @@ class ReplayBench(Bench):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        self.events = WebhookEvents(self.ledger, self.storage, self.clock)
-        self.recovery = WebhookRecovery(self.storage, self.ledger, self.clock)
+        self.events = WebhookEvents(self.ports)
+        self.recovery = WebhookRecovery(self.ports)
         self.worker._handlers[RECOVER] = self.recovery.recover
 
     @property

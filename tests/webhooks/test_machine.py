@@ -31,7 +31,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         self.wire = Wire()
         self.bench = Bench(MemoryStorage(weakness), wire=self.wire)
         bench = self.bench
-        self.events = WebhookEvents(bench.ledger, bench.storage, bench.clock)
+        self.events = WebhookEvents(bench.ports)
         self.id = bench.endpoint().id
         self.ended: dict[str, tuple[str, int]] = {}
         self.told: dict[str, str] = {}

@@ -11,9 +11,9 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.events import BY_NAME, Event, Happening
-from payments_core.engine.identifiers import Draw, Identifiers
+from payments_core.engine.identifiers import Draw
 from payments_core.engine.jobs.worker import Worker
-from payments_core.entropy import system_entropy
+from payments_core.engine.ports import Ports
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
@@ -73,6 +73,7 @@ class Bench:
     names: Names = attrs.field(factory=Names)
     settings: WebhookSettings = attrs.field(factory=WebhookSettings)
     key_ring: KeyRing = attrs.field(factory=lambda: KeyRing.parse(KeyRing.generate()))
+    ports: Ports = attrs.field(init=False)
     ledger: Ledger = attrs.field(init=False)
     endpoints: WebhookEndpoints = attrs.field(init=False)
     attempts: Attempts = attrs.field(init=False)
@@ -81,15 +82,11 @@ class Bench:
     authority: Authority = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        identifiers = Identifiers(self.clock, system_entropy)
-        self.ledger = Ledger(self.storage, self.clock, identifiers, self.key_ring)
-        self.endpoints = WebhookEndpoints(
-            self.ledger, self.storage, self.clock, self.key_ring, self.names, self.settings
-        )
-        self.attempts = Attempts(self.clock, self.key_ring, self.wire, self.names, self.settings)
-        self.delivery = WebhookDelivery(
-            self.ledger, self.storage, self.clock, self.attempts, "sandbox"
-        )
+        self.ports = Ports.over(self.storage, self.key_ring, self.clock)
+        self.ledger = self.ports.committer
+        self.endpoints = WebhookEndpoints(self.ports, self.names, self.settings)
+        self.attempts = Attempts(self.ports, self.wire, self.names, self.settings)
+        self.delivery = WebhookDelivery(self.ports, self.attempts, "sandbox")
         self.worker = Worker(
             self.storage,
             self.clock,
@@ -98,11 +95,8 @@ class Bench:
             (FAN_OUTS, WEBHOOKS, TASKS),
         )  # fmt: skip
         self.worker.accompany(
-            Dispatcher(
-                self.storage, self.ledger, self.clock, self.attempts, self.delivery,
-                self.worker.parking, "sandbox",
-            )
-        )  # fmt: skip
+            Dispatcher(self.ports, self.attempts, self.delivery, self.worker.parking, "sandbox")
+        )
         self.authority = self.environment("env_a")
 
     def environment(self, id: str) -> Authority:

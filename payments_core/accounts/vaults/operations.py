@@ -11,8 +11,9 @@ from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import Asked
 from payments_core.assets import Asset, chain_entry
 from payments_core.chains.port import BalancesAt, Chain, ChainUnavailable
+from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed, NotFound
-from payments_core.storage.port import Snapshot, Storage
+from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
 
 HEIGHT_MARGIN = 100
@@ -36,8 +37,8 @@ class Holding:
 class Vaults:
     """Reads vaults' balances."""
 
-    def __init__(self, storage: Storage, chains: Mapping[int, Chain]) -> None:
-        self._storage = storage
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+        self._storage = ports.storage
         self._chains = chains
 
     def balances(self, authority: Authority, account_id: str) -> tuple[Holding, ...]:

@@ -20,14 +20,14 @@ from payments_core.accounts.vaults.record import (
 )
 from payments_core.addresses import AddressError, canonical
 from payments_core.assets import CHAINS
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import Conflicting, FieldError, NotFound, ValidationFailed
 from payments_core.money import MoneyError, format_amount, parse_amount
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 MAX_ITEMS = 100
@@ -45,10 +45,10 @@ class VaultPolicy:
 class VaultPolicies:
     """Reads and replaces what vaults may be used for."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def read(
         self,
@@ -92,7 +92,7 @@ class VaultPolicies:
         changed since that version.
         """
         terms = _checked(terms)
-        strangers = self._strangers(authority, account_id, vault_id, terms)
+        strangers = self._strangers(authority, terms)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: Draw) -> Decision[VaultPolicy]:
@@ -117,9 +117,7 @@ class VaultPolicies:
 
         return self._ledger.commit(authority, decide, idempotent=idempotent)
 
-    def _strangers(
-        self, authority: Authority, account_id: str, vault_id: str, terms: Terms
-    ) -> tuple[FieldError, ...]:
+    def _strangers(self, authority: Authority, terms: Terms) -> tuple[FieldError, ...]:
         """A fault for every allowed account that there is none of. An account never goes away."""
         destinations = terms.allowed_destinations or ()
 

@@ -10,13 +10,12 @@ from payments_core.accounts.belongings import page_of
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.chains.port import AddressSpec, Chain
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, held
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import Conflicting, InvalidState, NotFound, UnsupportedChain
-from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
+from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 
@@ -31,12 +30,10 @@ class ProvisionedVault:
 class VaultProvisioning:
     """Lists an account's vaults and makes those it lacks; there is one on each chain."""
 
-    def __init__(
-        self, storage: Storage, ledger: Ledger, clock: Clock, chains: Mapping[int, Chain]
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
 
     def list(

@@ -6,13 +6,12 @@ import attrs
 
 from payments_core.accounts.vaults.provisioning import held_vault, vault_of
 from payments_core.accounts.vaults.record import Vault, YieldSettings
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive, ValidationFailed
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 MAX_STRATEGY = 64
@@ -29,10 +28,10 @@ class VaultYield:
 class VaultYields:
     """Reads and replaces vaults' yield settings."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def read(self, authority: Authority, account_id: str, vault_id: str) -> VaultYield:
         """The settings; without any, yield is off. Raises NotFound."""

@@ -20,11 +20,11 @@ from payments_core.accounts.verification.port import (
     KycUnavailable,
 )
 from payments_core.accounts.verification.record import Verification
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.errors import (
     AccountSuspended,
@@ -34,7 +34,7 @@ from payments_core.errors import (
     NotFound,
     ValidationFailed,
 )
-from payments_core.storage.port import Page, Position, Storage, Transaction, Where
+from payments_core.storage.port import Page, Position, Transaction, Where
 from payments_core.tenants.authorization import Authority
 
 
@@ -52,16 +52,10 @@ class Verifications:
     `providers` has the provider of each mode that has one.
     """
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        providers: Mapping[str, KycProvider],
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, providers: Mapping[str, KycProvider]) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._providers = providers
 
     def start(

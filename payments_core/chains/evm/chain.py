@@ -7,7 +7,6 @@ from logs. Besides there are the two calls that put a user's role module in plac
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 import attrs
@@ -40,8 +39,6 @@ from payments_core.chains.port import (
     TransferIntent,
 )
 from payments_core.clock import MINUTE, SECOND
-
-_log = logging.getLogger(__name__)
 
 
 @attrs.frozen

@@ -52,13 +52,13 @@ from payments_core.chains.backoff import poll_again, wait_for_chain
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import FOLLOW_AGAIN, Outcome, Outgoing, Purpose, concluded
 from payments_core.chains.port import ChainUnavailable, Signed
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, Scope, StaleView
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
 from payments_core.storage.jobs import Job
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.storage.port import Claimed, Transaction
 from payments_core.storage.records import Record
 
 R = TypeVar("R", bound=Record)
@@ -184,18 +184,16 @@ class TransferJobs:
 
     def __init__(
         self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
+        ports: Ports,
         outbox: Outbox,
         *,
         sent: Iterable[TransferOwner[Any]],
         followed: Iterable[FollowedOwner[Any, Any, Any]],
     ) -> None:
         """`followed` are sent and watched here; `sent` are sent here and watched elsewhere."""
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._outbox = outbox
         self._followed = {owner.purpose: owner for owner in followed}
         self._owners = (*sent, *self._followed.values())

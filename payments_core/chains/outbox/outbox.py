@@ -38,11 +38,10 @@ from payments_core.chains.port import (
     TransferIntent,
 )
 from payments_core.chains.scanner import scanned_to
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import Snapshot, Transaction
 
 _MOST_DROPPED = 100
 """So many slots back a gap is looked for; no reorg reaches further."""
@@ -55,16 +54,14 @@ class Outbox:
 
     def __init__(
         self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
+        ports: Ports,
         chains: Mapping[int, Chain],
         sent: Callable[[Scope, int], None] = lambda scope, chain_id: None,
     ) -> None:
         """`sent` hears of every broadcast, with the chain's number."""
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
         self._sent = sent
 

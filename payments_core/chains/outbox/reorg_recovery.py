@@ -16,11 +16,11 @@ from payments_core.chains.backoff import POLL_MS, wait_for_chain
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import Outgoing, Sender, follow_job, sender_lane
 from payments_core.chains.port import ChainUnavailable
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.identifiers import Draw
-from payments_core.storage.port import Claimed, Storage, Transaction
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import Claimed, Transaction
 
 RESEND = "chains.resend"
 
@@ -32,17 +32,15 @@ class Resending:
 
     def __init__(
         self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
+        ports: Ports,
         outbox: Outbox,
         mode: str,
         is_of_mode: Callable[[str], bool],
     ) -> None:
         """`is_of_mode` says whether a partition is an environment of the mode."""
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._outbox = outbox
         self._mode = mode
         self._is_of_mode = is_of_mode

@@ -56,12 +56,12 @@ from payments_core.chains.simulated.transfers import (
     include,
     put,
 )
-from payments_core.clock import HOUR, Clock
-from payments_core.engine.committer import Ledger
+from payments_core.clock import HOUR
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
-from payments_core.storage.port import SIMULATED, Snapshot, Storage, StorageError, Transaction
+from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
 
 T = TypeVar("T")
 
@@ -99,12 +99,12 @@ class SimulatedChain:
     patience_ms = None  # what is sent is in a block at once, or not at all
     longest_scan = 100_000  # more than a day of seconds: what is empty costs nothing
 
-    def __init__(self, chain_id: int, storage: Storage, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, chain_id: int, ports: Ports) -> None:
         self.chain_id = chain_id
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
-        self._failures = Failures(storage, ledger)
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
+        self._failures = Failures(ports)
 
     # The port.
 

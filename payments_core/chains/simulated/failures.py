@@ -16,11 +16,11 @@ from payments_core.chains.simulated.failure_records import (
     Dependency,
     matches,
 )
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive, ValidationFailed
-from payments_core.storage.port import SIMULATED, Snapshot, Storage, Transaction
+from payments_core.storage.port import SIMULATED, Snapshot, Transaction
 
 ANY = "any"
 MOST_TIMES = 100
@@ -52,9 +52,9 @@ _KEPT = 32
 class Failures:
     """What is armed: shown, armed, and used up."""
 
-    def __init__(self, storage: Storage, ledger: Ledger) -> None:
-        self._storage = storage
-        self._ledger = ledger
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
 
     def armed(self) -> tuple[ArmedFailure, ...]:
         """What is to fail, in the order in which it was armed."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from payments_core.clock import HOUR, SECOND, Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import HOUR, SECOND, Instant
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.idempotency.record import StoredAnswer
 from payments_core.engine.identifiers import Draw
-from payments_core.storage.port import Claimed, Storage, Transaction, Where
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import Claimed, Transaction, Where
 
 PURGE = "idempotency.purge"
 BATCH = 200
@@ -21,10 +21,10 @@ def purge_job(partition: str, now: Instant) -> Follow:
 class Purge:
     """Deletes the answers of one environment whose time is over."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def run(self, claimed: Claimed) -> None:
         """Delete a batch; come back soon while there is more, else in an hour."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.clock import Clock, Instant
-from payments_core.credentials.tokens import Claims, TokenInvalid, Tokens
+from payments_core.clock import Instant
+from payments_core.credentials.tokens import Claims, TokenInvalid
+from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, PaymentExpired, Unauthorized
 from payments_core.payments.checkout.links import Links, environment_of
 from payments_core.payments.details import PaymentDetails, details_of
 from payments_core.payments.options.record import DirectOption
 from payments_core.payments.record import Payment, PaymentLink
-from payments_core.storage.port import Snapshot, Storage
+from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority, Requirement, authorize
 from payments_core.tenants.record import Environment
 
@@ -43,10 +44,10 @@ class CheckoutState:
 class Checkout:
     """Lets a payer in, and shows one Payment."""
 
-    def __init__(self, storage: Storage, clock: Clock, tokens: Tokens, links: Links) -> None:
-        self._storage = storage
-        self._clock = clock
-        self._tokens = tokens
+    def __init__(self, ports: Ports, links: Links) -> None:
+        self._storage = ports.storage
+        self._clock = ports.clock
+        self._tokens = ports.tokens
         self._links = links
 
     def authenticate(self, secret: str, *, mode: str) -> tuple[Environment, Claims]:

@@ -15,11 +15,11 @@ from payments_core.assets import CHAINS, chain_entry
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.outbox.record import our_own
 from payments_core.chains.port import Chain
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     CapabilityNotActive,
     InsufficientPermissions,
@@ -48,7 +48,7 @@ from payments_core.payments.receipts.direct import HINT_LIVES_MS
 from payments_core.payments.receipts.discovery import watched
 from payments_core.payments.receipts.record import Evidence, evidence_id
 from payments_core.payments.record import Payment
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 PUBLIC_METHODS: tuple[Method, ...] = ("direct", "routing", "hosted_onramp")
@@ -70,12 +70,10 @@ class Offered:
 class Paying:
     """What a payer does with the options of one Payment."""
 
-    def __init__(
-        self, storage: Storage, ledger: Ledger, clock: Clock, chains: Mapping[int, Chain]
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
 
     def methods(self, authority: Authority, payment_id: str) -> tuple[Offered, ...]:

@@ -13,6 +13,7 @@ import attrs
 from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AmountOutOfRange,
     DestinationNotAllowed,
@@ -39,7 +40,7 @@ from payments_core.payments.destinations import Destinations, ToWallet
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import NewPayment, Payments
 from payments_core.payments.record import Destination
-from payments_core.storage.port import DIRECTORY, Snapshot, Storage, Transaction
+from payments_core.storage.port import DIRECTORY, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import App, Environment
 
@@ -70,8 +71,8 @@ class Shop:
 class PublicPayments:
     """Creates Payments for those who hold no credential."""
 
-    def __init__(self, storage: Storage, payments: Payments, destinations: Destinations) -> None:
-        self._storage = storage
+    def __init__(self, ports: Ports, payments: Payments, destinations: Destinations) -> None:
+        self._storage = ports.storage
         self._payments = payments
         self._destinations = destinations
 

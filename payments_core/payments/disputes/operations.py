@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import get_args
 
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, held
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.payments.disputes import lifecycle
 from payments_core.payments.disputes.lifecycle import Session
 from payments_core.payments.disputes.record import Dispute, Resolution
 from payments_core.payments.record import Payment
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 REASON_CHARACTERS = 512
@@ -25,10 +24,10 @@ NOTE_CHARACTERS = 1_024
 class Disputes:
     """Reads sessions, and keeps the one dispute that each may have."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def session(self, authority: Authority, session_id: str) -> Session:
         """A session with its dispute. Raises NotFound; a send or a collect has no session."""

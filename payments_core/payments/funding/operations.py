@@ -15,11 +15,10 @@ from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import Asked, asking, reserved
 from payments_core.chains.outbox.record import send_job, transfer
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import ActionInvalid, NotFound, PaymentsError
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.details import OptionDetails, locked_option, locked_payment
@@ -29,7 +28,7 @@ from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.operations import active_account, check_active
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 SEND = "funding.send"
@@ -38,10 +37,10 @@ SEND = "funding.send"
 class Funding:
     """Authorizes transfers from a payer's vault to a Payment's escrow."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock, vaults: Vaults) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, vaults: Vaults) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._vaults = vaults
 
     def authorize(

@@ -13,15 +13,15 @@ from payments_core.accounts.vaults.provisioning import own_vault
 from payments_core.accounts.vaults.record import Vault
 from payments_core.amounts import amount_of
 from payments_core.assets import DEFAULT_SYMBOL, asset_of
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, held
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import AccountSuspended, NotFound, ValidationFailed
 from payments_core.payments.mandates import lifecycle
 from payments_core.payments.mandates.record import Mandate, Period
-from payments_core.storage.port import Page, Position, Storage, Transaction
+from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority
 
 LATEST = 253_402_300_799_999
@@ -53,10 +53,10 @@ class MandateNow:
 class Mandates:
     """Creates, lists and revokes standing approvals to collect from vaults."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def create(
         self,

@@ -7,11 +7,10 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault
 from payments_core.assets import Asset
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, held
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -34,7 +33,7 @@ from payments_core.payments.options import lifecycle
 from payments_core.payments.options.offering import offer
 from payments_core.payments.options.selecting import check_submissions, superseded
 from payments_core.payments.record import Payment
-from payments_core.storage.port import Snapshot, Storage, Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 OPTION_LIMIT = 10
@@ -43,10 +42,10 @@ OPTION_LIMIT = 10
 class Options:
     """Offers a payer's vault as a way to fund a Payment."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
 
     def create(
         self,

@@ -13,13 +13,13 @@ import attrs
 
 from payments_core.chains.outbox.record import our_own
 from payments_core.chains.port import Block, ScannedTransfer
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, Follow, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.payments.receipts.record import Evidence, evidence_id
 from payments_core.payments.record import Payment
-from payments_core.storage.port import LOCATE_KEYS, Located, Storage, Transaction
+from payments_core.storage.port import LOCATE_KEYS, Located, Transaction
 from payments_core.tenants.modes import is_of_mode
 
 WATCH = "receipts.watch"
@@ -72,10 +72,10 @@ def watched(
 class Discovery:
     """What a scan of a chain means for Payments: transfers to escrows, and blocks undone."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock, mode: str) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, mode: str) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._mode = mode
 
     def wanted(self, recipients: set[str]) -> set[str]:

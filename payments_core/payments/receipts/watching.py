@@ -16,10 +16,9 @@ from payments_core.chains.judge import deepened
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.port import Chain, ChainUnavailable, Heads
 from payments_core.chains.scanner import scanned_to
-from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
 from payments_core.payments.details import locked_option, locked_payment
 from payments_core.payments.funding import lifecycle as funding
@@ -29,7 +28,7 @@ from payments_core.payments.receipts.evidence import Sighting
 from payments_core.payments.receipts.outcome import Look, decide
 from payments_core.payments.receipts.record import Evidence
 from payments_core.payments.record import Payment
-from payments_core.storage.port import Claimed, Snapshot, Storage, Transaction
+from payments_core.storage.port import Claimed, Snapshot, Transaction
 
 LOST_AFTER = 3
 """After so many looks without an answer a transfer that was sent counts as lost from sight."""
@@ -39,17 +38,11 @@ class ReceiptJobs:
     """Follows transactions that have to do with a Payment."""
 
     def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        chains: Mapping[int, Chain],
-        outbox: Outbox,
-        vaults: Vaults,
+        self, ports: Ports, chains: Mapping[int, Chain], outbox: Outbox, vaults: Vaults
     ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._chains = chains
         self._outbox = outbox
         self._vaults = vaults

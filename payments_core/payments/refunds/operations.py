@@ -13,11 +13,11 @@ from payments_core.addresses import AddressError, canonical
 from payments_core.amounts import amount_of
 from payments_core.assets import chain_entry
 from payments_core.chains.outbox.record import send_job, transfer
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     Conflicting,
     InsufficientPermissions,
@@ -31,7 +31,7 @@ from payments_core.payments.refunds import lifecycle
 from payments_core.payments.refunds.lifecycle import Part
 from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.sends import vault_on
-from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
+from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 REFUND = "refunds.send"
@@ -50,17 +50,10 @@ class NewRefund:
 class Refunds:
     """Sends received funds back."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        destinations: Destinations,
-        vaults: Vaults,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, destinations: Destinations, vaults: Vaults) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._destinations = destinations
         self._vaults = vaults
 
@@ -81,7 +74,7 @@ class Refunds:
         """
         payment = self._read(authority, payment_id)
         amount = amount_of(new.amount, payment.asset) if new.amount is not None else None
-        destination = self._destination(authority, payment, new.destination)
+        destination = self._destination(payment, new.destination)
 
         def attempt() -> Refund:
             # a retry may find its own amount gone: it is answered
@@ -122,7 +115,7 @@ class Refunds:
             raise NotFound("payment")
         return payment
 
-    def _destination(self, authority: Authority, payment: Payment, text: str | None) -> str | None:
+    def _destination(self, payment: Payment, text: str | None) -> str | None:
         """The address that was named. Raises ValidationFailed, DestinationNotAllowed."""
         if text is None:
             return None

@@ -11,11 +11,11 @@ from payments_core.accounts.vaults.lifecycle import BalanceOutdated, Spend
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import Asked, asking, reserved
 from payments_core.chains.outbox.record import Outgoing, send_job, transfer
-from payments_core.clock import Clock, Instant
-from payments_core.engine.committer import Ledger
+from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     InvalidState,
     NotFound,
@@ -32,7 +32,7 @@ from payments_core.payments.refunds.lifecycle import Left, Part, left_of, plan_a
 from payments_core.payments.refunds.operations import refunding, refunds_of
 from payments_core.payments.refunds.record import UNFINISHED, Purpose, Refund
 from payments_core.payments.sends import active_payer
-from payments_core.storage.port import Storage, Transaction
+from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
 
 Action = Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]
@@ -57,10 +57,10 @@ class _Case:
 class Reconciliations:
     """Carries out a partner's decisions."""
 
-    def __init__(self, storage: Storage, ledger: Ledger, clock: Clock, vaults: Vaults) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
+    def __init__(self, ports: Ports, vaults: Vaults) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
         self._vaults = vaults
 
     def reconcile(

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import attrs
 
-from payments_core.clock import SECOND, Clock
-from payments_core.credentials.tokens import ACCESS, CLIENT_SESSION, Claims, TokenInvalid, Tokens
-from payments_core.engine.committer import Ledger
+from payments_core.clock import SECOND
+from payments_core.credentials.tokens import ACCESS, CLIENT_SESSION, Claims, TokenInvalid
 from payments_core.engine.decision import Decision, Scope, held
 from payments_core.engine.idempotency.record import Idempotent
 from payments_core.engine.identifiers import Draw
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     ClientTokenExpired,
     EntitlementRequired,
@@ -21,7 +21,7 @@ from payments_core.errors import (
     Unauthorized,
     ValidationFailed,
 )
-from payments_core.storage.port import Storage, Transaction
+from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority, session_stands
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
@@ -62,18 +62,11 @@ class AccountDirectory(Protocol):
 class ClientSessions:
     """Issues and checks a browser's access to one account."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        ledger: Ledger,
-        clock: Clock,
-        tokens: Tokens,
-        accounts: AccountDirectory,
-    ) -> None:
-        self._storage = storage
-        self._ledger = ledger
-        self._clock = clock
-        self._tokens = tokens
+    def __init__(self, ports: Ports, accounts: AccountDirectory) -> None:
+        self._storage = ports.storage
+        self._ledger = ports.committer
+        self._clock = ports.clock
+        self._tokens = ports.tokens
         self._accounts = accounts
 
     def create(

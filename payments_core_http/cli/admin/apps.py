@@ -55,7 +55,7 @@ def create(
 @administered
 def list_(service: PaymentsService, mode: str) -> Document:
     """List all apps, the oldest first."""
-    return [_shown(app) for app in all_apps(service.storage)]
+    return [_shown(app) for app in all_apps(service.ports.storage)]
 
 
 def _shown(app: App) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def command() -> None:
 @administered
 def parked_(service: PaymentsService, mode: str) -> Document:
     """List the jobs that came to no outcome in twenty claims; each has raised an alarm."""
-    return [shown_job(one.partition, one.job) for one in parked(service.storage, mode)]
+    return [shown_job(one.partition, one.job) for one in parked(service.ports.storage, mode)]
 
 
 @command.command(name="retry")
@@ -27,4 +27,6 @@ def parked_(service: PaymentsService, mode: str) -> Document:
 @administered
 def retry_(service: PaymentsService, mode: str, partition: str, job_id: str) -> Document:
     """Let a parked job be tried again, now that its cause is mended."""
-    return shown_job(partition, retry(service.ledger, service.clock, partition, job_id))
+    return shown_job(
+        partition, retry(service.ports.committer, service.ports.clock, partition, job_id)
+    )

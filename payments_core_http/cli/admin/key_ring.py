@@ -68,14 +68,14 @@ def forget(service: PaymentsService, mode: str, name: str, force: bool) -> Docum
 
     Until then the doctor calls its absence a fault.
     """
-    if name in service.key_ring.names:
+    if name in service.ports.key_ring.names:
         raise click.ClickException(f"{name} is in the ring: take it out first.")
     if not force and _resealing(service).report(progress=_progress).rests_on(name):
         raise click.ClickException(
             f"Something still rests on {name}: put it back, and see payments admin key-ring show. "
             "--force gives it up."
         )
-    return {"forgotten": master_keys.forget(service.ledger, name)}
+    return {"forgotten": master_keys.forget(service.ports.committer, name)}
 
 
 def _judged(seals: Seals, document: Document) -> Document | Faulty:
@@ -83,7 +83,7 @@ def _judged(seals: Seals, document: Document) -> Document | Faulty:
 
 
 def _resealing(service: PaymentsService) -> Resealing:
-    return Resealing(service.storage, service.ledger, service.key_ring)
+    return Resealing(service.ports)
 
 
 def _progress(collection: str, count: int) -> None:

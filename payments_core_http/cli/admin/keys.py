@@ -52,7 +52,7 @@ def create(
         raise click.UsageError("A publishable key has no scopes.")
     kind: SecretKind = "publishable" if publishable else "restricted" if scopes else "standard"
     found = environment_of(service, mode, environment)
-    now = service.clock.now()
+    now = service.ports.clock.now()
     expires_at = None if expires_in_days is None else now + expires_in_days * DAY
     key, secret = service.tenants.create_key(
         found.id, kind, name, scopes=scopes, expires_at=expires_at
@@ -66,7 +66,7 @@ def create(
 def list_(service: PaymentsService, mode: str, environment: str) -> Document:
     """List the keys, revoked ones too."""
     found = environment_of(service, mode, environment)
-    uses = key_uses(service.storage, found)
+    uses = key_uses(service.ports.storage, found)
     return [_shown(key, uses.get(key.id)) for key in found.keys]
 
 
@@ -78,7 +78,7 @@ def revoke(service: PaymentsService, mode: str, environment: str, key_id: str) -
     """End a key, and the client sessions that it made, at once."""
     found = environment_of(service, mode, environment)
     revoked = service.tenants.revoke_key(found.id, key_id)
-    uses = key_uses(service.storage, revoked)
+    uses = key_uses(service.ports.storage, revoked)
     return next(_shown(key, uses.get(key.id)) for key in revoked.keys if key.id == key_id)
 
 

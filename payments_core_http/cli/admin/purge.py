@@ -41,11 +41,11 @@ def command(
     It may be broken off and run again, and the service goes on meanwhile. What is old is judged by
     this machine's clock, which must agree with the storage's.
     """
-    assembling.require_right_clock(service.storage)
+    assembling.require_right_clock(service.ports.storage)
     retention = Retention(
         events_ms=events_days * DAY,
         sessions_ms=sessions_days * DAY,
         challenges_ms=challenges_days * DAY,
     )
-    purging = Purging(service.storage, service.ledger, service.clock)
+    purging = Purging(service.ports)
     return dict(purging.run(retention, dry_run=dry_run).records)

@@ -25,7 +25,7 @@ def stop(service: PaymentsService, mode: str) -> Document:
     """Park every job that would send a transfer; before any worker starts."""
     return [
         shown_job(one.partition, one.job)
-        for one in stop_sending(service.storage, service.ledger, mode)
+        for one in stop_sending(service.ports.storage, service.ports.committer, mode)
     ]
 
 
@@ -33,7 +33,7 @@ def stop(service: PaymentsService, mode: str) -> Document:
 @administered
 def behind_(service: PaymentsService, mode: str) -> Document:
     """List the senders that the chains are ahead of: so many transactions are forgotten."""
-    return [_shown(one) for one in behind(service.storage, service.chains, mode)]
+    return [_shown(one) for one in behind(service.ports.storage, service.chains, mode)]
 
 
 def _shown(one: Behind) -> dict[str, Any]:

@@ -187,7 +187,9 @@ def _opens(service: PaymentsService, keys: SandboxKeys) -> bool:
 
 def _made_keys(service: PaymentsService) -> SandboxKeys:
     """A new key of the folder's one app, which is made if it is not there yet."""
-    name = service.storage.read(DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID))
+    name = service.ports.storage.read(
+        DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID)
+    )
     if name is None:
         app = service.tenants.create_app("Sandbox", PARTNER_ID, modes=(MODE,))
     else:

@@ -19,8 +19,8 @@ def read(service: PaymentsService, call: Call[None, None]) -> Answer:
     """The sandbox's clock and chains, and what is to fail next."""
     sandbox = service.sandbox(call.mode)
     view = views.SandboxView(
-        now=iso(service.clock.now()),
-        realNow=iso(service.clock.real()),
+        now=iso(service.ports.clock.now()),
+        realNow=iso(service.ports.clock.real()),
         chains=tuple(views.chain(chain_id, heads) for chain_id, heads in sandbox.heads().items()),
         failures=tuple(views.failure(armed) for armed in sandbox.failures()),
     )

@@ -163,10 +163,10 @@ def live_by_scans(service: PaymentsService, chain: Any, clock: SandboxClock) -> 
     newest = chain.heads().latest.number
     tip = -1
     while tip < newest:
-        job, _ = scan_job_and_tip(service.storage)
+        job, _ = scan_job_and_tip(service.ports.storage)
         assert job is not None
         scanner.scan(Claimed(DIRECTORY, job))
-        _, tip = scan_job_and_tip(service.storage)
+        _, tip = scan_job_and_tip(service.ports.storage)
         tell(tip=tip)
 
 

@@ -67,7 +67,7 @@ class World:
         ring = KeyRing.parse(KeyRing.generate())
         ports: dict[str, Any] = {"clock": self.clock, "transport": self.receiver}
         service = PaymentsService(self.storage, ring, **ports)
-        chains = {id: SimulatedChain(id, self.storage, service.ledger, self.clock) for id in CHAINS}
+        chains = {id: SimulatedChain(id, service.ports) for id in CHAINS}
         live = PaymentsService(self.storage, ring, chains=chains, kyc=SimulatedKyc(), **ports)
         self.service = service
         self.wires = {"sandbox": Wire(service, "sandbox"), "production": Wire(live, "production")}

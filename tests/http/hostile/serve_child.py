@@ -19,7 +19,7 @@ def main(bounds: str) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     door = Door(real_time())
     with Server(
-        door.app, door.service.identifiers, threads=4, bounds=Bounds(**json.loads(bounds))
+        door.app, door.service.ports.identifiers, threads=4, bounds=Bounds(**json.loads(bounds))
     ) as server:
         print(json.dumps({"port": server.port, "authorization": door.basic()}), flush=True)
         sys.stdin.read()

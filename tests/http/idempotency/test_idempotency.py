@@ -133,7 +133,9 @@ def test_a_key_is_forgotten_after_thirty_days() -> None:
 
 def test_nothing_stored_tells_the_key_or_the_secret(door: Door) -> None:
     door.make(key="a-very-special-key")
-    page = door.service.storage.read(door.partition, lambda tx: tx.find(StoredAnswer, "by_expiry"))
+    page = door.service.ports.storage.read(
+        door.partition, lambda tx: tx.find(StoredAnswer, "by_expiry")
+    )
     [answer] = page.records
     text = repr(attrs.asdict(answer))
     assert "a-very-special-key" not in text and "name" not in text

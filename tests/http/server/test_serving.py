@@ -26,7 +26,7 @@ from tests.http.door import Door, real_time
 def served() -> Iterator[tuple[Door, Server]]:
     before = sys.getswitchinterval()
     door = Door(real_time())
-    with Server(door.app, door.service.identifiers, threads=4) as server:
+    with Server(door.app, door.service.ports.identifiers, threads=4) as server:
         yield door, server
     sys.setswitchinterval(before)
 
@@ -164,7 +164,7 @@ def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) 
 def test_a_taken_port_is_an_os_error(served: tuple[Door, Server]) -> None:
     door, server = served
     with pytest.raises(OSError):
-        Server(door.app, door.service.identifiers, port=server.port)
+        Server(door.app, door.service.ports.identifiers, port=server.port)
 
 
 def closed_at_once(server: Server) -> bool:
@@ -221,7 +221,7 @@ def test_a_server_that_cannot_listen_yet_tries_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     door = Door(real_time())
-    server = Server(door.app, door.service.identifiers, threads=1)
+    server = Server(door.app, door.service.ports.identifiers, threads=1)
     FullSystem(monkeypatch).times = 1
     with server:
         assert ask(server, "GET", "/healthz")[0].status == 200

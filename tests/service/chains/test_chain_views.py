@@ -174,11 +174,12 @@ def test_slots_are_filled_in_order_though_the_first_signer_died(world: World) ->
         raise KeyboardInterrupt
 
     outbox = Outbox(
-        world.storage, world.service.ledger, world.clock, {BASE: FaultyChain(world.chain, 1, dies)}
+        world.service.ports,
+        {BASE: FaultyChain(world.chain, 1, dies)},
     )
     with pytest.raises(KeyboardInterrupt):
         outbox.signed(scope, BASE, str(first.operation.outgoing_id))
-    healthy = Outbox(world.storage, world.service.ledger, world.clock, world.service.chains)
+    healthy = Outbox(world.service.ports, world.service.chains)
     later = healthy.signed(scope, BASE, str(second.operation.outgoing_id))
     assert later == healthy.signed(scope, BASE, str(second.operation.outgoing_id))
     world.finish()

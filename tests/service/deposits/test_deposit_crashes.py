@@ -124,7 +124,7 @@ def test_the_chain_may_be_out_of_reach_at_any_call(till: Till, fault: Fault) -> 
 
 @pytest.mark.parametrize("fault", [commit_lost, commit_failed])
 def test_the_answer_to_any_commit_of_a_check_may_be_lost(till: Till, fault: Fault) -> None:
-    failures = Failures(till.world.storage, till.world.service.ledger)
+    failures = Failures(till.world.service.ports)
     server = till.world.server
     for at in range(1, 30):
         available, sent = till.available, till.world.sent()

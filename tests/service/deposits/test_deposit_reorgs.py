@@ -242,7 +242,7 @@ class TestAChainThatDoesNotAnswer:
 
     def test_one_silent_chain_hides_nothing_of_the_others(self, till: Till) -> None:
         till.send()
-        Failures(till.world.storage, till.world.service.ledger).arm("chain", "heads", 1, 1)
+        Failures(till.world.service.ports).arm("chain", "heads", 1, 1)
         with pytest.raises(DependencyFailed):
             till.world.service.deposits.check(till.world.server, till.account.id)
         assert till.story == [("detected", None)]

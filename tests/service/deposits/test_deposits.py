@@ -235,7 +235,7 @@ class TestWhatIsNoDeposit:
             created_at=world.clock.now(),
         )
         write(world.storage, world.environment_id, lambda tx: tx.insert(outgoing))
-        outbox = Outbox(world.storage, world.service.ledger, world.clock, world.service.chains)
+        outbox = Outbox(world.service.ports, world.service.chains)
         scope = Scope(world.environment_id, "sandbox")
         signed = outbox.signed(scope, BASE, outgoing.id)
         assert signed is not None

@@ -20,9 +20,8 @@ from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import SECOND, Clock, FixedClock, Instant
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.committer import Ledger
 from payments_core.engine.idempotency.record import AlreadyAnswered, Idempotent
-from payments_core.engine.identifiers import Identifiers
+from payments_core.engine.ports import Ports
 from payments_core.errors import PaymentsError
 from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.record import Payment
@@ -124,14 +123,13 @@ class Stage:
         self.true = FixedClock()
         self.outside = Gate(self.storage, self.mirror)
         self.chain_clock = SandboxClock(self.outside, self.true)
-        identifiers = Identifiers(self.chain_clock, self.entropy.randbytes)
-        self.ledger = Ledger(self.outside, self.chain_clock, identifiers, KEYS)
-        self.chains = {
-            id: SimulatedChain(id, self.outside, self.ledger, self.chain_clock)
-            for id in (BASE, ETHEREUM)
-        }
+        self.ports = Ports.over(
+            self.outside, KEYS, self.chain_clock, entropy=self.entropy.randbytes
+        )
+        self.ledger = self.ports.committer
+        self.chains = {id: SimulatedChain(id, self.ports) for id in (BASE, ETHEREUM)}
         self._ordered = 0
-        self._failures = Failures(self.outside, self.ledger)
+        self._failures = Failures(self.ports)
         self.options: list[tuple[int, Any]] = []
         self.deposit_addresses: list[str] = []
         self.reorged_deeply: set[int] = set()
@@ -205,9 +203,7 @@ class Stage:
         self.chain_clock.refresh()
         process = self.processes[0]
         wake = process.service.scanner("sandbox").wake
-        return Sandbox(
-            self.outside, self.ledger, self.chains, self.chain_clock, process.worker, wake
-        )
+        return Sandbox(self.ports, self.chains, process.worker, wake)
 
     def tried(
         self, rng: random.Random, name: str, call: Callable[[Any, Idempotent | None], Any]

@@ -61,7 +61,7 @@ def test_an_authorization_not_yet_sent_is_withdrawn_and_its_reservation_given_ba
 
 def test_once_a_slot_is_reserved_nothing_can_be_cancelled(world: World) -> None:
     option = world.authorized()
-    outbox = Outbox(world.storage, world.service.ledger, world.clock, world.service.chains)
+    outbox = Outbox(world.service.ports, world.service.chains)
     scope = Scope(world.environment_id, "sandbox")
     outbox.signed(scope, BASE, str(option.operation.outgoing_id))
     for _ in range(2):

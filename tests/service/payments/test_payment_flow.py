@@ -135,7 +135,7 @@ def test_reading_shows_options_and_receipts_and_no_secret(world: World) -> None:
     assert shown.option.id == option.option.id
     assert [receipt.status for receipt in details.receipts] == ["verified"]
     assert shown.receipts == details.receipts
-    claims = world.service.tokens.read_payment_secret(created.client_secret)
+    claims = world.service.ports.tokens.read_payment_secret(created.client_secret)
     assert (claims.environment_id, claims.subject) == (world.environment_id, created.payment.id)
 
 

@@ -9,9 +9,9 @@ import pytest
 from payments_core.chains.port import AddressSpec, ChainUnavailable
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import DAY
-from payments_core.engine.committer import Ledger
 from payments_core.engine.events import BY_NAME, CATALOGUE
 from payments_core.engine.identifiers import is_identifier
+from payments_core.engine.ports import Ports
 from payments_core.errors import (
     CapabilityNotActive,
     IdempotencyConflict,
@@ -41,9 +41,9 @@ def dying(world: World) -> Sandbox:
     """A process that does what it is asked on the chain, and cannot store its answer."""
     storage = FaultyStorage(world.storage, 2, storage_away, ("transact",))
     service = world.service
-    ledger = Ledger(storage, world.clock, service.identifiers, service.key_ring)
-    chain = SimulatedChain(BASE, storage, ledger, world.clock)
-    return Sandbox(storage, ledger, {BASE: chain}, world.clock, service.worker("sandbox"))
+    ports = Ports.over(storage, service.ports.key_ring, world.clock)
+    chain = SimulatedChain(BASE, ports)
+    return Sandbox(ports, {BASE: chain}, service.worker("sandbox"))
 
 
 class TestTransfers:
@@ -134,10 +134,8 @@ class TestWaking:
         woken: list[int] = []
         service = world.service
         sandbox = Sandbox(
-            service.storage,
-            service.ledger,
+            service.ports,
             {BASE: world.chain},
-            world.clock,
             service.worker("sandbox"),
             woken.append,
         )

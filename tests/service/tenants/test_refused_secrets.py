@@ -15,7 +15,7 @@ from tests.service.world import World
 
 
 def listed(world: World, secret: str) -> SecretAddress | None:
-    digest = world.service.key_ring.digest(DIGEST_PURPOSE, secret)
+    digest = world.service.ports.key_ring.digest(DIGEST_PURPOSE, secret)
     return world.storage.read(DIRECTORY, lambda snapshot: snapshot.get(SecretAddress, digest))
 
 

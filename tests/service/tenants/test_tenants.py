@@ -197,11 +197,11 @@ def test_a_revocation_in_the_middle_of_a_transaction_undoes_it(world: World) -> 
             authority.confirm(tx)
 
     with pytest.raises(InterruptedError):
-        world.service.ledger.commit(Interrupted(), decide)
+        world.service.ports.committer.commit(Interrupted(), decide)
     assert authority.key is not None
     world.service.tenants.revoke_key(world.environment_id, authority.key.id)
     with pytest.raises(Unauthorized):
-        world.service.ledger.commit(Interrupted(), decide)
+        world.service.ports.committer.commit(Interrupted(), decide)
     assert world.option_now(option).updated_at != 1
 
 
@@ -220,7 +220,7 @@ def test_an_environment_that_is_gone_opens_nothing(world: World) -> None:
         requirement=Requirement("trusted"), environment=ghost, api_version=ghost.api_version
     )
     with pytest.raises(Unauthorized):
-        world.service.ledger.commit(authority, lambda tx, draw: Decision(None))
+        world.service.ports.committer.commit(authority, lambda tx, draw: Decision(None))
 
 
 @pytest.mark.parametrize("name", ["", "x" * 129])

@@ -8,10 +8,10 @@ from payments_core.clock import FixedClock, Instant
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.committer import Ledger
 from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw, Identifiers
+from payments_core.engine.identifiers import Draw
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Handler, Worker
-from payments_core.entropy import system_entropy
+from payments_core.engine.ports import Ports
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Claimed, Transaction
@@ -32,8 +32,7 @@ class Bench:
 
     def __attrs_post_init__(self) -> None:
         ring = KeyRing.parse(KeyRing.generate())
-        identifiers = Identifiers(self.clock, system_entropy)
-        self.ledger = Ledger(self.storage, self.clock, identifiers, ring)
+        self.ledger = Ports.over(self.storage, ring, self.clock).committer
 
     def worker(self, *queues: Queue, **handlers: Handler) -> Worker:
         known = {"note": self.note, "break": self.fail, **handlers}

@@ -280,7 +280,8 @@ class TestVerifications:
         service, fails = payer.door.service, iter((True, False))
         provider = SimulatedKyc(lambda: next(fails))
         service.verifications = Verifications(
-            service.storage, service.ledger, service.clock, {"sandbox": provider}
+            service.ports,
+            {"sandbox": provider},
         )
         seen = payer.call("POST", "/verifications", {}, key="v")
         assert (seen.status, seen.code) == (424, "dependency_failed")

@@ -66,7 +66,7 @@ def test_another_amount_under_the_same_key_is_a_conflict_and_credits_nothing(
 
 def interrupted(checkout: Checkout, amount: str) -> None:
     """The process dies between the credit and its stored answer."""
-    ledger: Any = checkout.door.service.ledger
+    ledger: Any = checkout.door.service.ports.committer
     commit = ledger.commit
 
     def dies(permit: Any, decide: Any, **more: Any) -> Any:

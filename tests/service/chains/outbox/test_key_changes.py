@@ -29,7 +29,7 @@ class Keyed(SimulatedChain):
 
 @pytest.fixture
 def chain(world: World) -> Keyed:
-    chain = Keyed(BASE, world.storage, world.service.ledger, world.clock)
+    chain = Keyed(BASE, world.service.ports)
     world.service = world.restarted(chains={BASE: chain})
     return chain
 

@@ -27,7 +27,7 @@ def asked(body: bytes) -> Idempotent:
 
 def answer_with(world: World, body: bytes) -> None:
     permit, decision = world.server, Decision[Any](None)
-    world.service.ledger.commit(permit, lambda tx, draw: decision, idempotent=asked(body))
+    world.service.ports.committer.commit(permit, lambda tx, draw: decision, idempotent=asked(body))
 
 
 def stored(world: World) -> StoredAnswer:
@@ -81,7 +81,7 @@ def test_no_answer_shows_its_body_when_it_is_logged(memory_world: World) -> None
     """Bodies hold signing secrets and client tokens."""
     body = b'{"signingSecret":"whsec_dont_show_me"}'
     idempotent = asked(body)
-    memory_world.service.ledger.commit(
+    memory_world.service.ports.committer.commit(
         memory_world.server, lambda tx, draw: Decision(None), idempotent=idempotent
     )
     assert idempotent.answered == Answer(201, body, "2026-09-09")

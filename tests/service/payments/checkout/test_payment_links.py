@@ -193,7 +193,7 @@ class TestASecret:
         payer = Payer(world)
         claims = claims_of(world, payer.id)
         forged = Tokens(KeyRing.parse(KeyRing.generate())).payment_secret(claims)
-        tokens = world.service.tokens
+        tokens = world.service.ports.tokens
         kinds = [tokens.mint(prefix, claims) for prefix in ("cat_", "cst_", f"{payer.id}_secret_")]
         for secret in (forged, *kinds[:2], world.secret):
             with pytest.raises(Unauthorized):
@@ -203,7 +203,7 @@ class TestASecret:
         self, world: World
     ) -> None:
         payer = Payer(world)
-        tokens = world.service.tokens
+        tokens = world.service.ports.tokens
         nowhere = tokens.payment_secret(
             claims_of(world, payer.id, environment_id="env_" + "A" * 24)
         )
@@ -216,7 +216,7 @@ class TestASecret:
 
     def test_of_another_environment_finds_no_payment_there(self, world: World) -> None:
         payer, other = Payer(world), World(world.storage).open("other")
-        secret = world.service.tokens.payment_secret(
+        secret = world.service.ports.tokens.payment_secret(
             claims_of(world, payer.id, environment_id=other.environment_id)
         )
         with pytest.raises(NotFound):

@@ -120,7 +120,7 @@ def test_a_payment_is_created_and_paid_to_the_wallet(shop: World) -> None:
     assert (payment.metadata, payment.description) == (None, None)
     secret = created.client_secret
     assert secret is not None
-    claims = shop.service.tokens.read_payment_secret(secret)
+    claims = shop.service.ports.tokens.read_payment_secret(secret)
     assert claims == Claims(shop.environment_id, payment.id, payment.api_version, 0)
     shop.pay(created, "25.00", source=STRANGER)
     shop.finish()

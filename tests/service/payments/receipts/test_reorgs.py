@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import LookOutdated, Outgoing, concluded
 from payments_core.engine.decision import Scope
 from payments_core.errors import InsufficientBalance, ReconciliationActionNotAllowed
@@ -291,7 +292,7 @@ def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> No
     world.pay(payment, "25.00")
     until(world, payment, "executing")
     release_id = str(world.paid(payment.payment.id).release_id)
-    outbox = world.service.outbox
+    outbox = Outbox(world.service.ports, world.service.chains)
     scope = Scope(world.server.partition, "sandbox")
     while (outcome := outbox.outcome(scope, release_id)).is_pending:
         world.system.advance(1)
@@ -299,7 +300,7 @@ def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> No
     world.service.scanner("sandbox").wake(8453)
     world.run()
     with pytest.raises(LookOutdated):
-        world.service.ledger.commit(
+        world.service.ports.committer.commit(
             scope, lambda tx, draw: concluded(tx, release_id, outcome, now=0)
         )
 

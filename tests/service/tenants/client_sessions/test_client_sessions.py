@@ -234,7 +234,7 @@ def test_a_token_opens_its_own_mode_and_environment_alone(world: World) -> None:
         sessions.authenticate(access, mode="production")
     for environment_id in ("env_none", world.app.environments["production"]):
         claims = Claims(environment_id, created.session.id, "2026-09-09", 0)
-        elsewhere = world.service.tokens.mint(ACCESS, claims)
+        elsewhere = world.service.ports.tokens.mint(ACCESS, claims)
         for mode in ("sandbox", "production"):
             with pytest.raises(Unauthorized):
                 sessions.authenticate(elsewhere, mode=mode)
@@ -242,7 +242,7 @@ def test_a_token_opens_its_own_mode_and_environment_alone(world: World) -> None:
 
 def test_a_token_of_a_session_that_never_was_is_unauthorized(world: World) -> None:
     claims = Claims(world.environment_id, "client_session_none", "2026-09-09", 0)
-    forged = world.service.tokens.mint(ACCESS, claims)
+    forged = world.service.ports.tokens.mint(ACCESS, claims)
     with pytest.raises(Unauthorized):
         world.service.client_sessions.authenticate(forged, mode="sandbox")
 

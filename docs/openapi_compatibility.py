@@ -1,4 +1,6 @@
-"""What in a newer document would break who was written for an older one.
+"""Writes the OpenAPI document of a dated contract, if it does not break the users of the last one.
+
+    python -m docs.openapi_compatibility VERSION FILE
 
 A dated contract never changes but by addition (interface "Versioning" 7): new routes, new optional
 fields of bodies, new fields of answers, new events and new error codes. All else is named here.
@@ -7,13 +9,18 @@ Requests may become wider and answers narrower, never the other way round.
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
 
-from payments_core_http.openapi.containment import Containment, resolved
-from payments_core_http.openapi.conventions import Schema
+from docs.schema_containment import Containment
+from payments_core.versions import Versions
+from payments_core_http.openapi.conventions import Schema, resolved
+from payments_core_http.openapi.document import document, text_of
 
 Document = Mapping[str, Any]
 
@@ -212,3 +219,27 @@ def _changed_defaults(
 
 def _bare(scheme: Schema) -> Schema:
     return {name: value for name, value in scheme.items() if name != "description"}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the document over the file, or say on stderr why not; 0, 1 or 2."""
+    if len(arguments) != 2 or arguments[0] not in Versions().supported:
+        print(__doc__, file=sys.stderr)
+        return 2
+    version, path = arguments[0], Path(arguments[1])
+    whole = document(version)
+    if path.exists():
+        try:
+            breaking = additive(json.loads(path.read_text(encoding="utf-8")), whole)
+        except (OSError, ValueError, KeyError, TypeError):
+            print(f"{path} is not an OpenAPI document of ours.", file=sys.stderr)
+            return 1
+        if breaking:
+            print(f"The clients of {path} would break:", *breaking, sep="\n", file=sys.stderr)
+            return 1
+    path.write_text(text_of(whole), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from payments_core_http.openapi.conventions import Schema
+from payments_core_http.openapi.conventions import Schema, resolved
 
 _LEAST = ("minLength", "minItems", "minimum", "minProperties")
 _MOST = ("maxLength", "maxItems", "maximum", "maxProperties")
@@ -143,16 +143,6 @@ class Containment:
             names = inner.get("propertyNames", {"type": "string"})
             found += self.misfits(names, outer["propertyNames"], f"a name in {path or 'it'}")
         return found
-
-
-def resolved(schema: Schema, document: Mapping[str, Any]) -> Schema:
-    """The schema that a reference leads to."""
-    while "$ref" in schema:
-        found: Any = document
-        for part in schema["$ref"].removeprefix("#/").split("/"):
-            found = found[part]
-        schema = found
-    return schema
 
 
 def _divided(schema: Schema) -> tuple[Schema, list[Schema]]:

@@ -1,0 +1,153 @@
+"""The jobs of each mode: which handler does what, and the worker and the scanner that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from payments_core.accounts.vaults.operations import Vaults
+from payments_core.chains.outbox.jobs import TransferJobs
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.reorg_recovery import RESEND, Resending
+from payments_core.chains.port import Chain
+from payments_core.chains.scanner import SCAN, Scanner
+from payments_core.clock import MINUTE
+from payments_core.deposits.arrivals import ARRIVE, WATCH_DEPOSIT, Arrivals
+from payments_core.deposits.sweeping import SweepOwner
+from payments_core.deposits.watching import DepositWatch
+from payments_core.engine.decision import Scope
+from payments_core.engine.idempotency.purging import PURGE, Purge
+from payments_core.engine.jobs.parking import Queue
+from payments_core.engine.jobs.worker import Handler, Worker
+from payments_core.engine.ports import Ports
+from payments_core.payments.funding.sending import FundingOwner
+from payments_core.payments.operations import EXPIRE, Payments
+from payments_core.payments.receipts.discovery import WATCH, Discovery
+from payments_core.payments.receipts.watching import ReceiptJobs
+from payments_core.payments.refunds.sending import RefundOwner
+from payments_core.payments.release import ReleaseOwner
+from payments_core.tenants.modes import is_of_mode
+from payments_core.webhooks.attempting import Attempts
+from payments_core.webhooks.delivery import FAN_OUTS, TASKS, WEBHOOKS, WebhookDelivery
+from payments_core.webhooks.dispatcher import Dispatcher
+from payments_core.webhooks.lifecycle import RECOVER
+from payments_core.webhooks.recovering import WebhookRecovery
+
+QUEUES = (
+    Queue("chain", slots=1, lease_ms=MINUTE),
+    Queue("timers", slots=16, lease_ms=MINUTE),
+    FAN_OUTS,
+    WEBHOOKS,
+    TASKS,
+)
+
+
+class BackgroundJobs:
+    """Makes the one worker and the one scanner that a process has for a mode."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        chains: Mapping[int, Chain],
+        payments: Payments,
+        vaults: Vaults,
+        attempts: Attempts,
+        refresh: Callable[[], None],
+    ) -> None:
+        """`refresh` is called before a worker reads the clock for a claim."""
+        self._ports = ports
+        self._chains = chains
+        self._payments = payments
+        self._vaults = vaults
+        self._attempts = attempts
+        self._refresh = refresh
+        self._outbox = Outbox(ports, chains, sent=self._wake_scanner)
+        self._workers: dict[str, Worker] = {}
+        self._scanners: dict[str, Scanner] = {}
+
+    def worker(self, mode: str) -> Worker:
+        """The worker that does this process's share of a mode's jobs, webhooks too."""
+        if mode not in self._workers:
+            ports = self._ports
+            self.scanner(mode).ensure()
+            worker = Worker(
+                ports.storage,
+                ports.clock,
+                mode,
+                self._handlers(mode),
+                QUEUES,
+                refresh=self._refresh,
+                telemetry=ports.telemetry,
+            )
+            worker.accompany(
+                Dispatcher(
+                    ports,
+                    self._attempts,
+                    self.webhook_delivery(mode),
+                    worker.parking,
+                    mode,
+                    refresh=self._refresh,
+                )
+            )
+            self._workers[mode] = worker
+            ports.committer.on_commit(worker.wake)
+        return self._workers[mode]
+
+    def scanner(self, mode: str) -> Scanner:
+        """What looks through the chains for a mode's transfers."""
+        if mode not in self._scanners:
+            receipts = Discovery(self._ports, mode)
+            deposits = Arrivals(self._ports, self._chains, mode)
+            self._scanners[mode] = Scanner(
+                self._ports,
+                self._chains,
+                mode,
+                wanted=(receipts.wanted, deposits.wanted),
+                found=(receipts.found, deposits.found),
+                undone=(self._reorg_recovery(mode).undone, receipts.undone, deposits.undone),
+            )
+        return self._scanners[mode]
+
+    def webhook_delivery(self, mode: str) -> WebhookDelivery:
+        """What makes the deliveries of a mode's events and attempts them."""
+        return WebhookDelivery(self._ports, self._attempts, mode)
+
+    def stop(self, within_s: float) -> None:
+        """Stop the workers, so long as that takes no longer for each."""
+        for worker in self._workers.values():
+            worker.stop(within_s)
+
+    def _wake_scanner(self, scope: Scope, chain_id: int) -> None:
+        """Scan a chain that is seldom scanned as soon as a transaction of ours went out to it, so
+        that a reorg of its block will be noticed."""
+        if self._chains[chain_id].longest_pause_ms > MINUTE:
+            self.scanner(scope.mode).wake(chain_id)
+
+    def _reorg_recovery(self, mode: str) -> Resending:
+        return Resending(
+            self._ports,
+            self._outbox,
+            mode,
+            is_of_mode=lambda partition: is_of_mode(self._ports.storage, partition, mode),
+        )
+
+    def _handlers(self, mode: str) -> dict[str, Handler]:
+        """What does which job: the one table of them."""
+        ports, chains, outbox, vaults = self._ports, self._chains, self._outbox, self._vaults
+        transfers = TransferJobs(
+            ports,
+            outbox,
+            sent=[FundingOwner()],
+            followed=[ReleaseOwner(vaults), RefundOwner(vaults), SweepOwner(chains)],
+        )
+        return {
+            SCAN: self.scanner(mode).scan,
+            RESEND: self._reorg_recovery(mode).resend,
+            WATCH: ReceiptJobs(ports, chains, outbox, vaults).watch,
+            ARRIVE: Arrivals(ports, chains, mode).arrive,
+            WATCH_DEPOSIT: DepositWatch(ports, chains).watch,
+            PURGE: Purge(ports).run,
+            EXPIRE: self._payments.run_expiry,
+            RECOVER: WebhookRecovery(ports).recover,
+            **transfers.handlers(),
+            **self.webhook_delivery(mode).handlers(),
+        }

@@ -1,0 +1,57 @@
+"""The ports that operations and job handlers are made over, as one value."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import Clock
+from payments_core.credentials.keyring import KeyRing
+from payments_core.credentials.tokens import Tokens
+from payments_core.engine.committer import Ledger
+from payments_core.engine.identifiers import Identifiers
+from payments_core.entropy import Entropy, system_entropy
+from payments_core.storage.port import Storage
+from payments_core.telemetry import DEAF, Telemetry
+
+
+@attrs.frozen
+class Ports:
+    """What every operation may need of the world, and what is built directly on that.
+
+    `storage` is read from; only `committer` writes business records. `clock` and `entropy` give
+    time and chance. `identifiers` issues ids, `key_ring` seals secrets and `tokens` seals what
+    browsers carry. `telemetry` hears how it goes. Chains are not among them: whoever reads or
+    moves funds takes them as an argument of its own.
+    """
+
+    storage: Storage
+    committer: Ledger
+    clock: Clock
+    identifiers: Identifiers
+    entropy: Entropy
+    key_ring: KeyRing
+    tokens: Tokens
+    telemetry: Telemetry
+
+    @classmethod
+    def over(
+        cls,
+        storage: Storage,
+        key_ring: KeyRing,
+        clock: Clock,
+        *,
+        entropy: Entropy = system_entropy,
+        telemetry: Telemetry = DEAF,
+    ) -> Ports:
+        """The ports over a storage, with a committer of their own."""
+        identifiers = Identifiers(clock, entropy)
+        return cls(
+            storage=storage,
+            committer=Ledger(storage, clock, identifiers, key_ring, telemetry),
+            clock=clock,
+            identifiers=identifiers,
+            entropy=entropy,
+            key_ring=key_ring,
+            tokens=Tokens(key_ring),
+            telemetry=telemetry,
+        )
