@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
+from unittest.mock import Mock
 
 import attrs
 import pytest
@@ -172,14 +173,14 @@ class Post:
     def __init__(self) -> None:
         self.storage = NotingStorage()
         self.stage = Stage(self.storage)
-        self.clock, self.ledger = self.stage.clock, self.stage.ledger
+        self.clock, self.ledger = self.stage.clock, self.stage.ports.committer
         self.failures = self.stage.failures
         self.owner = ParcelOwner()
-        ports = (self.storage, self.ledger, self.clock)
+        ports = self.stage.ports
         self.broadcasts = 0
-        self.chain = SilentChain(BASE, *ports)
-        outbox = Outbox(*ports, {BASE: self.chain}, sent=self._count)
-        jobs = TransferJobs(*ports, outbox, sent=[], followed=[self.owner])
+        self.chain = SilentChain(BASE, ports)
+        outbox = Outbox(ports, {BASE: self.chain}, sent=self._count)
+        jobs = TransferJobs(ports, outbox, sent=[], followed=[self.owner])
         queue = Queue("chain", slots=1, lease_ms=60 * SECOND)
         self.worker = Worker(self.storage, self.clock, "sandbox", jobs.handlers(), [queue])
         self.stage.chain.mint(USDC, self.stage.vault, 100, "funds")
@@ -389,10 +390,10 @@ def test_an_owner_that_no_longer_waits_ends_the_job_and_nothing_is_noted(post: P
 
 
 def test_jobs_that_were_stored_before_an_upgrade_are_still_known() -> None:
-    ports: Any = (None,) * 4
+    ports: Any = Mock()
     nothing: Any = None
     owners = [ReleaseOwner(nothing), RefundOwner(nothing), SweepOwner({})]
-    jobs = TransferJobs(*ports, sent=[FundingOwner()], followed=owners)
+    jobs = TransferJobs(ports, nothing, sent=[FundingOwner()], followed=owners)
     assert set(jobs.handlers()) == {
         "chains.follow_again",
         "deposits.sweep",
