@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+ROOM ?=
 UV_VERSION := 0.13.9
 VERSION ?= 2026-09-09
 
@@ -15,6 +16,7 @@ READY := .venv/.installed
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 	@echo
+	@echo '  ROOM=... names a room, e.g. make test ROOM=refunds; a room that is unknown lists them.'
 	@echo '  ARGS="..." is handed on, e.g. make test ARGS="-k cancel"; PYTHON=python3.12 picks a Python.'
 
 # --- Run it ------------------------------------------------------------------------------------
@@ -24,8 +26,10 @@ demo: $(READY) ## See one Payment go from start to end over real HTTP
 	@.venv/bin/payments demo $(ARGS)
 
 .PHONY: test
-test: $(READY) ## Run the tests, or with ARGS those that it names
-ifeq ($(strip $(ARGS)),)
+test: $(READY) ## Run the tests: of one ROOM= in half a minute, those that ARGS names, or all
+ifneq ($(strip $(ROOM)),)
+	@$(PY) -m tests.run_room $(ROOM) $(ARGS)
+else ifeq ($(strip $(ARGS)),)
 	@echo 'Two suites at a time, each shown when it ends: a quarter of an hour on two cores.'
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target $(SUITES) MEASURED=
 else
@@ -35,6 +39,14 @@ endif
 .PHONY: test-postgres
 test-postgres: $(READY) ## Run all tests of PostgreSQL on one version of it; PG=18
 	@PAYMENTS_TEST_POSTGRES_MAJOR=$(or $(PG),18) $(PY) -m pytest -m postgres $(ARGS)
+
+# Two at a time: the tests take as long as all the rest.
+.PHONY: quick suite-core
+quick: $(READY) ## Check format, lint and tidiness, and run the tests of the core; 45 s
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target \
+		suite-core tidy lint format-check
+suite-core:
+	@$(PY) -m pytest -q tests/core
 
 # --- Check it ----------------------------------------------------------------------------------
 

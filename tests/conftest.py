@@ -20,13 +20,14 @@ from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 WEAK = f"weak-{os.environ.get('PAYMENTS_TEST_WEAK', '1')}"
 """The memory adapter as weak as the port allows, on a seed of its own: PAYMENTS_TEST_WEAK=2."""
 
-STORAGES = (
-    "memory",
-    WEAK,
-    "sqlite",
-    pytest.param("postgresql", marks=pytest.mark.postgres),
+CHOSEN = os.environ.get("PAYMENTS_TEST_STORAGES", f"memory {WEAK} sqlite postgresql").split()
+"""The storages that tests of all storages run on."""
+
+STORAGES = tuple(
+    pytest.param(name, marks=pytest.mark.postgres if name == "postgresql" else ())
+    for name in CHOSEN
 )
-LIGHT_STORAGES = ("memory", WEAK, "sqlite")
+LIGHT_STORAGES = tuple(name for name in CHOSEN if name != "postgresql")
 """Those of which a test may open one after another, hundreds of times."""
 
 Opener = Callable[[], Storage]

@@ -1,4 +1,4 @@
-"""Decisions: what an operation wants to be true, as values; `ledger.py` commits them.
+"""Decisions: what an operation wants to be true, as values; `committer.py` commits them.
 
 An operation reads inside a transaction, decides, and returns a Decision: a value that says which
 records to insert, replace or delete, which events happened and which jobs follow.

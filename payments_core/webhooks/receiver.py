@@ -22,7 +22,7 @@ from payments_core.webhooks import signing
 TOLERANCE_S = 300
 LIMIT_CHARACTERS = 4_096
 _MOST_NESTED = 64
-"""No event is a quarter as deep; and what goes deep could end the process (`nesting.py`)."""
+"""No event is a quarter as deep; and what goes deep could end the process (`json_depth.py`)."""
 
 _TIME = "0|[1-9][0-9]{0,11}"
 _USUAL_CHARACTERS = len("t=1790000000,v1=") + 64

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import ssl
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NoReturn
@@ -34,6 +35,7 @@ from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import Environment
 from payments_core.versions import FIRST, Versions
+from payments_core.webhooks.transports.threads import ThreadsTransport
 from payments_core_http.app import create_app
 from payments_core_http.calls import Call
 from payments_core_http.routing import ListOf, Route
@@ -258,7 +260,7 @@ class Bench(PaymentsService):
             KeyRing.parse(KeyRing.generate()),
             settings=Settings(versions=VERSIONS),
             clock=clock or FixedClock(),
-            **ports,
+            **({"transport": ThreadsTransport(authorities())} | ports),
         )
         self.things = Things(self.ports.storage, self.ports.committer)
 
@@ -271,6 +273,12 @@ class Bench(PaymentsService):
         self.ready = refuse
         self.ports.storage.read = refuse  # type: ignore[method-assign,assignment]
         self.ports.storage.transact = refuse  # type: ignore[method-assign,assignment]
+
+
+@cache
+def authorities() -> ssl.SSLContext:
+    """The system's authorities; to read them takes longer than most tests do."""
+    return ssl.create_default_context()
 
 
 class Door:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from payments_core.accounts.verification.port import KycProvider
 from payments_core.adapters import load_adapter, require_port, scheme_of
 
-GROUP = "payments_core.accounts.verification"
+GROUP = "payments_core.kyc"
 
 
 def open_kyc(url: str) -> KycProvider:

@@ -1,7 +1,7 @@
 """Public checkout: who a payer is, and what a payer sees (contract §6 "Public checkout").
 
 A payer has a Payment's client secret, or a link whose code is exchanged for it. What a payer does
-is in `options/paying.py`.
+is in `checkout/direct_options.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Run as a program: keeps an anvil for as long as somebody holds our standard input open.
 
-`anvil_process.py` starts it. It is a process of its own for two reasons. Whatever ends the one
+`process.py` starts it. It is a process of its own for two reasons. Whatever ends the one
 who started us, kill -9 too, closes that pipe, so that no anvil is left behind. And anvil writes a
 line for every request, which somebody must read, or it would stand still once the pipe is full.
 """

@@ -1,6 +1,6 @@
 """Payments as v2 gives them out to a partner's backend (contract §6).
 
-What an account sees of them with a client token is in `client_views.py`.
+What an account sees of them with a client token is in `v2/client/views.py`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from payments_core.conformance.storage.setting import together
 from payments_core.storage.port import StorageUnavailable
 from payments_core.storage.sqlite.gate import Gate
-from tests.storage.groups import until
+from tests.storage.sqlite.groups import until
 
 
 def test_the_gate_lets_one_in_at_a_time(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from payments_core.conformance.storage.setting import HERE
 from payments_core.storage.port import CommitUnknown, Transaction
 from payments_core.storage.sqlite import groups as sqlite_groups
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from tests.storage.groups import in_one_group, insert, there, until
+from tests.storage.sqlite.groups import in_one_group, insert, there, until
 
 
 class Stopped(BaseException):

@@ -1,6 +1,6 @@
 """A process that posts to a hostile server, and says how it went and how much memory it took.
 
-python -m tests.webhooks.hostile_child threads|curl URL DEADLINE_S
+python -m tests.webhooks.transports.hostile_child threads|curl URL DEADLINE_S
 """
 
 from __future__ import annotations

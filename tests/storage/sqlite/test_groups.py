@@ -21,8 +21,8 @@ from payments_core.storage.port import (
     UniqueConflict,
 )
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from tests.storage.groups import count_commits, in_one_group, insert, there
 from tests.storage.lossy import fail_next_sqlite_commit
+from tests.storage.sqlite.groups import count_commits, in_one_group, insert, there
 
 Work = Callable[[Transaction], Any]
 

@@ -31,7 +31,7 @@ from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Request
 from payments_core.webhooks.transports.threads import ThreadsTransport
 from tests.webhooks.webhook_bench import PUBLIC, Bench
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HEAD = b"HTTP/1.1 200 OK\r\n"
 BLOCK = b"x" * 65_536
 SLACK_S = 2.0
@@ -95,7 +95,7 @@ def test_memory_and_time_stay_bounded(start, kind: str, what: str) -> None:  # t
     server = start(serve)
     deadline_s = 1.0
     done = subprocess.run(
-        [sys.executable, "-m", "tests.webhooks.hostile_child", kind,
+        [sys.executable, "-m", "tests.webhooks.transports.hostile_child", kind,
          f"http://{NAME}:{server.port}/", str(deadline_s)],
         cwd=ROOT, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip

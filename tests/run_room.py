@@ -1,0 +1,163 @@
+"""Runs the tests of one room in under half a minute: `make test ROOM=refunds`.
+
+python -m tests.run_room ROOM [ARGUMENTS OF PYTEST]
+
+The folders of `tests` have the names of the rooms, so a room's tests are found by its name; the
+tables below have what names do not say. A room may be nested, as `refunds` is in `payments`.
+Tests that know several storages run on the one in memory, tests that are marked as slow not at
+all; `make check` runs everything.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("payments_core", "payments_core_http")
+SELF = "."
+"""In a row of the tables: what the name of the room finds."""
+
+# What covers a room beside, or in place of, the folders and files of its name.
+TESTS: Mapping[str, tuple[str, ...]] = {
+    # Rooms of a file each, whose tests lie with others.
+    "adapters": ("tests/storage/test_opening.py", "tests/limiters/test_opening.py",
+                 "tests/chains/evm/test_opening.py", "tests/deployment/test_broken_adapters.py"),
+    "addresses": ("tests/core/test_values.py", "tests/core/accounts"),
+    "amounts": ("tests/core/test_values.py", SELF),
+    "assets": ("tests/core/test_values.py", "tests/core/accounts"),
+    "client_address": ("tests/http/throttling", "tests/http/hostile/test_proxies.py"),
+    "clock": ("tests/core/test_values.py", "tests/service/sandbox/test_one_clock.py"),
+    "cors": ("tests/http/v2/public/test_public_origins.py",),
+    "entropy": ("tests/core/credentials", "tests/core/test_values.py"),
+    "money": ("tests/core/test_values.py", "tests/core/accounts/vaults"),
+    "record_types": ("tests/upgrades/test_forms.py", "tests/storage/test_records.py"),
+    "redaction": (SELF, "tests/http/errors"),
+    "routing": ("tests/http/app/test_pipeline.py", "tests/http/calls"),
+    "storage_loader": ("tests/storage/test_opening.py", "tests/deployment/test_broken_adapters.py"),
+    "telemetry": ("tests/observability/test_metrics.py",),
+    "service": ("tests/service/payments/test_payment_flow.py",
+                "tests/deployment/test_assembling.py"),
+    # What the name finds, and what else covers the room.
+    "authentication": (SELF, "tests/http/authorization"),
+    "funding": (SELF, "tests/service/payments/test_payment_flow.py"),
+    "journal": (SELF, "tests/service/payments/test_payment_flow.py"),
+    "outbox": (SELF, "tests/service/payments/test_crashes.py"),
+    "receipts": (SELF, "tests/core/payments/test_received.py",
+                 "tests/core/payments/test_reversals.py", "tests/core/payments/test_tolerance.py",
+                 "tests/service/payments/test_duplicate.py", "tests/service/payments/test_late.py",
+                 "tests/service/payments/test_overpaid.py",
+                 "tests/service/payments/test_underpaid.py"),
+    "server": (SELF, "tests/http/hostile"),
+    "wallets": (SELF, "tests/core/accounts/test_wallet_signatures.py",
+                "tests/service/accounts/test_contract_wallets.py"),
+    # A choice of what the name finds, which takes longer.
+    "app": ("tests/http/app/test_pipeline.py",),
+    "chains": ("tests/core/chains", "tests/service/chains", "tests/chains/test_aptos.py",
+               "tests/chains/test_solana.py", "tests/chains/test_typed_data.py"),
+    "payments": (
+        "tests/core/payments/test_actions.py",
+        "tests/core/payments/test_lifecycles.py",
+        "tests/core/payments/test_received.py",
+        "tests/core/payments/test_reversals.py",
+        "tests/core/payments/test_tolerance.py",
+        "tests/http/v2/payments/test_payment_refusals.py",
+        "tests/http/v2/payments/test_payment_routes.py",
+        "tests/http/v2/payments/test_received.py",
+        "tests/service/payments/test_cancelling.py",
+        "tests/service/payments/test_collects.py",
+        "tests/service/payments/test_duplicate.py",
+        "tests/service/payments/test_ending.py",
+        "tests/service/payments/test_failed_release.py",
+        "tests/service/payments/test_late.py",
+        "tests/service/payments/test_overpaid.py",
+        "tests/service/payments/test_payment_flow.py",
+        "tests/service/payments/test_sends.py",
+        "tests/service/payments/test_underpaid.py",
+    ),
+    "v2": (
+        "tests/http/v2/accounts",
+        "tests/http/v2/options",
+        "tests/http/v2/payments/test_payment_routes.py",
+        "tests/http/v2/refunds",
+        "tests/http/v2/test_partner_routes.py",
+    ),
+    # Names that have another meaning among the tests, or none.
+    "anvil": ("tests/chains/evm/test_anvil_process.py",),
+    "chain": ("tests/conformance_bites/test_chain_bites.py",),
+    "conformance": ("tests/conformance_bites/test_bites.py",
+                    "tests/conformance_bites/test_chain_bites.py"),
+    "dispatch": ("tests/webhooks/test_dispatcher.py", "tests/webhooks/test_lanes.py",
+                 "tests/webhooks/test_hanging_endpoints.py",
+                 "tests/webhooks/test_delivery_changes.py",
+                 "tests/webhooks/test_parked_deliveries.py"),
+    "http": ("tests/chains/evm/test_endpoints.py", "tests/chains/evm/test_rpc.py",
+             "tests/chains/test_aptos.py", "tests/chains/test_solana.py"),
+    "limiter": ("tests/conformance_bites/test_limiter_bites.py",),
+    "transport": ("tests/conformance_bites/test_transport_bites.py",),
+}  # fmt: skip
+
+OWN_STORAGE = frozenset({"storage", "postgres", "sqlite", "memory", "maintenance"})
+"""Rooms whose tests choose the storage themselves."""
+
+
+def rooms() -> frozenset[str]:
+    """The names of all rooms: folders of the packages, files at their top."""
+    found = {
+        path.stem
+        for package in PACKAGES
+        for path in (ROOT / package).glob("*.py")
+        if path.stem != "__init__"
+    }
+    for package in PACKAGES:
+        found.update(path.parent.name for path in (ROOT / package).glob("*/**/*.py"))
+    return frozenset(found | TESTS.keys())
+
+
+def tests_of(room: str) -> tuple[str, ...]:
+    """The files and folders of tests that cover a room, relative to the root."""
+    found: list[str] = []
+    for row in TESTS.get(room, (SELF,)):
+        found += found_by_name(room) if row == SELF else [row]
+    return tuple(found)
+
+
+def found_by_name(room: str) -> list[str]:
+    """The folders of that name, and files of that name outside of them."""
+    folders: list[Path] = []
+    for folder in sorted(path for path in (ROOT / "tests").rglob(room) if path.is_dir()):
+        if not any(folder.is_relative_to(above) for above in folders):
+            folders.append(folder)
+    files = [
+        path
+        for path in sorted((ROOT / "tests").rglob(f"test_{room}.py"))
+        if not any(path.is_relative_to(folder) for folder in folders)
+    ]
+    return [str(path.relative_to(ROOT)) for path in (*folders, *files)]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run them, or list the rooms where there is no such room."""
+    room, *more = arguments
+    if room not in rooms():
+        names = "\n".join(f"  {name}" for name in sorted(rooms()) if tests_of(name))
+        print(f"There is no room {room}. The rooms with tests:\n{names}", file=sys.stderr)
+        return 2
+    paths = tests_of(room)
+    if not paths:
+        print(f"No tests have the name {room}; add a row to {__file__}.", file=sys.stderr)
+        return 2
+    marks = "not slow" if room in {"postgres"} else "not slow and not postgres"
+    if room not in OWN_STORAGE:
+        os.environ["PAYMENTS_TEST_STORAGES"] = "memory"
+    os.chdir(ROOT)
+    command = [sys.executable, "-m", "pytest", "-q", "-m", marks, *paths, *more]
+    print(f"{room}: {' '.join(paths)}", flush=True)
+    return subprocess.call(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
