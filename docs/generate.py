@@ -15,7 +15,7 @@ from pathlib import Path
 
 import attrs
 
-from docs import deployment_settings, operators_metrics, rooms, wire_bodies
+from docs import deployment_settings, operators_metrics, python_reference, rooms, wire_bodies
 from docs.event_examples import EXAMPLES
 from docs.markdown import code, table
 from payments_core.accounts.verification.lifecycle import KYC
@@ -357,6 +357,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": deployment_settings.page,
     "metrics.md": operators_metrics.page,
     "rooms.md": rooms.page,
+    "python.md": python_reference.page,
 }
 
 

@@ -72,9 +72,10 @@ from payments_core.webhooks.transports.threads import ThreadsTransport
 class Settings:
     """What a deployment decides.
 
-    `public_url` is where payers reach the checkout pages. `idempotency_retention_ms` is how long
-    a request with an Idempotency-Key is answered from the store. `service_name` is what wallets
-    show when they are asked to prove whose they are. `versions` are the dated contracts served.
+    `public_url` is where payers reach the checkout pages. `service_name` is what wallets show
+    their owners, who sign that they hold them. A request with an Idempotency-Key is answered from
+    the store for `idempotency_retention_ms` milliseconds, 30 days unless given. `webhooks` are the
+    rules of deliveries, and `versions` the dated contracts that are served.
     """
 
     public_url: str = "http://127.0.0.1:8080"

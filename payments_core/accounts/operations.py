@@ -46,7 +46,11 @@ USERNAME_RULE = "must be 3 to 20 letters, digits or underscores"
 
 @attrs.frozen(kw_only=True)
 class NewWallet:
-    """A wallet as the caller gives it."""
+    """A wallet that a new account lists. Nothing proves yet that the account holds its key.
+
+    `address` is in its chain type's own form; an EVM address may have any case, or EIP-55's.
+    `label` has 1 to 128 characters.
+    """
 
     address: str
     chain_type: ChainType
@@ -55,7 +59,13 @@ class NewWallet:
 
 @attrs.frozen(kw_only=True)
 class NewAccount:
-    """What an account is made from."""
+    """What an account is made from.
+
+    `external_user_id` is the partner's own id of the user, unique in the environment. `username`
+    has 3 to 20 letters, digits or underscores and is unique whatever its case; with it the account
+    has a payment address. There are at most 50 `wallets`. Without `settlement` the account is paid
+    in the asset of each Payment. `metadata` is JSON that is stored and given back.
+    """
 
     external_user_id: str
     subject_type: SubjectType

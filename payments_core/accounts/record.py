@@ -21,7 +21,7 @@ MAX_WALLETS = 50
 
 @attrs.frozen(kw_only=True)
 class Settlement:
-    """Where an account wants to be paid."""
+    """Where an account wants to be paid: a chain by its EIP-155 number, an asset by its symbol."""
 
     chain_id: int
     asset_symbol: str

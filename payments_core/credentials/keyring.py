@@ -46,7 +46,11 @@ class MasterKey:
 
 
 class KeyRing:
-    """Master keys in order: the first is current, the others only open and recognise."""
+    """Master keys in order: the first is current, the others only open and recognise.
+
+    `KeyRing.parse` reads one from configuration. Raises WeakKeyRing, which is a ValueError, for
+    no key at all.
+    """
 
     def __init__(self, keys: Iterable[MasterKey], entropy: Entropy = system_entropy) -> None:
         self._keys = {key.id: key for key in keys}
@@ -58,7 +62,10 @@ class KeyRing:
 
     @classmethod
     def parse(cls, text: str, entropy: Entropy = system_entropy) -> KeyRing:
-        """Keys as `name:base64`, separated by white space or commas, the current one first."""
+        """Keys as `name:base64`, separated by white space or commas, the current one first.
+
+        Each has 32 bytes, and a name of 1 to 16 lower-case letters and digits. Raises WeakKeyRing.
+        """
         keys = []
         for place, item in enumerate(text.replace(",", " ").split(), start=1):
             name, colon, encoded = item.partition(":")

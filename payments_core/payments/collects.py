@@ -36,7 +36,12 @@ from payments_core.tenants.authorization import Authority
 
 @attrs.frozen(kw_only=True)
 class NewCollect:
-    """What a collect is made from. Chain and asset are the mandate's; others are refused."""
+    """What a collect is made from: a Payment that is drawn from a vault under a mandate.
+
+    `amount` is decimal text in whole tokens, and no more than what is left of the mandate's
+    period. Chain and asset are the mandate's; others are refused. `reference`, `description` and
+    `metadata` are stored and given back.
+    """
 
     amount: str
     mandate_id: str

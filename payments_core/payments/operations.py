@@ -51,9 +51,14 @@ MOST_ENTRIES = 1_000
 
 @attrs.frozen(kw_only=True)
 class NewPayment:
-    """What a receive Payment is made from; `amount` is a decimal string.
+    """What a receive Payment is made from.
 
-    Without an expiry, methods or URLs it has those of the payment settings.
+    `amount` is decimal text in whole tokens, more than zero, with no more digits than the asset
+    has. Chain and asset are the recipient's preference unless given, else USDC on Base.
+    `reference`, `description` and `metadata` are stored and given back. The Payment takes new
+    options for `expires_in_s` seconds. `allowed_methods` are the ways in which it may be paid.
+    The checkout page leads to `success_url` or `cancel_url` at its end. Without an expiry,
+    methods or URLs the Payment has those of the payment settings.
     """
 
     amount: str
@@ -170,7 +175,7 @@ class Payments:
         after: Position | None = None,
         limit: int = 50,
     ) -> Page[PaymentDetails]:
-        """Payments, newest first, of one account or of all."""
+        """Payments, newest first, of one account or of all; `where` filters by their columns."""
         index = "by_created" if account_id is None else "by_account"
         key = () if account_id is None else (account_id,)
 

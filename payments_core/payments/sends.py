@@ -43,9 +43,12 @@ from payments_core.tenants.record import Environment
 
 @attrs.frozen(kw_only=True)
 class NewSend:
-    """What a send is made from. Chain and asset default to the recipient's preference.
+    """What a send is made from: a Payment out of the vault of an account.
 
-    `destination_chain_id` must be the source's: nothing is bridged.
+    `amount` is decimal text in whole tokens, more than zero. `account_id` is the payer's. Chain
+    and asset are the recipient's preference unless given. `destination_chain_id` must be the
+    source's: nothing is bridged. `reference`, `description` and `metadata` are stored and given
+    back.
     """
 
     amount: str

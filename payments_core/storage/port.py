@@ -79,7 +79,10 @@ class UniqueConflict(Conflict):
 
 @attrs.frozen
 class Where:
-    """A comparison of a declared column. As in SQL, a null compares with nothing."""
+    """A filter of a list: records whose column compares so with the value.
+
+    `column` is one that the record's collection declares. As in SQL, a null compares with nothing.
+    """
 
     column: str
     operator: Operator

@@ -113,7 +113,7 @@ class Attempt:
 
 @attrs.frozen
 class Changes:
-    """What a PATCH changes; what is UNSET stays, no events means every event."""
+    """What changes of an endpoint: what is `msgspec.UNSET` stays; no events means every event."""
 
     description: str | UnsetType | None = UNSET
     subscribed_events: tuple[str, ...] | UnsetType = UNSET

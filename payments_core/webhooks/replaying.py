@@ -68,7 +68,7 @@ class WebhookEvents:
         after: Position | None = None,
         limit: int = 50,
     ) -> Page[Event]:
-        """Events, newest first, of one account or of all."""
+        """Events, newest first, of one account or of all; `where` filters by their columns."""
         index = "newest" if account_id is None else "by_account"
         key = () if account_id is None else (account_id,)
         return self._storage.read(

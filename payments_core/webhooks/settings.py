@@ -11,8 +11,10 @@ from payments_core.webhooks.destinations import RefusedPrefix
 
 @attrs.frozen
 class WebhookSettings:
-    """`local_allowed` is for a sandbox bound to loopback alone: http:// and loopback then pass.
+    """What a deployment decides about webhooks.
 
+    A delivery is attempted `max_attempts` times at most, each for at most `attempt_s` seconds.
+    `local_allowed` is for a sandbox bound to loopback alone: http:// and loopback then pass.
     `refused_prefixes` are an operator's own, on top of the built-in table.
     """
 

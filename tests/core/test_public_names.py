@@ -17,6 +17,7 @@ import attrs
 import pytest
 
 import payments_core
+from docs import python_reference
 from payments_core import KeyRing, PaymentsService, errors
 from payments_core.storage.memory.adapter import MemoryStorage
 
@@ -115,6 +116,25 @@ def test_help_says_what_each_attribute_of_the_service_is() -> None:
             first_line = (inspect.getdoc(value) or "").split("\n")[0]
             assert first_line, name
             assert first_line in text, name
+
+
+def test_the_methods_that_the_reference_leaves_out_are_there() -> None:
+    kinds = {
+        typing.get_type_hints(value.func)["return"]
+        for value in vars(PaymentsService).values()
+        if isinstance(value, cached_property)
+    }
+    methods = {f"{kind.__name__}.{name}" for kind in (*kinds, KeyRing) for name in vars(kind)}
+    assert python_reference.NOT_FOR_CALLERS.keys() <= methods
+
+
+def test_the_reference_is_the_same_text_in_every_process() -> None:
+    script = "from docs.python_reference import page; print(page())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        cwd=SOURCE.parent.parent, env={"PYTHONHASHSEED": "1"},
+    )  # fmt: skip
+    assert done.stdout == python_reference.page() + "\n"
 
 
 def resources() -> set[str]:

@@ -49,7 +49,12 @@ PUBLIC_CREATION = Requirement("public", products=("payments", "public_checkout")
 
 @attrs.frozen(kw_only=True)
 class NewPublicPayment:
-    """What a stranger may say of a Payment; `amount` is a decimal string."""
+    """What a visitor of a shop, who holds no credential, may say of a Payment.
+
+    `amount` is decimal text in whole tokens, within the limits of the payment settings. The
+    `destination` must be one that the settings allow. Chain and asset are those of the settings
+    unless given.
+    """
 
     amount: str
     destination: ToWallet

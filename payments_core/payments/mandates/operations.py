@@ -30,7 +30,12 @@ LATEST = 253_402_300_799_999
 
 @attrs.frozen(kw_only=True)
 class NewMandate:
-    """What a mandate is made from; the amount is a decimal text in whole tokens."""
+    """What a mandate is made from.
+
+    `amount_per_period` is decimal text in whole tokens: so much may be collected in each `period`.
+    `vault_id` names a vault of the account, whose chain is the mandate's. Without `expires_at`
+    the mandate ends when it is revoked.
+    """
 
     vault_id: str
     amount_per_period: str

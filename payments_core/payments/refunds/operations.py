@@ -40,7 +40,11 @@ MOST_REFUNDS = 100
 
 @attrs.frozen(kw_only=True)
 class NewRefund:
-    """What a refund is made from: all that can go back, to its sender, unless said otherwise."""
+    """What a refund is made from: all that can go back, to its sender, unless said otherwise.
+
+    `amount` is decimal text in whole tokens. `destination` is an address on the Payment's chain;
+    one that paid nothing needs a standard key. `reason` is stored and given back.
+    """
 
     amount: str | None = None
     destination: str | None = None

@@ -1,0 +1,279 @@
+"""The page of the Python API, printed from signatures, fields and docstrings.
+
+It shows all of `payments_core.__all__`, in its order, and the resources of the service.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+import payments_core
+from docs.markdown import code, table
+from payments_core import PaymentsError, PaymentsService
+
+GROUPS = {
+    "PaymentsService": "The service",
+    "NewAccount": "What operations take",
+    "AccountDetails": "What operations return",
+    "PaymentsError": "Errors",
+}
+"""The first name of each part of `__all__`, and the title of the part."""
+
+NOT_FOR_CALLERS = {
+    "Payments.receive": "`create` and public creation are made from it",
+    "Payments.run_expiry": "the handler of a job",
+    "Vaults.ask": "operations decide by it",
+    "Vaults.ask_by_id": "operations decide by it",
+    "Vaults.at_final": "operations decide by it",
+    "Links.mint": "creation calls it",
+    "Links.digests": "the exchange calls it",
+    "KeyRing.digest": "the library's own use of the keys",
+    "KeyRing.digests": "the library's own use of the keys",
+    "KeyRing.open": "the library's own use of the keys",
+    "KeyRing.seal": "the library's own use of the keys",
+    "KeyRing.seal_repeatably": "the library's own use of the keys",
+    "KeyRing.tag": "the library's own use of the keys",
+    "KeyRing.tag_matches": "the library's own use of the keys",
+}
+"""Methods of public classes that this page leaves out, and why."""
+
+OF_STORAGES = ("collection", "version", "schema")
+"""Attributes of records that storages and upgrades read."""
+
+LONG = 80
+_IDENTIFIER = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
+_UNREPEATABLE = re.compile(r" at 0x|<built-in|<function")
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    yield "# Python API"
+    yield (
+        "All of this is imported from `payments_core`, and is loaded when it is first used.\n"
+        "[Embed the library](../how-to/embed-the-library.md) shows it at work; receivers of"
+        " webhooks need only [`payments_core.webhooks`](../how-to/receive-webhooks.md)."
+    )
+    yield (
+        "- An `Instant` is an integer: milliseconds since 1970, in UTC. Names that end in `_ms` and"
+        " `_s` are durations in milliseconds and in seconds, those in `_bps` hundredths of a"
+        " percent.\n"
+        '- Amounts that callers give are decimal text, such as `"25.00"`. Amounts in records are'
+        " `Atomic` or end in `_atomic`: integers that count the asset's smallest unit.\n"
+        "- Every operation raises `Unavailable` while the storage is out of reach, and"
+        " `InsufficientPermissions` or `EntitlementRequired` where the authority does not suffice."
+        " What else it raises is in its description.\n"
+        "- An `authority` says in whose name an operation runs. `service.tenants.trusted` makes one"
+        " for a program that is trusted with a whole environment.\n"
+        "- An operation with `idempotent` happens once for its key, and answers the same again.\n"
+        "- A list gives a `Page`: `after` takes the `next` of the page before."
+    )
+    for name in payments_core.__all__:
+        if name in GROUPS:
+            yield f"## {GROUPS[name]}"
+        yield f"### {name}"
+        value = getattr(payments_core, name)
+        yield from _described(name, value)
+        if value is PaymentsService:
+            yield from _resources()
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
+    """What a public name is: its text, its signature, its fields, its methods."""
+    yield _text(value)
+    if not inspect.isclass(value):
+        yield _block(name, value)
+        return
+    if issubclass(value, PaymentsError):
+        yield from _error_facts(value)
+    elif not attrs.has(value):
+        yield _block(name, value)
+    if value is PaymentsError or not issubclass(value, PaymentsError) or "code" in vars(value):
+        yield from _fields(value)
+    if value is PaymentsError or not issubclass(value, PaymentsError):
+        yield from _properties(value)
+        yield from _methods(value)
+
+
+def _error_facts(kind: type[PaymentsError]) -> Iterator[str]:
+    if kind is not PaymentsError:
+        yield f"A kind of [{code(_public(kind.__bases__[0]))}](#{_anchor(kind.__bases__[0])})."
+    if "code" in vars(kind):
+        sentence = vars(kind).get("sentence")
+        yield f"Code: {code(kind.code)}." + (f"\nMessage: {code(sentence)}" if sentence else "")
+
+
+def _resources() -> Iterator[str]:
+    """The attributes of the service, each with the methods of its resource."""
+    found = {
+        name: value
+        for name, value in vars(PaymentsService).items()
+        if isinstance(value, cached_property)
+    }
+    yield "Its resources:"
+    yield table(
+        ("Attribute", "What it has"),
+        ((f"[{code(name)}](#service{name})", _text(value)) for name, value in found.items()),
+    )
+    for name, value in found.items():
+        kind = typing.get_type_hints(value.func)["return"]
+        yield f"### service.{name}"
+        yield _text(kind)
+        yield from _methods(kind)
+
+
+def _fields(kind: type) -> Iterator[str]:
+    """The fields of an attrs class, those of classes above it first."""
+    if not attrs.has(kind):
+        return
+    rows = [
+        (code(field.name), code(_type(field.type, kind)), _default(field))
+        for field in attrs.fields(kind)
+        if field.name not in OF_STORAGES and not field.name.startswith("_")
+    ]
+    if rows:
+        yield table(("Field", "Type", "Default"), rows)
+
+
+def _properties(kind: type) -> Iterator[str]:
+    rows = [
+        (code(name), code(_type(value.fget.__annotations__["return"], value.fget)), _text(value))
+        for name, value in _members(kind)
+        if isinstance(value, property)
+    ]
+    if rows:
+        yield table(("Property", "Type", "What it is"), rows)
+
+
+def _methods(kind: type) -> Iterator[str]:
+    """Each public method as an item: its signature, and below it its text."""
+    items = []
+    for name, value in _members(kind):
+        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        if not inspect.isfunction(function):
+            continue
+        prefix = "" if function is value else f"{_public(kind)}."
+        text = _text(function).replace("\n\n", "\n\n  ")
+        items.append(f"- {code(prefix + _signature(name, function))}\n\n  {text}")
+    if items:
+        yield "\n".join(items)
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    """The public members that the class and those above it define, in order."""
+    seen: dict[str, Any] = {}
+    for one in reversed(kind.__mro__):
+        if one.__module__.startswith("payments_core"):
+            seen.update(vars(one))
+    for name, value in seen.items():
+        if not name.startswith("_") and f"{_public(kind)}.{name}" not in NOT_FOR_CALLERS:
+            yield name, value
+
+
+def _block(name: str, value: Any) -> str:
+    return f"```text\n{_signature(name, value)}\n```"
+
+
+def _signature(name: str, value: Any) -> str:
+    """The name with its parameters, over several lines if it is long and a class or function."""
+    whole = inspect.signature(value)
+    source = value.__init__ if inspect.isclass(value) else value
+    parts, is_keyword = [], False
+    for parameter in whole.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
+            parts.append("*")
+            is_keyword = True
+        text = f"{parameter.name}: {_type(parameter.annotation, source)}"
+        if parameter.default is not parameter.empty:
+            text += f" = {_shown(parameter.default)}"
+        parts.append(text)
+    returned = "" if inspect.isclass(value) else f" -> {_type(whole.return_annotation, source)}"
+    line = f"{name}({', '.join(parts)}){returned}"
+    is_method = "." in getattr(value, "__qualname__", "")
+    if len(line) <= LONG or is_method:
+        return line
+    return f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){returned}"
+
+
+def _type(annotation: Any, where: Any) -> str:
+    """An annotation with the public names of what it names."""
+    if annotation is None:
+        return "None"
+    if not isinstance(annotation, str):
+        annotation = getattr(annotation, "__name__", str(annotation))
+    names: Mapping[str, Any] = getattr(where, "__globals__", None) or _names_around(where)
+
+    def public(match: re.Match[str]) -> str:
+        named = names.get(match[0])
+        if typing.get_origin(named) is typing.Literal:
+            return " | ".join(map(repr, typing.get_args(named)))
+        if isinstance(named, types.UnionType):
+            return " | ".join(map(_public, typing.get_args(named)))
+        is_own = inspect.isclass(named) and named.__module__ != "builtins"
+        return _public(named) if is_own else match[0]
+
+    return _IDENTIFIER.sub(public, annotation)
+
+
+def _names_around(kind: type) -> Mapping[str, Any]:
+    names: dict[str, Any] = {}
+    for one in reversed(kind.__mro__):
+        names.update(vars(sys.modules[one.__module__]))
+    return names
+
+
+def _public(kind: type) -> str:
+    """The name by which `payments_core` exports a class, else its own."""
+    return _PUBLIC_NAMES.get(kind, kind.__name__)
+
+
+_PUBLIC_NAMES: dict[Any, str] = {
+    getattr(payments_core, name): name for name in payments_core.__all__
+}
+_ERROR_NAMES = {
+    kind.__name__: name
+    for kind, name in _PUBLIC_NAMES.items()
+    if inspect.isclass(kind) and issubclass(kind, PaymentsError)
+}
+
+
+def _anchor(kind: type) -> str:
+    return _public(kind).lower()
+
+
+def _default(field: attrs.Attribute[Any]) -> str:
+    default: Any = field.default
+    if default is attrs.NOTHING:
+        return ""
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        made = default.factory
+        return code(f"{_public(made)}()") if inspect.isclass(made) else "…"
+    return code(_shown(default))
+
+
+def _shown(value: Any) -> str:
+    if attrs.has(type(value)) and value == type(value)():
+        return f"{_public(type(value))}()"
+    text = repr(value)
+    return "…" if _UNREPEATABLE.search(text) else text
+
+
+def _text(value: Any) -> str:
+    """A docstring, a line for each paragraph."""
+    text = inspect.getdoc(value) or ""
+    text = _IDENTIFIER.sub(lambda match: _ERROR_NAMES.get(match[0], match[0]), text)
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
