@@ -17,6 +17,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "adapters": "Adapters found by the scheme of a URL.",
         "versions": "The API versions that a deployment supports.",
         "json_depth": "How deeply JSON nests, asked before it is parsed.",
+        "http": "HTTP/1.1 as a client: one deadline, bounded answers, kept connections.",
         "storage": "The port, records and documents; adapters for PostgreSQL, SQLite and memory.",
         "credentials": "Secrets, sealed tokens, the key ring.",
         "engine": "Decisions and their committer, state machines, events, ids; jobs, idempotency.",

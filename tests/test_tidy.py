@@ -113,14 +113,14 @@ WORLD = frozenset({
 
 MAY_TOUCH_THE_WORLD = {
     "payments_core/chains/aptos.py": {"time"},  # monotonic: how long an operation takes
-    "payments_core/chains/http/connections.py": {"time"},  # monotonic, as in the next three
-    "payments_core/chains/http/client.py": {"time"},
+    "payments_core/chains/http/client.py": {"time"},  # monotonic, as in the next three
     "payments_core/chains/evm/rpc.py": {"time"},
     "payments_core/chains/evm/endpoints.py": {"threading", "time"},
     "payments_core/clock.py": {"time"},
     "payments_core/entropy.py": {"os.urandom"},
     "payments_core/engine/idempotency/flight.py": {"threading", "time"},
     "payments_core/engine/jobs/worker.py": {"threading", "time"},
+    "payments_core/http/*.py": {"threading", "time"},
     "payments_core/limiters/*.py": {"threading"},
     "payments_core/limiters/breaker.py": {"time"},  # monotonic: how long a server is left alone
     "payments_core/storage/**": {"threading", "time", "random"},

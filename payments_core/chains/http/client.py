@@ -7,20 +7,21 @@ its host alone; no error, log or repr says more, nor anything that the server sa
 from __future__ import annotations
 
 import base64
-import os
+import logging
+import socket
+import ssl
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import attrs
 
 from payments_core.chains.port import ChainUnavailable
+from payments_core.http.connection_pool import IdleConnections, Key
+from payments_core.http.deadline import Deadline, left
+from payments_core.http.response import HttpResponse, Incoming, NoAnswer, read_body, read_head
+from payments_core.http.sockets import connect, prepare, send_all
 from payments_core.json_depth import nests_deeper
-
-if TYPE_CHECKING:
-    from urllib3.connectionpool import HTTPConnectionPool
-    from urllib3.response import BaseHTTPResponse
 
 CONNECT_S = 3.0
 WHOLE_S = 10.0
@@ -32,9 +33,20 @@ MOST_BYTES = 32 << 20
 MOST_NESTED = 64
 """Answers are nested a handful deep; what goes beyond this is not for a parser."""
 
-_CHUNK = 64 << 10
-_TimedOut = TimeoutError  # urllib3 has one of its own name
+IDLE_S = 60.0
+"""How long a connection waits for its next request: a chain is asked every few seconds."""
+
+MAX_IDLE = 8
+USER_AGENT = "payments-core"
+"""Some providers of nodes refuse a request without any."""
+
+WHOLE_BASE = "/"
+"""The path that stands for the base itself, with nothing after it."""
+
 _SCHEMES = {"http": 80, "https": 443}
+_PATH_CHARACTERS = "/?&=%:@!$'()*+,;~-._"
+
+_log = logging.getLogger(__name__)
 
 
 class AnswerTooLarge(ChainUnavailable):
@@ -55,10 +67,11 @@ class Wire:
 
     def __init__(self, url: str, limits: Limits | None = None) -> None:
         """Raises ValueError, which does not repeat the address, unless it is http or https."""
-        self._tls, self._host, self._port, self._base, self._query, self._headers = _parts(url)
+        tls, self._host, self._port, self._base, self._query, headers = _parts(url)
+        self._tls = _tls_context() if tls else None
+        self._headers = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self._limits = limits or Limits()
-        self._pool: HTTPConnectionPool | None = None
-        self._process = 0
+        self._idle: IdleConnections[socket.socket] = IdleConnections(IDLE_S, MAX_IDLE, MAX_IDLE)
 
     @property
     def name(self) -> str:
@@ -79,13 +92,13 @@ class Wire:
         A kept connection may have been closed by the other side at that moment: then the request
         is sent once more, which reads bear, and so do signed transactions.
         """
-        left = min(self._limits.whole_s, until - time.monotonic())
-        ends = time.monotonic() + left
-        if left <= 0:
+        now = time.monotonic()
+        if now >= until:
             raise ChainUnavailable(f"{self.name}: no time left to ask")
-        answer = self._sent(method, ends, path, body)
-        if answer is None and time.monotonic() < ends:
-            answer = self._sent(method, ends, path, body)
+        deadline = Deadline(min(until, now + self._limits.whole_s))
+        answer = self._sent(method, deadline, path, body)
+        if answer is None and deadline.remaining_s() > 0:
+            answer = self._sent(method, deadline, path, body)
         if answer is None:
             raise ChainUnavailable(f"{self.name}: the answer broke off")
         if nests_deeper(answer[1], MOST_NESTED):
@@ -93,69 +106,94 @@ class Wire:
         return answer
 
     def close(self) -> None:
-        """Close the connections that wait."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
+        """Close the connections that wait, and keep none from now on."""
+        self._idle.close()
 
     def _sent(
-        self, method: str, ends: float, path: str, body: bytes | None
+        self, method: str, deadline: Deadline, path: str, body: bytes | None
     ) -> tuple[int, bytes] | None:
         """The answer, or None where it broke off."""
-        from urllib3.exceptions import HTTPError, ProtocolError, TimeoutError, TimeoutStateError
-        from urllib3.util import Timeout
-
+        key = Key("http" if self._tls is None else "https", self._host, self._port, "")
         try:
-            left = max(ends - time.monotonic(), 0.001)
-            response = self._connections().urlopen(
-                method,
-                path,
-                body,
-                self._headers,
-                retries=False,
-                redirect=False,
-                timeout=Timeout(total=left, connect=self._limits.connect_s),
-                preload_content=False,
-                decode_content=False,
-            )
-            try:
-                answer = response.status, self._read(response)
-            except BaseException:
-                response.close()  # what is left in it must not become the next answer
-                raise
-            response.release_conn()
-        except ProtocolError:
-            return None
-        except (TimeoutError, TimeoutStateError, _TimedOut) as error:
+            request = self._request(method, path, body)
+            waiting = self._idle.take([key])
+            connection = self._connected(deadline) if waiting is None else waiting[1]
+            answer = self._exchange(key, connection, request, deadline)
+        except TimeoutError as error:
             raise ChainUnavailable(f"{self.name}: no timely answer") from error
-        except (HTTPError, OSError, ValueError) as error:
+        except ssl.SSLError as error:
+            raise ChainUnavailable(f"{self.name}: SSLError") from error
+        except (OSError, ValueError) as error:
             raise ChainUnavailable(f"{self.name}: {type(error).__name__}") from error
-        if 300 <= answer[0] < 400:
+        if answer is None:
+            return None
+        _log.debug("%s: %s %s: %d", self.name, method, path, answer.status)
+        if 300 <= answer.status < 400:
             raise ChainUnavailable(f"{self.name}: redirects, which is not followed")
+        return answer.status, answer.body
+
+    def _exchange(
+        self, key: Key, connection: socket.socket, request: bytes, deadline: Deadline
+    ) -> HttpResponse | None:
+        """The whole answer, or None where it broke off. Raises TimeoutError, AnswerTooLarge."""
+        clean = False
+        try:
+            send_all(connection, request, deadline)
+            answer, clean = self._read(Incoming(connection, deadline))
+        except TimeoutError:
+            raise
+        except (OSError, NoAnswer):
+            return None
+        finally:
+            if clean:
+                self._idle.put(key, connection)
+            else:  # what is left in it must not become the next answer
+                connection.close()
+        if not answer.complete:
+            left(deadline)  # what broke off at the end of the time was not timely
+            return None
         return answer
 
-    def _read(self, response: BaseHTTPResponse) -> bytes:
-        """The body. No compression is asked for; an answer that has one is not understood."""
+    def _read(self, incoming: Incoming) -> tuple[HttpResponse, bool]:
+        """The answer. No compression is asked for; an answer that has one is not understood."""
         most = self._limits.answer_bytes
-        announced = response.headers.get("content-length", "")
-        body = bytearray()
-        if not (announced.isdecimal() and int(announced[:20]) > most):
-            for chunk in response.stream(_CHUNK, decode_content=False):
-                body += chunk
-                if len(body) > most:
-                    break
-            else:
-                return bytes(body)
+        head = read_head(incoming)
+        if head.length <= most:
+            answer, clean = read_body(head, incoming, most + 1)
+            if len(answer.body) <= most:
+                return answer, clean
         raise AnswerTooLarge(f"{self.name}: the answer has more than {most} bytes")
 
-    def _connections(self) -> HTTPConnectionPool:
-        process = os.getpid()
-        if self._pool is None or self._process != process:  # a fork must not share its parent's
-            from payments_core.chains.http.connections import pool
+    def _connected(self, deadline: Deadline) -> socket.socket:
+        """A connection to the first address of the server that accepts one. Raises OSError."""
+        last = OSError("the name has no address")
+        places = socket.getaddrinfo(self._host, self._port, socket.AF_UNSPEC, socket.SOCK_STREAM)
+        for family, _, _, _, place in places:
+            within_s = min(self._limits.connect_s, left(deadline))
+            try:
+                connection = connect(family, place, within_s)
+            except OSError as error:
+                last = error
+                continue
+            return prepare(connection, self._tls, self._host, deadline)
+        raise last
 
-            self._pool = pool(self._tls, self._host, self._port, self._base, self._query)
-            self._process = process
-        return self._pool
+    def _request(self, method: str, path: str, body: bytes | None) -> bytes:
+        """The request as it is sent. `base` and `query`, which may hold a key, are in it alone."""
+        target = self._base
+        if path != WHOLE_BASE:
+            target = self._base.rstrip("/") + quote(path, safe=_PATH_CHARACTERS)
+        if self._query:
+            target += ("&" if "?" in target else "?") + self._query
+        length = "" if body is None else f"content-length: {len(body)}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\n{self._headers}{length}\r\n"
+        return head.encode("ascii") + (body or b"")
+
+
+def _tls_context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def _parts(url: str) -> tuple[bool, str, int, str, str, Mapping[str, str]]:
@@ -167,7 +205,14 @@ def _parts(url: str) -> tuple[bool, str, int, str, str, Mapping[str, str]]:
         raise ValueError("a node's address begins with http:// or https://") from None
     if not parts.hostname or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("a node's address is http or https, a host and a path, in plain letters")
-    headers = {"content-type": "application/json", "accept": "application/json"}
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    headers = {
+        "host": host if port == _SCHEMES[parts.scheme] else f"{host}:{port}",
+        "accept": "application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+        "user-agent": USER_AGENT,
+    }
     if parts.username is not None:
         user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         headers["authorization"] = "Basic " + base64.b64encode(user.encode()).decode()

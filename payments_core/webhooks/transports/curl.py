@@ -1,10 +1,10 @@
 """A transport over libcurl, for the extra `curl`.
 
 A handle of libcurl's for each connection, and kept with it: it is made for one scheme, name, port
-and vetted address, and waits with that for its next request (`idle.py`). So libcurl never has to
-choose among connections. (Left to itself it takes one on which something has come meanwhile, and
-that for the answer.) What opens its sockets is a function of ours that opens them to that address
-alone. `perform` gives the interpreter's lock away until the answer is there.
+and vetted address, and waits with that for its next request (`http/connection_pool.py`). So
+libcurl never has to choose among connections. (Left to itself it takes one on which something has
+come meanwhile, and that for the answer.) What opens its sockets is a function of ours that opens
+them to that address alone. `perform` gives the interpreter's lock away until the answer is there.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import attrs
 
-from payments_core.webhooks.transports.answers import HEAD_BYTES, HEAD_LINES, INTERIM_RESPONSES
-from payments_core.webhooks.transports.idle import IDLE_S, IdleConnections, Key
+from payments_core.http.connection_pool import IDLE_S, IdleConnections, Key
+from payments_core.http.response import HEAD_BYTES, HEAD_LINES, INTERIM_RESPONSES
 from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome, Request
 from payments_core.webhooks.transports.requests import header_lines
 

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import attrs
 
+from payments_core.http.deadline import Deadline as Deadline
 from payments_core.webhooks.destinations import Target
 
 KEPT_BYTES = 4_096
 """How much of a response's body is kept."""
-
-
-@attrs.frozen
-class Deadline:
-    """An end that an attempt as a whole has, name resolution included."""
-
-    at: float
-
-    @classmethod
-    def after(cls, seconds: float) -> Deadline:
-        """The end so many seconds from now."""
-        return cls(time.monotonic() + seconds)
-
-    def remaining_s(self) -> float:
-        """The seconds that are left; 0 when it has passed."""
-        return max(0.0, self.at - time.monotonic())
 
 
 @attrs.frozen

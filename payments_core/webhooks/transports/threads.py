@@ -1,27 +1,22 @@
 """The default transport: the standard library, in the caller's thread, connections kept alive.
 
 Each thread has a connection of its own while it sends; between two requests they wait together
-(`idle.py`). A connection is used again for the same scheme, name, port and address only, and only
-if that address is among those vetted for this very attempt. TLS sessions are not resumed: that
-would leave out a certificate's verification, for what keep-alive saves already.
+(`http/connection_pool.py`). A connection is used again for the same scheme, name, port and address
+only, and only if that address is among those vetted for this very attempt. TLS sessions are not
+resumed: that would leave out a certificate's verification, for what keep-alive saves already.
 """
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
 from collections.abc import Sequence
 
-from payments_core.webhooks.transports.answers import (
-    Incoming,
-    NoAnswer,
-    left,
-    read_answer,
-    when_ready,
-)
-from payments_core.webhooks.transports.idle import IDLE_S, IdleConnections, Key
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.http.connection_pool import IDLE_S, IdleConnections, Key
+from payments_core.http.deadline import left
+from payments_core.http.response import Incoming, NoAnswer, read_answer
+from payments_core.http.sockets import connect, prepare, send_all
+from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome, Request
 from payments_core.webhooks.transports.requests import packed
 
 
@@ -66,8 +61,8 @@ class ThreadsTransport:
         clean = False
         incoming = Incoming(connection, deadline)
         try:
-            _send_all(connection, data, deadline)
-            outcome, clean = read_answer(incoming)
+            send_all(connection, data, deadline)
+            answer, clean = read_answer(incoming, KEPT_BYTES)
         except TimeoutError as error:
             return Outcome(failure=_failure("waiting for the response", error))
         except (OSError, NoAnswer) as error:
@@ -79,19 +74,12 @@ class ThreadsTransport:
                 self._idle.put(key, connection)
             else:
                 connection.close()
-        return outcome
+        return Outcome(answer.status, answer.body, answer.retry_after)
 
     def _connected(self, keys: Sequence[Key], deadline: Deadline) -> tuple[Key, socket.socket]:
         key, connection = _tcp(keys, deadline)
-        try:
-            if key.scheme == "https":
-                connection.settimeout(left(deadline))  # bounds the handshake as a whole
-                connection = self._tls.wrap_socket(connection, server_hostname=key.host)
-            connection.setblocking(False)
-            return key, connection
-        except BaseException:
-            connection.close()
-            raise
+        tls = self._tls if key.scheme == "https" else None
+        return key, prepare(connection, tls, key.host, deadline)
 
 
 def _tcp(keys: Sequence[Key], deadline: Deadline) -> tuple[Key, socket.socket]:
@@ -99,24 +87,13 @@ def _tcp(keys: Sequence[Key], deadline: Deadline) -> tuple[Key, socket.socket]:
     last: OSError = OSError("there is no address")
     for tried, key in enumerate(keys):
         family = socket.AF_INET6 if ":" in key.address else socket.AF_INET
-        connection = socket.socket(family, socket.SOCK_STREAM)
         try:
             socket.inet_pton(family, key.address)  # a name would be looked up again
-            connection.settimeout(left(deadline) / (len(keys) - tried))
-            connection.connect((key.address, key.port))
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return key, connection
+            share_s = left(deadline) / (len(keys) - tried)
+            return key, connect(family, (key.address, key.port), share_s)
         except OSError as error:
-            connection.close()
             last = error
     raise last
-
-
-def _send_all(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
-    view = memoryview(data)
-    while view:
-        sent = when_ready(connection, select.POLLOUT, deadline, lambda: connection.send(view))  # noqa: B023
-        view = view[sent:]
 
 
 def _failure(doing: str, error: Exception) -> str:

@@ -212,10 +212,11 @@ def test_a_node_that_is_not_there_is_unavailable(fake: FakeNode) -> None:
 
 def test_connections_are_kept(fake: FakeNode, node: Node) -> None:
     node.call("eth_chainId")
-    pool = node._wire._connections()
+    waiting = tuple(node._wire._idle._since)
+    assert len(waiting) == 1
     for _ in range(5):
         node.call("eth_chainId")
-    assert pool.num_connections == 1
+        assert tuple(node._wire._idle._since) == waiting
 
 
 def test_a_connection_that_was_closed_meanwhile_costs_one_more_try(fake: FakeNode) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.webhooks.transports.answers import (
+from payments_core.http.response import (
     CHUNK_LINE_BYTES,
     HEAD_BYTES,
     INTERIM_RESPONSES,
@@ -38,7 +38,8 @@ def read(*pieces: bytes, ended: bool = True) -> tuple[Outcome, bool]:
             return Incoming.more(incoming)
 
         incoming.more = more  # type: ignore[method-assign]
-        return read_answer(incoming)
+        answer, clean = read_answer(incoming, KEPT_BYTES)
+        return Outcome(answer.status, answer.body, answer.retry_after), clean
 
 
 def head(*lines: str, end: bytes = b"\r\n") -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from payments_core.webhooks.transports.idle import IdleConnections, Key
+from payments_core.http.connection_pool import IdleConnections, Key
 
 HTTPS = Key("https", "partner.example", 443, "93.184.216.34")
 

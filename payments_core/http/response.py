@@ -1,10 +1,10 @@
-"""Reads a response of HTTP/1.1: what an Outcome keeps of it, and whether the connection is clean.
+"""Reads a response of HTTP/1.1: its status, a bounded body, and whether the connection is clean.
 
 Of our own and not `http.client`, which does not say whether anything was odd or is left over, and
 reads headers with the parser of e-mail (37 µs an answer, against 12 here, of some 60 that a
-delivery costs). It takes a sloppy head for its status, since the partner did answer; but it calls
-clean only what is plainly right to the byte. Whatever else is there, the connection ends with the
-answer, and nothing of it can be taken for the answer to the next request.
+delivery of a webhook costs). It takes a sloppy head for its status, since the server did answer;
+but it calls clean only what is plainly right to the byte. Whatever else is there, the connection
+ends with the answer, and nothing of it can be taken for the answer to the next request.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import re
 import select
 import socket
 from collections.abc import Callable, Mapping
-from ssl import SSLSocket, SSLWantReadError, SSLWantWriteError
-from typing import Literal, TypeVar
+from typing import Literal
 
 import attrs
 
-from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome
-
-T = TypeVar("T")
+from payments_core.http.deadline import Deadline
+from payments_core.http.sockets import decrypted, when_ready
 
 HEAD_BYTES = 64 * 1024
 """A response that has not got to its body by then, interim ones included, never will."""
@@ -33,6 +31,9 @@ CHUNK_LINE_BYTES = 256
 Framing = Literal["none", "length", "chunked", "end", "unclear"]
 """Where a body ends: there is none, after `length` bytes, after its last chunk, where the
 connection ends, or it cannot be told."""
+
+BodyEnd = Literal["clean", "complete", "partial"]
+"""`complete`: the body was read to its end; `clean`: and the connection may be used again."""
 
 
 class NoAnswer(Exception):
@@ -49,6 +50,16 @@ class Head:
     retry_after: str | None
     plain: bool
     persistent: bool
+
+
+@attrs.frozen
+class HttpResponse:
+    """What was read of a response. `complete`: the body ended, and nothing of it is left out."""
+
+    status: int
+    body: bytes
+    retry_after: str | None
+    complete: bool
 
 
 class Incoming:
@@ -97,63 +108,31 @@ class Incoming:
         return line[:-2]
 
 
-def when_ready(
-    connection: socket.socket, event: int, deadline: Deadline, act: Callable[[], T]
-) -> T:
-    """Do something with a socket that does not block, as soon as it can be done.
+def read_answer(incoming: Incoming, limit_bytes: int) -> tuple[HttpResponse, bool]:
+    """The response, and whether the connection is clean: fit for another request.
 
-    A socket's own timeout would count from each call, and one that drips would never meet it; and
-    setting it costs two calls of the system, around which a thread gives up the interpreter.
-    Raises OSError, TimeoutError too.
+    At most `limit_bytes` of the body are read. Raises NoAnswer or OSError if no status comes. Once
+    it has come it stands.
     """
-    waits = event == select.POLLIN and not decrypted(connection)
-    while True:
-        within_s = left(deadline)
-        if waits:
-            poll = select.poll()
-            poll.register(connection, event)
-            if not poll.poll(within_s * 1_000):
-                continue  # which ends it
-        try:
-            return act()
-        except SSLWantReadError:
-            event, waits = select.POLLIN, True
-        except SSLWantWriteError:
-            event, waits = select.POLLOUT, True
-        except BlockingIOError:
-            waits = True
+    return read_body(read_head(incoming), incoming, limit_bytes)
 
 
-def decrypted(connection: object) -> int:
-    """How many bytes TLS has ready, which no poll can see."""
-    return connection.pending() if isinstance(connection, SSLSocket) else 0
-
-
-def left(deadline: Deadline) -> float:
-    """The seconds left, more than 0. Raises TimeoutError when it has passed."""
-    seconds = deadline.remaining_s()
-    if seconds <= 0:
-        raise TimeoutError("the deadline has passed")
-    return seconds
-
-
-def read_answer(incoming: Incoming) -> tuple[Outcome, bool]:
-    """The answer, and whether the connection is clean: fit for another request.
-
-    Raises NoAnswer or OSError if no status comes. Once it has come it stands.
-    """
-    head = _final_head(incoming)
-    kept = bytearray()
+def read_body(head: Head, incoming: Incoming, limit_bytes: int) -> tuple[HttpResponse, bool]:
+    """As `read_answer`, after the head was read."""
+    body = bytearray()
     try:
-        whole = _BODIES[head.framing](head, incoming, kept)
+        end = _BODIES[head.framing](head, incoming, body, limit_bytes)
     except (OSError, NoAnswer):
-        whole = False
-    clean = whole and head.plain and head.persistent and not incoming.has_more()
-    return Outcome(head.status, bytes(kept), head.retry_after), clean
+        end = "partial"
+    clean = end == "clean" and head.plain and head.persistent and not incoming.has_more()
+    return HttpResponse(head.status, bytes(body), head.retry_after, end != "partial"), clean
 
 
-def _final_head(incoming: Incoming) -> Head:
-    """The head after those of interim responses: 103 may come before it, and any number of 100s."""
+def read_head(incoming: Incoming) -> Head:
+    """The head after those of interim responses: 103 may come before it, and any number of 100s.
+
+    Raises NoAnswer or OSError if none comes.
+    """
     allowance = HEAD_BYTES
     for _ in range(INTERIM_RESPONSES):
         raw = _raw_head(incoming, allowance)
@@ -250,55 +229,57 @@ def _closes(found: Mapping[bytes, list[bytes]]) -> bool:
     return any(option.strip() != b"keep-alive" for option in options if option.strip())
 
 
-# Bodies: each reader adds to `kept` and says whether it has read the body to its very end.
+# Bodies: each reader adds to `body`, up to the limit, and says how far it has read.
 
 
-def _read_none(head: Head, incoming: Incoming, kept: bytearray) -> bool:
-    return True
+def _read_none(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
+    return "clean"
 
 
-def _read_length(head: Head, incoming: Incoming, kept: bytearray) -> bool:
-    wanted = min(head.length, KEPT_BYTES)
-    incoming.move(kept, wanted)
-    while len(kept) < wanted and incoming.more():
-        incoming.move(kept, wanted - len(kept))
-    return len(kept) == head.length
+def _read_length(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
+    wanted = min(head.length, limit)
+    incoming.move(body, wanted)
+    while len(body) < wanted and incoming.more():
+        incoming.move(body, wanted - len(body))
+    return "clean" if len(body) == head.length else "partial"
 
 
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})([ \t]*;.*)?")
 
 
-def _read_chunked(head: Head, incoming: Incoming, kept: bytearray) -> bool:
+def _read_chunked(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
     plain = True
     while (size := _CHUNK_SIZE.fullmatch(incoming.line())) is not None:
         plain = plain and size[2] is None  # extensions: allowed, and seldom meant well
         missing = int(size[1], 16)
-        if missing == 0:
-            return incoming.line() == b"" and plain  # not so where trailers come
+        if missing == 0:  # complete, and not clean where trailers come
+            return "clean" if incoming.line() == b"" and plain else "complete"
         while missing:
-            missing -= incoming.move(kept, min(missing, KEPT_BYTES - len(kept)))
-            if len(kept) == KEPT_BYTES:
-                return False
+            missing -= incoming.move(body, min(missing, limit - len(body)))
+            if len(body) == limit:
+                return "partial"
             if missing and not incoming.more():
-                return False
+                return "partial"
         if incoming.line() != b"":
             break
-    return False
+    return "partial"
 
 
-def _read_to_end(head: Head, incoming: Incoming, kept: bytearray) -> bool:
-    incoming.move(kept, KEPT_BYTES)
-    while len(kept) < KEPT_BYTES and incoming.more():
-        incoming.move(kept, KEPT_BYTES - len(kept))
-    return False
+def _read_to_end(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
+    incoming.move(body, limit)
+    while len(body) < limit:
+        if not incoming.more():
+            return "complete"
+        incoming.move(body, limit - len(body))
+    return "partial"
 
 
-def _read_what_came(head: Head, incoming: Incoming, kept: bytearray) -> bool:
-    incoming.move(kept, KEPT_BYTES)
-    return False
+def _read_what_came(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
+    incoming.move(body, limit)
+    return "partial"
 
 
-_BODIES: Mapping[Framing, Callable[[Head, Incoming, bytearray], bool]] = {
+_BODIES: Mapping[Framing, Callable[[Head, Incoming, bytearray, int], BodyEnd]] = {
     "none": _read_none,
     "length": _read_length,
     "chunked": _read_chunked,

@@ -1,0 +1,31 @@
+"""One end for all that a request does: connecting, the handshake, sending, reading."""
+
+from __future__ import annotations
+
+import time
+
+import attrs
+
+
+@attrs.frozen
+class Deadline:
+    """An end, in seconds of the monotonic clock."""
+
+    at: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """The end so many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    def remaining_s(self) -> float:
+        """The seconds that are left; 0 when it has passed."""
+        return max(0.0, self.at - time.monotonic())
+
+
+def left(deadline: Deadline) -> float:
+    """The seconds left, more than 0. Raises TimeoutError when it has passed."""
+    seconds = deadline.remaining_s()
+    if seconds <= 0:
+        raise TimeoutError("the deadline has passed")
+    return seconds
