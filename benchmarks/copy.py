@@ -24,10 +24,10 @@ import attrs
 from payments_core.engine.identifiers import Identifiers
 from payments_core.maintenance.copying import copy, verify
 from payments_core.payments.record import Payment
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core.storage.sqlite import backups as sqlite_backups
-from payments_core.storage.wholesale import Row, every, wholesale
+from payments_core.storage.wholesale import RecordRow, require_maintenance_access, scan_all
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.record import App, PartnerName
 from tests.maintenance.shop import Shop
@@ -48,7 +48,7 @@ def timed(what: str) -> Iterator[None]:
 def make_real(storage: Storage, payments: int) -> str:
     """An environment with Payments that came by the service itself; its id."""
     shop = Shop(storage).stock(payments)
-    statuses = Counter(one.record.status for one in every(storage, Payment))
+    statuses = Counter(one.record.status for one in scan_all(storage, Payment))
     print(f"Payments by the service: {dict(statuses)}")
     return shop.environment_id
 
@@ -63,11 +63,11 @@ class Clone:
     identifiers: Identifiers
     ids: dict[str, str] = attrs.field(factory=dict)
 
-    def row(self, kind: type[Any], row: Row) -> Row:
+    def row(self, kind: type[Any], row: RecordRow) -> RecordRow:
         body = self.text(row.body)
         record = attrs.evolve(row, body=body).read(kind)
         columns = kind.collection.values(record)
-        return Row(self.text(row.partition), record.id, row.version, columns, body)
+        return RecordRow(self.text(row.partition), record.id, row.version, columns, body)
 
     def text(self, text: str) -> str:
         text = text.replace(self.environment_id, self.fresh)
@@ -83,18 +83,20 @@ class Clone:
 
 def clone(storage: Storage, environment_id: str, times: int, identifiers: Identifiers) -> None:
     """Load the rows of an environment again and again, and those that say that it is there."""
-    with wholesale(storage).alone() as alone:
-        rows = {kind: _of(alone.rows(kind, limit=10**7), environment_id) for kind in KINDS}
+    with require_maintenance_access(storage).lock_exclusively() as alone:
+        rows = {
+            kind: _of(alone.read_rows(kind, limit=10**7), environment_id) for kind in RECORD_TYPES
+        }
         for kind in (App, PartnerName):
-            rows[kind] = _of(alone.rows(kind, limit=10), DIRECTORY)
+            rows[kind] = _of(alone.read_rows(kind, limit=10), DIRECTORY)
     for number in range(1, times + 1):
         one = Clone(environment_id, identifiers.new("env"), number, identifiers)
-        with wholesale(storage).alone() as alone:
+        with require_maintenance_access(storage).lock_exclusively() as alone:
             for kind, found in rows.items():
                 alone.load(kind, [one.row(kind, row) for row in found])
 
 
-def _of(rows: Sequence[Row], partition: str) -> list[Row]:
+def _of(rows: Sequence[RecordRow], partition: str) -> list[RecordRow]:
     return [row for row in rows if row.partition == partition]
 
 
@@ -111,7 +113,7 @@ def main() -> None:
 
 def run(folder: Path, payments: int, real: int) -> None:
     path = folder / "payments.db"
-    source = open_storage(f"sqlite:///{path}", KINDS)
+    source = open_storage(f"sqlite:///{path}", RECORD_TYPES)
     if not path.exists():
         source.migrate()
         with timed(f"{real} Payments through the service"):
@@ -121,11 +123,11 @@ def run(folder: Path, payments: int, real: int) -> None:
             clone(source, environment_id, payments // real - 1, identifiers)
     print(f"file: {path.stat().st_size / 2**20:.0f} MB")
     with timed("backup, checked"):
-        made = sqlite_backups.backup(path, folder / "backup.db", KINDS, overwrite=True)
+        made = sqlite_backups.backup(path, folder / "backup.db", RECORD_TYPES, overwrite=True)
     print(f"backup: {made.bytes / 2**20:.0f} MB, {made.rows} rows")
     with Cluster() as cluster:
         cluster.start()
-        target = open_storage(cluster.url(), KINDS)
+        target = open_storage(cluster.url(), RECORD_TYPES)
         target.migrate()
         with timed("copied, compared and committed"):
             began = time.perf_counter()
@@ -133,7 +135,7 @@ def run(folder: Path, payments: int, real: int) -> None:
             copied = copy(
                 source,
                 target,
-                KINDS,
+                RECORD_TYPES,
                 progress=lambda step, *_: times.update({step: time.perf_counter() - began}),
             )
         print(f"of which copying {times['copy']:.1f} s")
@@ -143,7 +145,7 @@ def run(folder: Path, payments: int, real: int) -> None:
         rows = sum(copied.rows.values())
         print(f"{rows} rows, {copied.differences.count} differences")
         with timed("compared once more, by themselves"):
-            assert verify(source, target, KINDS).count == 0
+            assert verify(source, target, RECORD_TYPES).count == 0
         target.close()
     source.close()
 

@@ -28,9 +28,9 @@ import psycopg
 
 from benchmarks import pipeline, serve_postgres, webhook_receiver, webhooks
 from payments_core.credentials.keyring import KeyRing
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService, Settings
-from payments_core.storage.postgres.wire import Encoded, Row, Wire
+from payments_core.storage.postgres.wire import EncodedParams, PipelinedConnection, ResultRow
 from payments_core.storage_loader import open_storage
 from payments_core.webhooks.settings import WebhookSettings
 from tests.servers.cluster import Cluster
@@ -44,7 +44,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 APART = ("simulated", "sandbox_clock")
 
 
-_RUN = Wire.run
+_RUN = PipelinedConnection.run
 
 
 class Meter:
@@ -57,16 +57,20 @@ class Meter:
         self._apart: dict[int, bool] = {}
         inner = _RUN
 
-        def run(wire: Wire, statements: Sequence[tuple[str, Encoded]]) -> list[list[Row]]:
+        def run(
+            wire: PipelinedConnection, statements: Sequence[tuple[str, EncodedParams]]
+        ) -> list[list[ResultRow]]:
             kind = "apart" if self._is_apart(wire, statements) else "ours"
             self.counts["trips" if kind == "ours" else "apart"] += 1
             self.counts["statements"] += len(statements) if kind == "ours" else 0
             self.counts["commits"] += sum(sql.startswith("COMMIT") for sql, _ in statements)
             return inner(wire, statements)
 
-        Wire.run = run  # type: ignore[method-assign]
+        PipelinedConnection.run = run  # type: ignore[method-assign]
 
-    def _is_apart(self, wire: Wire, statements: Sequence[tuple[str, Encoded]]) -> bool:
+    def _is_apart(
+        self, wire: PipelinedConnection, statements: Sequence[tuple[str, EncodedParams]]
+    ) -> bool:
         """Whether it belongs to a transaction of the simulated chains or the sandbox's clock."""
         if statements[0][0].startswith("BEGIN"):
             self._apart[id(wire)] = any(
@@ -270,7 +274,7 @@ def payer(bench: pipeline.Bench, name: str) -> dict[str, str]:
 
 
 def deliveries(meter: Meter, cluster: Cluster, runs: int) -> None:
-    storage = open_storage(cluster.url(), KINDS)
+    storage = open_storage(cluster.url(), RECORD_TYPES)
     storage.migrate()
     service = PaymentsService(
         storage,
@@ -280,7 +284,7 @@ def deliveries(meter: Meter, cluster: Cluster, runs: int) -> None:
         resolver=webhooks.Here(),
     )
     app = service.tenants.create_app("Hooks", "hooks", modes=("sandbox",))
-    me = service.tenants.trusted(app.environments["sandbox"])
+    me = service.tenants.system_authority(app.environments["sandbox"])
     bench = webhooks.Bench(service, me, webhook_receiver.start())
     try:
         name = webhooks.NAMES[0]

@@ -20,14 +20,14 @@ from pathlib import Path
 import attrs
 
 from benchmarks import evm_chain
-from payments_core.chains.judge import Expectation, Verdict, judge
+from payments_core.chains.judge import ExpectedTransfer, Verdict, judge
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
-from payments_core.deposits.arrivals import Arrivals
-from payments_core.payments.receipts.discovery import Discovery
-from payments_core.storage.port import LOCATE_KEYS
+from payments_core.deposits.arrivals import DepositDiscovery
+from payments_core.payments.receipts.discovery import ReceiptDiscovery
+from payments_core.storage.port import MAX_LOCATE_KEYS
 from payments_core_http.cli.anvil.chain import AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
-from payments_core_http.cli.children import Child
+from payments_core_http.cli.children import ChildProcess
 from tests.chains.evm.kill_victim import chain_at, service_over, storage_in
 from tests.chains.evm.nodes import Node
 from tests.chains.evm.watched import (
@@ -89,7 +89,7 @@ def _judged() -> float:
     log = TransferLog(0, 3, USDC.address, "0x" + 40 * "1", "0x" + 40 * "2", 1)
     view = TransactionView("0x" + 64 * "3", Block(90, "0x90"), True, (log,))
     heads = Heads(Block(100, "0x100"), Block(92, "0x92"))
-    expected = Expectation(BASE, USDC.address, log.recipient)
+    expected = ExpectedTransfer(BASE, USDC.address, log.recipient)
     nothing: frozenset[int] = frozenset()
     assert judge(expected, BASE, view, heads, nothing) == (Verdict(log, None),)
 
@@ -144,12 +144,14 @@ def _live(
     folder: Path, url: str, scanned: Scanned, place: int | None = None, later_s: float = 0.0
 ) -> None:
     """One process that scans, killed when it has passed a place, or with none to its end."""
-    victim = Child("scan", "tests.chains.evm.kill_victim", ["scan", str(folder), url, "1", "0", ""])
+    victim = ChildProcess(
+        "scan", "tests.chains.evm.kill_victim", ["scan", str(folder), url, "1", "0", ""]
+    )
     try:
-        victim.first()
+        victim.wait_until_ready()
         began = time.perf_counter()
         if place is None:
-            assert victim.wait_for(lambda told: "lived" in told[-1], LIFE_S), victim.errors()
+            assert victim.wait_for(lambda told: "lived" in told[-1], LIFE_S), victim.read_errors()
         else:
             assert victim.wait_for(lambda told: told[-1].get("tip", 0) >= place, LIFE_S)
             time.sleep(later_s)
@@ -157,31 +159,33 @@ def _live(
         scanned.scanning_s += time.perf_counter() - began
     finally:
         code = victim.end()
-    assert code == (0 if place is None else -9), victim.errors()
+    assert code == (0 if place is None else -9), victim.read_errors()
 
 
 def _strangers(folder: Path, url: str) -> float:
     """Transfers a second that concern nobody: what a token's own traffic costs."""
     chain, storage = chain_at(url), storage_in(folder)
     service, _ = service_over(folder, storage, chain, random.Random(SEED).randbytes)
-    receipts = Discovery(service.ports, "sandbox")
-    deposits = Arrivals(service.ports, service.chains, "sandbox")
+    receipts = ReceiptDiscovery(service.ports, "sandbox")
+    deposits = DepositDiscovery(service.ports, service.chains, "sandbox")
     first = chain.heads().latest.number - 5_000 * EVERY
     nobody = [
         attrs.evolve(transfer, recipient=f"0x{number:040x}")
         for number, transfer in enumerate(
             transfer
-            for start in range(first, first + 5_000 * EVERY, chain.longest_scan)
-            for transfer in chain.scan([USDC.address], None, start, start + chain.longest_scan - 1)
+            for start in range(first, first + 5_000 * EVERY, chain.max_scan_blocks)
+            for transfer in chain.scan(
+                [USDC.address], None, start, start + chain.max_scan_blocks - 1
+            )
         )
     ]
 
     assert len(nobody) > 4_000, len(nobody)
 
     def work() -> None:
-        for start in range(0, len(nobody), LOCATE_KEYS):
-            receipts.found(BASE, nobody[start : start + LOCATE_KEYS])
-            deposits.found(BASE, nobody[start : start + LOCATE_KEYS])
+        for start in range(0, len(nobody), MAX_LOCATE_KEYS):
+            receipts.on_transfers(BASE, nobody[start : start + MAX_LOCATE_KEYS])
+            deposits.on_transfers(BASE, nobody[start : start + MAX_LOCATE_KEYS])
 
     rate = len(nobody) / _best(work, RUNS)
     service.close()
@@ -190,9 +194,9 @@ def _strangers(folder: Path, url: str) -> float:
 
 def _report_filters(chain: AnvilChain, watched: Watched) -> None:
     """The same blocks asked for by recipient and by token, as the chain's adapter can do."""
-    first = chain.heads().latest.number - chain.longest_scan
-    last = first + chain.longest_scan - 1
-    print(f"{chain.longest_scan:,} blocks from the node")
+    first = chain.heads().latest.number - chain.max_scan_blocks
+    last = first + chain.max_scan_blocks - 1
+    print(f"{chain.max_scan_blocks:,} blocks from the node")
     for name, recipients in (("by token", None), ("by recipient", watched.addresses)):
         found = len(chain.scan([USDC.address], recipients, first, last))
         took_s = _best(_scan(chain, recipients, first, last), ROUNDS)

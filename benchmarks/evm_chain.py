@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.artifacts import contract
+from payments_core.chains.evm.artifacts import load_contract
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.nodes import PAYER, Node
 
@@ -32,7 +32,7 @@ def grow(state: Path, token: str, recipient: Callable[[], str], blocks: int, eve
 
     Each transfer goes where `recipient` says.
     """
-    only_logs = contract("SpoofToken")
+    only_logs = load_contract("SpoofToken")
     joined: dict[str, dict[Any, Any]] = {"blocks": {}, "transactions": {}}
     for _ in range(0, blocks, SEGMENT):
         _put_by(state, joined)

@@ -27,7 +27,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from payments_core.clock import SECOND, SystemClock
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.limiters.port import Ask, Limiter
+from payments_core.limiters.port import Limiter, PolicyCheck
 from payments_core.limiters.redis import RedisLimiter
 
 ROUNDS = 15
@@ -90,14 +90,16 @@ def main() -> None:
 
 def _of_ours(limiter: Limiter, *, made_each_time: bool = False) -> Decision:
     now = SystemClock().now
-    asks = _asks()
+    policy_checks = _asks()
     if made_each_time:
         return lambda: limiter.check(_asks(), now())
-    return lambda: limiter.check(asks, now())
+    return lambda: limiter.check(policy_checks, now())
 
 
-def _asks() -> list[Ask]:
-    return [Ask(f"{policy}:{SUBJECT}", LIMIT, seconds * SECOND) for policy, seconds in POLICIES]
+def _asks() -> list[PolicyCheck]:
+    return [
+        PolicyCheck(f"{policy}:{SUBJECT}", LIMIT, seconds * SECOND) for policy, seconds in POLICIES
+    ]
 
 
 def _of_limits(limiter: FixedWindowRateLimiter, *, told: bool = False) -> Decision:

@@ -27,7 +27,7 @@ from typing import Any
 from payments_core.credentials.keyring import KeyRing
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
 from payments_core_http.app import create_app
@@ -45,7 +45,7 @@ class Bench:
 
     def __init__(self, folder: Path, url: str | None = None) -> None:
         self.path = folder / "payments.db"
-        storage = open_storage(url or f"sqlite:///{self.path}", KINDS)
+        storage = open_storage(url or f"sqlite:///{self.path}", RECORD_TYPES)
         storage.migrate()
         self.service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()))
         self.app = self.service.tenants.create_app("Bench", "bench", modes=("sandbox",))
@@ -299,7 +299,7 @@ def profile(do: Callable[[], Any], runs: int) -> None:
 
 def library_create(bench: Bench) -> Callable[[], Any]:
     """One Payment through the library alone, without HTTP."""
-    authority = bench.service.tenants.trusted(bench.app.environments["sandbox"])
+    authority = bench.service.tenants.system_authority(bench.app.environments["sandbox"])
     new = NewPayment(amount="0.01", destination=ToAccount(account_id=bench.recipient))
     return lambda: bench.service.payments.create(authority, new)
 

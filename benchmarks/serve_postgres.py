@@ -31,8 +31,8 @@ from benchmarks.serving_clients import KEY
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.policies import RULES
-from payments_core_http.cli.children import Child
-from payments_core_http.cli.client import Client, basic
+from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.client import ApiClient, basic_authorization
 from tests.servers.cluster import Cluster
 
 THREADS = 8
@@ -83,7 +83,7 @@ level = "error"
         self._payments("admin", "migrate")
         app = self._payments("admin", "apps", "create", "Bench", "--partner-id", "bench")
         key = self._payments("admin", "keys", "create", "bench", "--name", "bench")
-        self.credential = basic(app["appId"], key["secret"])
+        self.credential = basic_authorization(app["appId"], key["secret"])
 
     def _payments(self, *arguments: str) -> Any:
         done = subprocess.run(
@@ -100,14 +100,14 @@ level = "error"
         with ExitStack() as stack:
             ports = []
             for _ in range(processes):
-                child = Child("serve", "payments_core_http.cli", arguments)
+                child = ChildProcess("serve", "payments_core_http.cli", arguments)
                 stack.callback(child.end)
-                ports.append(int(str(child.first()["url"]).rpartition(":")[2]))
+                ports.append(int(str(child.wait_until_ready()["url"]).rpartition(":")[2]))
             yield ports
 
     def prepare(self, port: int) -> None:
         """Make the account that is paid."""
-        client = Client(f"http://127.0.0.1:{port}")
+        client = ApiClient(f"http://127.0.0.1:{port}")
         made = client.call(
             "POST",
             "/v2/accounts",
@@ -133,7 +133,7 @@ level = "error"
         """The rows that one create inserts."""
         with psycopg.connect(self.cluster.url()) as connection:
             before = _rows(connection)
-            client = Client(f"http://127.0.0.1:{port}")
+            client = ApiClient(f"http://127.0.0.1:{port}")
             made = client.call(
                 "POST", "/v2/payments", self.payment, authorization=self.credential, key="template"
             )

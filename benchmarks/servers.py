@@ -29,7 +29,7 @@ from benchmarks.serving_app import CANDIDATES, ROOT, Running, serving
 from benchmarks.serving_clients import KEY
 from payments_core.accounts.operations import NewAccount
 from payments_core.credentials.keyring import KeyRing
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
 from tests.servers import NoPostgres, drop_schema, fresh_schema, postgres_url
@@ -88,7 +88,7 @@ def load(server: Running, case: Case, connections: int, seconds: float) -> Load:
 
 def prepared(url: str, folder: Path, name: str) -> Case:
     """A storage with an app and an account, and the request that makes a Payment to it."""
-    storage = open_storage(url, KINDS)
+    storage = open_storage(url, RECORD_TYPES)
     storage.migrate()
     key_ring = KeyRing.generate()
     service = PaymentsService(storage, KeyRing.parse(key_ring))
@@ -96,7 +96,7 @@ def prepared(url: str, folder: Path, name: str) -> Case:
     environment_id = app.environments["sandbox"]
     _, secret = service.tenants.create_key(environment_id, "standard", "bench")
     made = service.accounts.create(
-        service.tenants.trusted(environment_id),
+        service.tenants.system_authority(environment_id),
         NewAccount(external_user_id="recipient", subject_type="individual"),
     )
     service.close()

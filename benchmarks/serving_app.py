@@ -28,11 +28,11 @@ from payments_core.clock import SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
 from payments_core_http.app import create_app
-from payments_core_http.server.server import HEADER_LIMIT_BYTES, RECEIVED_LIMIT_BYTES, Server
+from payments_core_http.server.server import MAX_HEADER_BYTES, MAX_RECEIVED_BYTES, Server
 from payments_core_http.server.server import SWITCH_INTERVAL_S as INTERVAL_S
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _granian(port: int) -> list[str]:
         *("-m", "granian", "--interface", "wsgi", "--factory", "--http", "1", "--no-ws"),
         *("--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
         *("--blocking-threads", str(THREADS), "--http1-header-read-timeout", "30000"),
-        *("--http1-buffer-size", str(HEADER_LIMIT_BYTES), "--log-level", "error"),
+        *("--http1-buffer-size", str(MAX_HEADER_BYTES), "--log-level", "error"),
         "benchmarks.serving_app:application",
     ]
 
@@ -90,7 +90,7 @@ def application() -> WSGIApplication:
     if "tell" in facts:
         return _door(Path(facts["tell"]))
     service = PaymentsService(
-        open_storage(facts["storage"], KINDS), KeyRing.parse(facts["keyRing"])
+        open_storage(facts["storage"], RECORD_TYPES), KeyRing.parse(facts["keyRing"])
     )
     return create_app(service, mode="sandbox", threads=THREADS)
 
@@ -124,8 +124,8 @@ def _serve_cheroot(port: int) -> None:
         shutdown_timeout=REQUEST_S,
     )
     server.keep_alive_conn_limit = CONNECTIONS
-    server.max_request_header_size = HEADER_LIMIT_BYTES
-    server.max_request_body_size = RECEIVED_LIMIT_BYTES
+    server.max_request_header_size = MAX_HEADER_BYTES
+    server.max_request_body_size = MAX_RECEIVED_BYTES
 
     def stop(*_: Any) -> None:
         server.interrupt = SystemExit(0)  # its own way to be told by a signal

@@ -20,8 +20,8 @@ from typing import Any
 
 import attrs
 
-from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
-from payments_core.conformance.storage.setting import locked
+from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
+from payments_core.conformance.storage.setting import lock_existing
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
@@ -53,7 +53,7 @@ class Delayed(SqliteStorage):
 def measured(threads: int, delay_s: float, seconds: float, **options: Any) -> Figures:
     """Commits of that many threads on a new file."""
     with tempfile.TemporaryDirectory() as place:
-        storage = Delayed(Path(place) / "bench.db", KINDS, **options)
+        storage = Delayed(Path(place) / "bench.db", RECORD_TYPES, **options)
         storage.migrate()
         storage.transact(
             PARTITION, lambda tx: [tx.insert(Counter(id=f"c{n}")) for n in range(threads)]
@@ -69,7 +69,7 @@ def measured(threads: int, delay_s: float, seconds: float, **options: Any) -> Fi
                 number = len(times[thread])
 
                 def work(tx: Transaction, number: int = number) -> None:
-                    counter = locked(tx, Counter, f"c{thread}")
+                    counter = lock_existing(tx, Counter, f"c{thread}")
                     tx.replace(attrs.evolve(counter, total=counter.total + 1))
                     tx.insert(Mark(id=f"m{thread}_{number}"))
                     tx.insert(Note(id=f"n{thread}_{number}", rank=number, text="x" * 400))

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -30,7 +30,7 @@ QUEUE = "sandbox.webhooks"
 def main() -> None:
     """Print the times of claims."""
     with tempfile.TemporaryDirectory() as folder:
-        storage = SqliteStorage(Path(folder) / "claims.db", KINDS)
+        storage = SqliteStorage(Path(folder) / "claims.db", RECORD_TYPES)
         storage.migrate()
         _fill(storage)
         alone = _timed(storage, OTHERS * SLOTS // BATCH * 3 // 4)
@@ -53,7 +53,9 @@ def _fill(storage: SqliteStorage) -> None:
         storage.transact("env_bench", insert)
     taken = 0
     while taken < SLOTS:  # whoever hangs has them
-        claimed = storage.claim(QUEUE, NOW - BACKLOG + taken, lease_ms=10**9, limit=1, slots=SLOTS)
+        claimed = storage.claim(
+            QUEUE, NOW - BACKLOG + taken, lease_ms=10**9, limit=1, lane_concurrency=SLOTS
+        )
         assert claimed[0].job.lane == "endpoint:hot"
         taken += len(claimed)
 
@@ -75,7 +77,7 @@ def _timed(storage: SqliteStorage, rounds: int) -> list[float]:
     times = []
     for _ in range(rounds):
         began = time.thread_time()
-        claimed = storage.claim(QUEUE, NOW, lease_ms=60_000, limit=BATCH, slots=SLOTS)
+        claimed = storage.claim(QUEUE, NOW, lease_ms=60_000, limit=BATCH, lane_concurrency=SLOTS)
         times.append((time.thread_time() - began) * 1_000)
         assert len(claimed) == BATCH
     return times

@@ -23,10 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from payments_core.conformance.transport.certificates import NAME, certificates, server_context
-from payments_core.webhooks.destinations import Target
+from payments_core.webhooks.destinations import Destination
 from payments_core.webhooks.transports.curl import CurlTransport
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request, Transport
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.webhooks.transports.port import (
+    Deadline,
+    Transport,
+    TransportResult,
+    WebhookRequest,
+)
+from payments_core.webhooks.transports.threads import SocketTransport
 
 BODY = b'{"id":"evt_1","payload":{' + b'"k":"v",' * 70 + b'"z":0}}'
 HEADERS = {
@@ -52,16 +57,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 8, 16])
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
-    authority, certificate = certificates().authority, certificates().good
+    authority, certificate = certificates().ca_file, certificates().good
     here, there = multiprocessing.Pipe()
     receiver = multiprocessing.get_context("spawn").Process(
         target=receive, args=(there, certificate), daemon=True
     )
     receiver.start()
-    target = Target("https", NAME, here.recv(), "/hook")
+    target = Destination("https", NAME, here.recv(), "/hook")
     makers: dict[str, Callable[[], Transport]] = {
         "threads, a new connection each": lambda: Anew(authority),
-        "threads": lambda: ThreadsTransport(trusting(authority)),
+        "threads": lambda: SocketTransport(trusting(authority)),
         "curl": lambda: CurlTransport(authority),
     }
     if options.profile:
@@ -85,8 +90,8 @@ class Anew:
     def __init__(self, authority: Path) -> None:
         self._tls = trusting(authority)
 
-    def send(self, request: Request, addresses: Any, deadline: Deadline) -> Outcome:
-        transport = ThreadsTransport(self._tls)
+    def send(self, request: WebhookRequest, addresses: Any, deadline: Deadline) -> TransportResult:
+        transport = SocketTransport(self._tls)
         transport.close()
         return transport.send(request, addresses, deadline)
 
@@ -101,11 +106,11 @@ def trusting(authority: Path) -> Any:
 
 
 def measure(
-    transport: Transport, target: Target, threads: int, seconds: float
+    transport: Transport, target: Destination, threads: int, seconds: float
 ) -> tuple[float, float]:
     """Deliveries a second, and the CPU of this process for one, in µs."""
     counts = [0] * threads
-    request = Request(target, HEADERS, BODY)
+    request = WebhookRequest(target, HEADERS, BODY)
     go, end = threading.Event(), threading.Event()
 
     def work(place: int) -> None:
@@ -134,8 +139,8 @@ def cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def profile(transport: Transport, target: Target) -> None:
-    request = Request(target, HEADERS, BODY)
+def profile(transport: Transport, target: Destination) -> None:
+    request = WebhookRequest(target, HEADERS, BODY)
     profiler = cProfile.Profile()
     with profiler:
         for _ in range(5_000):

@@ -32,9 +32,9 @@ def main() -> None:
     """Print microseconds, and how many times as fast ours is."""
     body = _body()
     secret = signing.new_secret(system_entropy)
-    headers = signing.signed_headers([secret], "evt_bench", int(time.time()), body)
+    headers = signing.sign_headers([secret], "evt_bench", int(time.time()), body)
     text = body.decode()
-    own = headers[signing.HEADER]
+    own = headers[signing.SIGNATURE_HEADER]
     standard = {name: value for name, value in headers.items() if name.startswith("webhook-")}
     webhook = Webhook(secret)
     times = _measured(

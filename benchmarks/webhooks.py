@@ -27,17 +27,17 @@ from benchmarks import webhook_receiver
 from benchmarks.webhook_receiver import Receiver
 from payments_core.conformance.transport.certificates import NAME, certificates
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.events import BY_NAME, Event, Happening
-from payments_core.record_types import KINDS
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.events import BY_NAME, Event, NewEvent
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.authorization import Authority
-from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS
+from payments_core.webhooks.delivery import DELIVERY_QUEUE, FAN_OUT_QUEUE
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.curl import CurlTransport
 from payments_core.webhooks.transports.port import Transport
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.webhooks.transports.threads import SocketTransport
 
 ENDPOINTS = 8
 DELIVERIES = 12_000
@@ -64,7 +64,7 @@ class Bench:
 
     @classmethod
     def start(cls, folder: Path, transport: Transport) -> Bench:
-        storage = open_storage(f"sqlite:///{folder / 'webhooks.db'}", KINDS)
+        storage = open_storage(f"sqlite:///{folder / 'webhooks.db'}", RECORD_TYPES)
         storage.migrate()
         service = PaymentsService(
             storage,
@@ -74,7 +74,7 @@ class Bench:
             resolver=Here(),
         )
         app = service.tenants.create_app("Bench", "bench", modes=("sandbox",))
-        me = service.tenants.trusted(app.environments["sandbox"])
+        me = service.tenants.system_authority(app.environments["sandbox"])
         return cls(service, me, webhook_receiver.start())
 
     def endpoint(self, path: str, *events: str) -> None:
@@ -83,8 +83,8 @@ class Bench:
 
     def happen(self, names: Sequence[str]) -> None:
         """Events with the fields that most have."""
-        happenings = tuple(
-            Happening(
+        new_events = tuple(
+            NewEvent(
                 name,
                 dict.fromkeys(BY_NAME[name].fields, "payment_-P23J5k-OK6kCHgtnG05_GYV"),
                 self.me.api_version,
@@ -93,9 +93,9 @@ class Bench:
             )
             for name in names
         )
-        scope = Scope(self.me.partition, "sandbox")
+        authority = WorkerAuthority(self.me.partition, "sandbox")
         self.service.ports.committer.commit(
-            scope, lambda tx, draw: Decision(None, events=happenings)
+            authority, lambda tx, id_sequence: Decision(None, events=new_events)
         )
 
     def count(self, status: str) -> int:
@@ -114,12 +114,12 @@ class Bench:
 
 
 def trusting() -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=str(certificates().authority))
+    return ssl.create_default_context(cafile=str(certificates().ca_file))
 
 
 TRANSPORTS: dict[str, Callable[[], Transport]] = {
-    "threads": lambda: ThreadsTransport(trusting()),
-    "curl": lambda: CurlTransport(certificates().authority),
+    "threads": lambda: SocketTransport(trusting()),
+    "curl": lambda: CurlTransport(certificates().ca_file),
 }
 
 
@@ -134,8 +134,8 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
         worker = bench.service.worker("sandbox")
         delivery = bench.service._background_jobs.webhook_delivery("sandbox")
         while claimed := bench.service.ports.storage.claim(
-            FAN_OUTS.full_name("sandbox"), bench.service.ports.clock.now(),
-            lease_ms=60_000, limit=64, slots=64,
+            FAN_OUT_QUEUE.full_name("sandbox"), bench.service.ports.clock.now(),
+            lease_ms=60_000, limit=64, lane_concurrency=64,
         ):  # fmt: skip
             delivery.fan_out_all(bench.me.partition, claimed)
         waiting = bench.count("pending")
@@ -144,7 +144,7 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
         if profile:
             _profile_conductor(dispatcher)
         dispatcher.start()
-        while bench.service.ports.storage.next_due(WEBHOOKS.full_name("sandbox")) is not None:
+        while bench.service.ports.storage.next_due(DELIVERY_QUEUE.full_name("sandbox")) is not None:
             time.sleep(0.02)
         took = time.perf_counter() - began
         assert bench.count("delivered") == waiting
@@ -155,14 +155,14 @@ def throughput(make: Callable[[], Transport], *, profile: bool = False) -> float
 
 
 def _profile_conductor(dispatcher: object) -> None:
-    conduct = dispatcher._conduct  # type: ignore[attr-defined]
+    run = dispatcher._run  # type: ignore[attr-defined]
 
     def profiled() -> None:
         profiler = cProfile.Profile()
-        profiler.runcall(conduct)
+        profiler.runcall(run)
         pstats.Stats(profiler).sort_stats("tottime").print_stats(30)
 
-    dispatcher._conduct = profiled  # type: ignore[attr-defined]
+    dispatcher._run = profiled  # type: ignore[attr-defined]
 
 
 def beside_a_hanging_one(make: Callable[[], Transport]) -> tuple[list[float], int]:

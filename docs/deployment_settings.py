@@ -13,7 +13,7 @@ from docs.markdown import code, table
 from payments_core.credentials.secrets import Mode
 from payments_core_http.deployment import weaknesses
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.reading import Setting, plain, settings
+from payments_core_http.deployment.reading import Setting, list_settings, strip_constraints
 
 
 def page() -> str:
@@ -29,7 +29,7 @@ def page() -> str:
         " everybody may write.\n"
         "[Deploy](../how-to/deploy.md) has an example.",
     ]
-    for name, rows in groupby(settings(), key=lambda one: one.path[0] if one.path[1:] else ""):
+    for name, rows in groupby(list_settings(), key=lambda one: one.path[0] if one.path[1:] else ""):
         listed = list(rows)
         parts += [f"## {code(f'[{name}]') if name else 'At the top'}", *_about(name), _rows(listed)]
     parts += [
@@ -37,17 +37,17 @@ def page() -> str:
         "`payments serve` and `payments worker` do not start with these, in the mode that is"
         " named.\nBeyond the settings, what they lead to may be refused as it is opened:"
         " [PostgreSQL](../how-to/deploy.md#postgresql), say.",
-        table(("Setting", "In the mode", "Fault"), _rules(weaknesses.REFUSALS)),
+        table(("Setting", "In the mode", "Fault"), _rules(weaknesses.REFUSAL_RULES)),
         "## What is warned of",
         "The log and `payments doctor` tell of these.",
-        table(("Setting", "In the mode", "Warning"), _rules(weaknesses.WARNINGS)),
+        table(("Setting", "In the mode", "Warning"), _rules(weaknesses.WARNING_RULES)),
     ]
     return "\n\n".join(parts)
 
 
 def _about(name: str) -> Iterable[str]:
     """What a table is for, if it has a class of its own."""
-    kind = plain(get_type_hints(Configuration).get(name, object))
+    kind = strip_constraints(get_type_hints(Configuration).get(name, object))
     kind = get_args(kind)[1] if get_origin(kind) is Mapping else kind
     return [" ".join((kind.__doc__ or "").split())] if attrs.has(kind) else []
 
@@ -71,13 +71,13 @@ def _default(default: Any) -> str:
 
 
 def _allowed(one: Setting) -> str:
-    kind = plain(one.kind)
+    kind = strip_constraints(one.kind)
     if get_origin(kind) is Literal:
         return ", ".join(code(str(value)) for value in get_args(kind))
     if get_origin(kind) is tuple:
         return "array of texts"
     if get_origin(kind) is Mapping:
-        kind = plain(get_args(kind)[1])
+        kind = strip_constraints(get_args(kind)[1])
     bounds = _bounds(one.kind)
     name = {int: "number", bool: "`true`, `false`", str: "text"}[kind]
     return f"{name} {bounds}".rstrip()
@@ -97,17 +97,17 @@ def _metas(kind: Any) -> Iterable[msgspec.Meta]:
         yield from _metas(inner)
 
 
-def _rules(rules: Iterable[weaknesses.Rule]) -> Iterable[tuple[str, str, str]]:
+def _rules(rules: Iterable[weaknesses.StartupRule]) -> Iterable[tuple[str, str, str]]:
     return ((code(rule.path), _modes(rule), rule.message) for rule in rules)
 
 
-def _modes(rule: weaknesses.Rule) -> str:
+def _modes(rule: weaknesses.StartupRule) -> str:
     """The modes in which it holds. In another one it looks at nothing but the mode."""
     held = [mode for mode in get_args(Mode) if _looks_further(rule, mode)]
     return "both" if len(held) == len(get_args(Mode)) else ", ".join(map(code, held))
 
 
-def _looks_further(rule: weaknesses.Rule, mode: str) -> bool:
+def _looks_further(rule: weaknesses.StartupRule, mode: str) -> bool:
     try:
         rule.is_broken(cast(Configuration, _ModeAlone(mode)))
     except AttributeError:

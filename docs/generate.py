@@ -18,15 +18,15 @@ import attrs
 from docs import deployment_settings, operators_metrics, python_reference, rooms, wire_bodies
 from docs.event_examples import EXAMPLES
 from docs.markdown import code, table
-from payments_core.accounts.verification.lifecycle import KYC
+from payments_core.accounts.verification.lifecycle import VERIFICATION
 from payments_core.clock import MINUTE, SECOND
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.events import CATALOGUE, EventType
-from payments_core.engine.state_machine import Machine, Transition
+from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.errors import ClientTokenExpired, PaymentsError
 from payments_core.limiters.policies import PER_ADDRESS, AbuseBlock, Subject
 from payments_core.limiters.policies import RULES as RATE_POLICIES
-from payments_core.payments.disputes.lifecycle import DISPUTE, SESSION_STATUSES
+from payments_core.payments.disputes.lifecycle import DISPUTE, PAYMENT_SESSION_STATUSES
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates.lifecycle import MANDATE
@@ -35,14 +35,14 @@ from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http.errors import status_of
-from payments_core_http.openapi.failures import on_the_wire
-from payments_core_http.openapi.resources import resources
+from payments_core_http.openapi.failures import wire_name
+from payments_core_http.openapi.resources import list_resources
 from payments_core_http.routing import Route
 from payments_core_http.v2 import routes as tables
 
 REFERENCE = Path(__file__).parent / "reference"
 
-MACHINES: tuple[Machine, ...] = (
+MACHINES: tuple[StateMachine, ...] = (
     PAYMENT,
     RECEIPT,
     REFUND,
@@ -54,7 +54,7 @@ MACHINES: tuple[Machine, ...] = (
     ENDPOINT,
     DELIVERY,
     DISPUTE,
-    KYC,
+    VERIFICATION,
 )
 
 
@@ -78,13 +78,13 @@ def state_machines() -> str:
         " and a dispute does not change it.",
         table(
             ("Payment", "Session"),
-            ((code(status), code(session)) for status, session in SESSION_STATUSES.items()),
+            ((code(status), code(session)) for status, session in PAYMENT_SESSION_STATUSES.items()),
         ),
     ]
     return "\n\n".join(parts)
 
 
-def gathered(machine: Machine) -> Iterable[tuple[str, ...]]:
+def gathered(machine: StateMachine) -> Iterable[tuple[str, ...]]:
     """The rows of a machine; those that differ in their source alone are one."""
     sources: dict[tuple[str, ...], list[str]] = {}
     for row in machine.transitions:
@@ -95,7 +95,7 @@ def gathered(machine: Machine) -> Iterable[tuple[str, ...]]:
     return ((", ".join(found), *rest) for rest, found in sources.items())
 
 
-def diagram(machine: Machine) -> str:
+def diagram(machine: StateMachine) -> str:
     """A Mermaid state diagram."""
 
     def arrow(row: Transition) -> str:
@@ -161,7 +161,7 @@ def routes() -> str:
         f" request itself, its credential or the service: {', '.join(errors_of_all())}.",
         table(("Request header", "What it is"), HEADERS.items()),
     ]
-    for title, rows in resources():
+    for title, rows in list_resources():
         parts += [f"## {title}", table(ROUTE_HEAD, map(route_row, rows))]
     return "\n\n".join(parts)
 
@@ -200,7 +200,7 @@ def bodies() -> str:
         "A [route](routes.md) that is not here takes no body, or `{}`,"
         " and no parameters but a list's two.",
     ]
-    for title, rows in resources():
+    for title, rows in list_resources():
         taking = [(route, found) for route in rows if (found := wire_bodies.forms(route))]
         parts += [f"## {title}"] if taking else []
         for route, found in taking:
@@ -232,7 +232,7 @@ def error_codes() -> str:
                         str(status_of(kind)),
                         code(kind.code),
                         (kind.__doc__ or "").split("\n\n")[0],
-                        ", ".join(code(on_the_wire(field.name)) for field in attrs.fields(kind)),
+                        ", ".join(code(wire_name(field.name)) for field in attrs.fields(kind)),
                     )
                     for kind in error_kinds()
                 ),
@@ -321,7 +321,7 @@ def limits() -> str:
                     (
                         (
                             code(policy.rule) if policy is not PER_ADDRESS else "none",
-                            policy.counts_what,
+                            policy.request_description,
                             SUBJECTS[policy.subject],
                             str(policy.limit),
                             f"{policy.window_ms // SECOND} s",

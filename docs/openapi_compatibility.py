@@ -20,7 +20,7 @@ import attrs
 from docs.schema_containment import Containment
 from payments_core.versions import Versions
 from payments_core_http.openapi.conventions import Schema, resolved
-from payments_core_http.openapi.document import document, text_of
+from payments_core_http.openapi.document import build_document, format_document
 
 Document = Mapping[str, Any]
 
@@ -227,7 +227,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     version, path = arguments[0], Path(arguments[1])
-    whole = document(version)
+    whole = build_document(version)
     if path.exists():
         try:
             breaking = additive(json.loads(path.read_text(encoding="utf-8")), whole)
@@ -237,7 +237,7 @@ def main(arguments: list[str]) -> int:
         if breaking:
             print(f"The clients of {path} would break:", *breaking, sep="\n", file=sys.stderr)
             return 1
-    path.write_text(text_of(whole), encoding="utf-8")
+    path.write_text(format_document(whole), encoding="utf-8")
     return 0
 
 

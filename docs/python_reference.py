@@ -29,13 +29,13 @@ GROUPS = {
 """The first name of each part of `__all__`, and the title of the part."""
 
 NOT_FOR_CALLERS = {
-    "Payments.receive": "`create` and public creation are made from it",
+    "Payments.create_receive_payment": "`create` and public creation are made from it",
     "Payments.run_expiry": "the handler of a job",
-    "Vaults.ask": "operations decide by it",
-    "Vaults.ask_by_id": "operations decide by it",
-    "Vaults.at_final": "operations decide by it",
+    "Vaults.read_balance": "operations decide by it",
+    "Vaults.read_balance_by_id": "operations decide by it",
+    "Vaults.read_final_balance": "operations decide by it",
     "Links.mint": "creation calls it",
-    "Links.digests": "the exchange calls it",
+    "Links.candidate_digests": "the exchange calls it",
     "KeyRing.digest": "the library's own use of the keys",
     "KeyRing.digests": "the library's own use of the keys",
     "KeyRing.open": "the library's own use of the keys",

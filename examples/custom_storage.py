@@ -92,7 +92,7 @@ class Rows:
 
     def find(self, kind: type[R], index: str, key: Values = (), *, where: Sequence[port.Where] = (),
              after: port.Position | None = None, limit: int = 50) -> port.Page[R]:  # fmt: skip
-        matching.require_askable(kind.collection.index(index), key, after, limit)
+        matching.validate_query(kind.collection.index(index), key, after, limit)
         path, found, last = _paths(kind)[index], list[R](), after
         for seen, row in enumerate(self.scan(kind, path, (self.partition, *key), after or ())):
             if len(found) == limit or seen == port.SCAN_LIMIT:
@@ -167,8 +167,8 @@ class Rows:
 class LmdbStorage:
     """The storage at `lmdb:///relative/path` or `lmdb:////absolute/path`."""
 
-    def __init__(self, url: str, kinds: Sequence[type[Record]]) -> None:
-        self._kinds, path = kinds, os.path.realpath(url.partition(":///")[2])
+    def __init__(self, url: str, record_types: Sequence[type[Record]]) -> None:
+        self._kinds, path = record_types, os.path.realpath(url.partition(":///")[2])
         try:
             with _guard:  # a process may open a file once: handles share it, the last closes it
                 env = _open.get(path) or lmdb.open(path, 1 << 40, subdir=False, max_readers=1024)
@@ -188,35 +188,36 @@ class LmdbStorage:
 
     def locate(self, kind: type[R], lookup: str, keys: Sequence[Values], *,
                where: Sequence[port.Where] = (), after: tuple[str, str] | None = None,
-               limit: int = 100) -> Sequence[port.Located[R]]:  # fmt: skip
+               limit: int = 100) -> Sequence[port.LocatedRecord[R]]:  # fmt: skip
         own, path = kind.collection, _paths(kind)[lookup]
-        wanted = matching.findable_keys(own, own.lookup(lookup), keys, limit)
+        wanted = matching.valid_lookup_keys(own, own.lookup(lookup), keys, limit)
         with self._begin() as rows:
             scans = [rows.scan(kind, path, key, after or ()) for key in wanted]
             found = merge(*scans, key=lambda row: row.at(path.order))
             located = (row for row in found if matching.matches(row.columns, where))
-            return [port.Located(row.partition, row.record) for row in islice(located, limit)]
+            return [port.LocatedRecord(row.partition, row.record) for row in islice(located, limit)]
 
-    def claim(self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int,
-              of_lane: Mapping[str, int] = port.NO_LANES) -> list[port.Claimed]:  # fmt: skip
+    def claim(self, queue: str, now: Instant, *, lease_ms: int, limit: int,
+              lane_concurrency: int, lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES,
+              ) -> list[port.ClaimedJob]:  # fmt: skip
         with self._begin(write=True) as rows:
             live = Counter(row.record.lane for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))
             ready = takewhile(lambda row: row.ready_at <= now, rows.scan(Job, READY, (queue,)))
             lanes: dict[str, list[Row[Job]]] = {}
             for row in sorted(ready, key=lambda row: row.at(["due_at", "ordinal", "id"])):
-                if live[row.record.lane] < of_lane.get(row.record.lane, slots):
+                if live[row.record.lane] < lane_overrides.get(row.record.lane, lane_concurrency):
                     live[row.record.lane] += 1
                     lanes.setdefault(row.record.lane, []).append(row)
             turn = b"turn" + _key(Job, READY, (queue,))
             last = (rows.txn.get(turn) or b"").decode()  # the lane that had the last one
             ring = sorted(lanes, key=lambda lane: (lane <= last, lane))
             claimed = []
-            for row in matching.in_turn([lanes[lane] for lane in ring], limit):
+            for row in matching.interleave([lanes[lane] for lane in ring], limit):
                 job = documents.stamp(row.record, row.record.version + 1)
                 job = attrs.evolve(job, claims=job.claims + 1, lease_until=now + lease_ms)
                 Rows(rows.txn, row.partition).put(job, row.entries)
                 rows.txn.put(turn, job.lane.encode())
-                claimed.append(port.Claimed(row.partition, job))
+                claimed.append(port.ClaimedJob(row.partition, job))
             return claimed
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
@@ -227,7 +228,7 @@ class LmdbStorage:
     def migrate(self) -> None:
         with self._begin(write=True) as rows:
             for kind in self._kinds:
-                mark = f"migrated {fingerprints.fingerprint([kind], {})}".encode()
+                mark = f"migrated {fingerprints.compute_fingerprint([kind], {})}".encode()
                 if rows.txn.put(mark, b"1", overwrite=False):
                     for row in list(rows.scan(kind, ROWS, ())):  # the release before reads on
                         Rows(rows.txn, row.partition).put(row.record, row.entries, row.entries)

@@ -19,21 +19,19 @@ if TYPE_CHECKING:
     from payments_core.accounts.vaults.record import (
         AllowedDestination,
         Policy,
+        PolicyTerms,
         Vault,
         YieldSettings,
     )
-    from payments_core.accounts.vaults.record import Terms as PolicyTerms
     from payments_core.accounts.vaults.yields import VaultYield
     from payments_core.accounts.verification.record import Verification
     from payments_core.assets import Asset
     from payments_core.credentials.keyring import KeyRing
     from payments_core.credentials.tokens import Claims
-    from payments_core.deposits.operations import Checked as DepositCheck
-    from payments_core.deposits.operations import IssuedAddress
+    from payments_core.deposits.operations import DepositCheck, IssuedAddress
     from payments_core.deposits.record import Deposit, DepositAddress
     from payments_core.engine.events import Event
-    from payments_core.engine.idempotency.record import Answer as Response
-    from payments_core.engine.idempotency.record import Idempotent as IdempotentRequest
+    from payments_core.engine.idempotency.record import IdempotentRequest, Response
     from payments_core.errors import (
         AccountSuspended,
         ActionAlreadyUsed,
@@ -43,7 +41,9 @@ if TYPE_CHECKING:
         BadInput,
         CapabilityNotActive,
         ClientTokenExpired,
+        ConflictError,
         CredentialMismatch,
+        DependencyError,
         DependencyFailed,
         DestinationNotAllowed,
         EntitlementRequired,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         InsufficientPermissions,
         InvalidJson,
         InvalidState,
+        LimitReached,
         Missing,
         NotFound,
         OptionExpired,
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
         PolicyDenied,
         PolicyInactive,
         ReconciliationActionNotAllowed,
+        ResourceConflict,
+        ServiceUnavailable,
         Unauthenticated,
         Unauthorized,
         Unavailable,
@@ -81,41 +84,32 @@ if TYPE_CHECKING:
         WebhookUrlInUse,
         WebhookUrlNotAllowed,
     )
-    from payments_core.errors import Conflicting as ResourceConflict
-    from payments_core.errors import Contradiction as ConflictError
-    from payments_core.errors import DependencyTrouble as DependencyError
-    from payments_core.errors import Outage as ServiceUnavailable
-    from payments_core.errors import TooMany as LimitReached
     from payments_core.money import Money
     from payments_core.payment_settings.record import AllowedWallet, Branding, PaymentSettings
     from payments_core.payment_settings.record import Terms as PaymentTerms
     from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
-    from payments_core.payments.checkout.direct_options import Offered as CheckoutMethod
+    from payments_core.payments.checkout.direct_options import CheckoutMethod
     from payments_core.payments.checkout.public import NewPublicPayment, Shop
     from payments_core.payments.collects import NewCollect
     from payments_core.payments.destinations import ToAccount, ToPaymentAddress, ToWallet
-    from payments_core.payments.details import DirectDetails as DirectOptionDetails
-    from payments_core.payments.details import OptionDetails, PaymentDetails
-    from payments_core.payments.disputes.lifecycle import Session as PaymentSession
+    from payments_core.payments.details import DirectOptionDetails, OptionDetails, PaymentDetails
+    from payments_core.payments.disputes.lifecycle import PaymentSession
     from payments_core.payments.disputes.record import Dispute
     from payments_core.payments.funding.record import FundingOperation
-    from payments_core.payments.journal.record import Books as JournalBalances
-    from payments_core.payments.journal.record import Entry as JournalEntry
-    from payments_core.payments.mandates.operations import MandateNow as MandateDetails
-    from payments_core.payments.mandates.operations import NewMandate
+    from payments_core.payments.journal.record import JournalBalances, JournalEntry
+    from payments_core.payments.mandates.operations import MandateDetails, NewMandate
     from payments_core.payments.mandates.record import Mandate
-    from payments_core.payments.operations import Evidenced as ReceiptsWithJournal
-    from payments_core.payments.operations import NewPayment
+    from payments_core.payments.operations import NewPayment, ReceiptsWithJournal
     from payments_core.payments.options.record import DirectOption, Option, Submission
     from payments_core.payments.receipts.record import Receipt
     from payments_core.payments.record import (
         Destination,
+        PayerTotal,
         Payment,
         Reconciliation,
         Source,
         TimelineEntry,
     )
-    from payments_core.payments.record import PaidBy as PayerTotal
     from payments_core.payments.refunds.operations import NewRefund
     from payments_core.payments.refunds.record import Refund
     from payments_core.payments.sends import NewSend
@@ -129,7 +123,7 @@ if TYPE_CHECKING:
     from payments_core.tenants.record import App, Environment, Key, Operator
     from payments_core.versions import Versions
     from payments_core.webhooks.destinations import RefusedPrefix
-    from payments_core.webhooks.lifecycle import Changes as EndpointChanges
+    from payments_core.webhooks.lifecycle import EndpointChanges
     from payments_core.webhooks.record import Delivery, Endpoint, OlderSecret
     from payments_core.webhooks.replaying import Recovery
     from payments_core.webhooks.settings import WebhookSettings
@@ -181,28 +175,28 @@ _MODULES = {
     "payments_core.accounts.vaults.policies": "VaultPolicy",
     "payments_core.accounts.vaults.provisioning": "ProvisionedVault",
     "payments_core.accounts.vaults.record": (
-        "AllowedDestination Policy PolicyTerms:Terms Vault YieldSettings"
+        "AllowedDestination Policy PolicyTerms Vault YieldSettings"
     ),
     "payments_core.accounts.vaults.yields": "VaultYield",
     "payments_core.accounts.verification.record": "Verification",
     "payments_core.assets": "Asset",
     "payments_core.credentials.keyring": "KeyRing",
     "payments_core.credentials.tokens": "Claims",
-    "payments_core.deposits.operations": "DepositCheck:Checked IssuedAddress",
+    "payments_core.deposits.operations": "DepositCheck IssuedAddress",
     "payments_core.deposits.record": "Deposit DepositAddress",
     "payments_core.engine.events": "Event",
-    "payments_core.engine.idempotency.record": "IdempotentRequest:Idempotent Response:Answer",
+    "payments_core.engine.idempotency.record": "IdempotentRequest Response",
     "payments_core.errors": (
         "AccountSuspended ActionAlreadyUsed ActionExpired ActionInvalid AmountOutOfRange "
-        "BadInput CapabilityNotActive ClientTokenExpired ConflictError:Contradiction "
-        "CredentialMismatch DependencyError:DependencyTrouble DependencyFailed "
+        "BadInput CapabilityNotActive ClientTokenExpired ConflictError "
+        "CredentialMismatch DependencyError DependencyFailed "
         "DestinationNotAllowed EntitlementRequired FieldError Forbidden IdempotencyConflict "
         "IdempotencyInProgress IdempotencyKeyRequired InsufficientBalance "
-        "InsufficientPermissions InvalidJson InvalidState LimitReached:TooMany Missing "
+        "InsufficientPermissions InvalidJson InvalidState LimitReached Missing "
         "NotFound OptionExpired OptionLocked OptionSuperseded OriginNotAllowed PaymentExpired "
         "PaymentOptionLimitReached PaymentsError PolicyDenied PolicyInactive "
-        "ReconciliationActionNotAllowed ResourceConflict:Conflicting "
-        "ServiceUnavailable:Outage Unauthenticated Unauthorized Unavailable Unprocessable "
+        "ReconciliationActionNotAllowed ResourceConflict "
+        "ServiceUnavailable Unauthenticated Unauthorized Unavailable Unprocessable "
         "UnsupportedAsset UnsupportedChain UnsupportedVersion UsernameTaken ValidationFailed "
         "VersionMismatch WebhookUrlInUse WebhookUrlNotAllowed"
     ),
@@ -211,24 +205,22 @@ _MODULES = {
         "AllowedWallet Branding PaymentSettings PaymentTerms:Terms"
     ),
     "payments_core.payments.checkout.checkout": "CheckoutState ExchangedLink",
-    "payments_core.payments.checkout.direct_options": "CheckoutMethod:Offered",
+    "payments_core.payments.checkout.direct_options": "CheckoutMethod",
     "payments_core.payments.checkout.public": "NewPublicPayment Shop",
     "payments_core.payments.collects": "NewCollect",
     "payments_core.payments.destinations": "ToAccount ToPaymentAddress ToWallet",
-    "payments_core.payments.details": (
-        "DirectOptionDetails:DirectDetails OptionDetails PaymentDetails"
-    ),
-    "payments_core.payments.disputes.lifecycle": "PaymentSession:Session",
+    "payments_core.payments.details": ("DirectOptionDetails OptionDetails PaymentDetails"),
+    "payments_core.payments.disputes.lifecycle": "PaymentSession",
     "payments_core.payments.disputes.record": "Dispute",
     "payments_core.payments.funding.record": "FundingOperation",
-    "payments_core.payments.journal.record": "JournalBalances:Books JournalEntry:Entry",
-    "payments_core.payments.mandates.operations": "MandateDetails:MandateNow NewMandate",
+    "payments_core.payments.journal.record": "JournalBalances JournalEntry",
+    "payments_core.payments.mandates.operations": "MandateDetails NewMandate",
     "payments_core.payments.mandates.record": "Mandate",
-    "payments_core.payments.operations": "NewPayment ReceiptsWithJournal:Evidenced",
+    "payments_core.payments.operations": "NewPayment ReceiptsWithJournal",
     "payments_core.payments.options.record": "DirectOption Option Submission",
     "payments_core.payments.receipts.record": "Receipt",
     "payments_core.payments.record": (
-        "Destination PayerTotal:PaidBy Payment Reconciliation Source TimelineEntry"
+        "Destination PayerTotal Payment Reconciliation Source TimelineEntry"
     ),
     "payments_core.payments.refunds.operations": "NewRefund",
     "payments_core.payments.refunds.record": "Refund",
@@ -243,7 +235,7 @@ _MODULES = {
     "payments_core.tenants.record": "App Environment Key Operator",
     "payments_core.versions": "Versions",
     "payments_core.webhooks.destinations": "RefusedPrefix",
-    "payments_core.webhooks.lifecycle": "EndpointChanges:Changes",
+    "payments_core.webhooks.lifecycle": "EndpointChanges",
     "payments_core.webhooks.record": "Delivery Endpoint OlderSecret",
     "payments_core.webhooks.replaying": "Recovery",
     "payments_core.webhooks.settings": "WebhookSettings",

@@ -48,7 +48,7 @@ def require_port(opened: object, port: type[Any], scheme: str, what: str) -> Non
 
     Raises ValueError, which tells the scheme and what is missing.
     """
-    missing = [name for name in _promises(port) if not hasattr(opened, name)]
+    missing = [name for name in _port_members(port) if not hasattr(opened, name)]
     if missing:
         kind = "nothing" if opened is None else f"a {type(opened).__name__}"
         raise ValueError(
@@ -56,7 +56,7 @@ def require_port(opened: object, port: type[Any], scheme: str, what: str) -> Non
         )
 
 
-def _promises(port: type) -> list[str]:
+def _port_members(port: type) -> list[str]:
     """The methods and properties of a protocol and of those that it is made of."""
     names = {
         name

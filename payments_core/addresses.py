@@ -19,12 +19,14 @@ class AddressError(ValueError):
     """A text that is no address of its chain type; the message completes "must be …"."""
 
 
-def canonical(chain_type: ChainType, text: str) -> str:
+def normalize_address(chain_type: ChainType, text: str) -> str:
     """The canonical form of an address. Raises AddressError, also for the zero address."""
-    return {"evm": _evm, "solana": _solana, "aptos": _aptos}[chain_type](text)
+    return {"evm": _normalize_evm, "solana": _normalize_solana, "aptos": _normalize_aptos}[
+        chain_type
+    ](text)
 
 
-def checksummed(raw: bytes) -> str:
+def encode_checksum_address(raw: bytes) -> str:
     """The EIP-55 text of 20 bytes."""
     # eth-utils takes a quarter of a second to import: only those who need it wait for it.
     from eth_utils.address import to_checksum_address
@@ -32,7 +34,7 @@ def checksummed(raw: bytes) -> str:
     return str(to_checksum_address(raw))
 
 
-def base58_bytes(text: str, length: int) -> bytes | None:
+def decode_base58(text: str, length: int) -> bytes | None:
     """What base58 text of exactly `length` bytes stands for; None for any other text."""
     if not length <= len(text) <= length * 2:  # a long number is slow to read
         return None
@@ -47,10 +49,10 @@ def base58_bytes(text: str, length: int) -> bytes | None:
     return number.to_bytes(length, "big") if zeros + size == length else None
 
 
-def _evm(text: str) -> str:
+def _normalize_evm(text: str) -> str:
     if not _EVM.fullmatch(text):
         raise AddressError("must be 0x and 40 hex digits")
-    address = checksummed(bytes.fromhex(text[2:]))
+    address = encode_checksum_address(bytes.fromhex(text[2:]))
     letters = text[2:]
     if letters not in (letters.lower(), letters.upper()) and text != address:
         raise AddressError("must have a correct checksum (EIP-55)")
@@ -59,8 +61,8 @@ def _evm(text: str) -> str:
     return address
 
 
-def _solana(text: str) -> str:
-    raw = base58_bytes(text, 32)
+def _normalize_solana(text: str) -> str:
+    raw = decode_base58(text, 32)
     if raw is None:
         raise AddressError("must be base58 of 32 bytes")
     if not any(raw):
@@ -68,7 +70,7 @@ def _solana(text: str) -> str:
     return text
 
 
-def _aptos(text: str) -> str:
+def _normalize_aptos(text: str) -> str:
     if not _APTOS.fullmatch(text):
         raise AddressError("must be 0x and up to 64 hex digits")
     if int(text, 16) == 0:

@@ -7,20 +7,20 @@ from payments_core.errors import AmountOutOfRange, ValidationFailed
 from payments_core.money import AmountTooLarge, MoneyError, parse_amount
 
 
-def amount_of(text: str, asset: Asset, path: str = "amount") -> int:
+def parse_positive_amount(text: str, asset: Asset, path: str = "amount") -> int:
     """The atomic amount of a decimal text, more than zero.
 
     Raises ValidationFailed at `path` for what is no amount of the asset, and AmountOutOfRange for
     zero and for more than a token can carry.
     """
-    amount = amount_or_zero(text, asset, path)
+    amount = parse_nonnegative_amount(text, asset, path)
     if amount == 0:
         raise AmountOutOfRange("it must be more than zero")
     return amount
 
 
-def amount_or_zero(text: str, asset: Asset, path: str = "amount") -> int:
-    """As `amount_of`, but zero is an amount too: a stranger may transfer nothing."""
+def parse_nonnegative_amount(text: str, asset: Asset, path: str = "amount") -> int:
+    """As `parse_positive_amount`, but zero is an amount too: a stranger may transfer nothing."""
     try:
         return parse_amount(text, asset.decimals)
     except AmountTooLarge:

@@ -44,7 +44,7 @@ class ChainEntry:
     assets: tuple[Asset, ...]
 
 
-def _evm(chain_id: int, name: str, usdc: str, *more: Asset) -> ChainEntry:
+def _evm_chain(chain_id: int, name: str, usdc: str, *more: Asset) -> ChainEntry:
     assets = (Asset(chain_id, "USDC", usdc, 6), *more)
     return ChainEntry(chain_id, name, "evm", assets)
 
@@ -52,16 +52,16 @@ def _evm(chain_id: int, name: str, usdc: str, *more: Asset) -> ChainEntry:
 CHAINS: Mapping[int, ChainEntry] = {
     entry.chain_id: entry
     for entry in (
-        _evm(
+        _evm_chain(
             1,
             "Ethereum",
             "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
             Asset(1, "USDT", "0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
         ),
-        _evm(8453, "Base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
-        _evm(137, "Polygon", "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"),
-        _evm(42161, "Arbitrum", "0xaf88d065e77c8cC2239327C5EDb3A432268e5831"),
-        _evm(10, "Optimism", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"),
+        _evm_chain(8453, "Base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
+        _evm_chain(137, "Polygon", "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"),
+        _evm_chain(42161, "Arbitrum", "0xaf88d065e77c8cC2239327C5EDb3A432268e5831"),
+        _evm_chain(10, "Optimism", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"),
     )
 }
 

@@ -7,37 +7,42 @@ from collections.abc import Callable, Mapping
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.reorg_recovery import RESEND, Resending
+from payments_core.chains.outbox.reorg_recovery import RESEND, ReorgRecovery
 from payments_core.chains.port import Chain
 from payments_core.chains.scanner import SCAN, Scanner
 from payments_core.clock import MINUTE
-from payments_core.deposits.arrivals import ARRIVE, WATCH_DEPOSIT, Arrivals
+from payments_core.deposits.arrivals import ARRIVE, WATCH_DEPOSIT, DepositDiscovery
 from payments_core.deposits.sweeping import SweepOwner
 from payments_core.deposits.watching import DepositWatch
-from payments_core.engine.decision import Scope
-from payments_core.engine.idempotency.purging import PURGE, Purge
+from payments_core.engine.decision import WorkerAuthority
+from payments_core.engine.idempotency.purging import PURGE, ResponsePurge
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Handler, Worker
 from payments_core.engine.ports import Ports
 from payments_core.payments.funding.sending import FundingOwner
-from payments_core.payments.operations import EXPIRE, Payments
-from payments_core.payments.receipts.discovery import WATCH, Discovery
+from payments_core.payments.operations import EXPIRE_PAYMENT, Payments
+from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
 from payments_core.payments.receipts.watching import ReceiptJobs
 from payments_core.payments.refunds.sending import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.tenants.modes import is_of_mode
-from payments_core.webhooks.attempting import Attempts
-from payments_core.webhooks.delivery import FAN_OUTS, TASKS, WEBHOOKS, WebhookDelivery
+from payments_core.webhooks.attempting import AttemptRunner
+from payments_core.webhooks.delivery import (
+    DELIVERY_QUEUE,
+    FAN_OUT_QUEUE,
+    TASK_QUEUE,
+    WebhookJobHandlers,
+)
 from payments_core.webhooks.dispatcher import Dispatcher
 from payments_core.webhooks.lifecycle import RECOVER
 from payments_core.webhooks.recovering import WebhookRecovery
 
 QUEUES = (
-    Queue("chain", slots=1, lease_ms=MINUTE),
-    Queue("timers", slots=16, lease_ms=MINUTE),
-    FAN_OUTS,
-    WEBHOOKS,
-    TASKS,
+    Queue("chain", lane_concurrency=1, lease_ms=MINUTE),
+    Queue("timers", lane_concurrency=16, lease_ms=MINUTE),
+    FAN_OUT_QUEUE,
+    DELIVERY_QUEUE,
+    TASK_QUEUE,
 )
 
 
@@ -50,7 +55,7 @@ class BackgroundJobs:
         chains: Mapping[int, Chain],
         payments: Payments,
         vaults: Vaults,
-        attempts: Attempts,
+        attempts: AttemptRunner,
         refresh: Callable[[], None],
     ) -> None:
         """`refresh` is called before a worker reads the clock for a claim."""
@@ -60,7 +65,7 @@ class BackgroundJobs:
         self._vaults = vaults
         self._attempts = attempts
         self._refresh = refresh
-        self._outbox = Outbox(ports, chains, sent=self._wake_scanner)
+        self._outbox = Outbox(ports, chains, on_sent=self._wake_scanner)
         self._workers: dict[str, Worker] = {}
         self._scanners: dict[str, Scanner] = {}
 
@@ -68,7 +73,7 @@ class BackgroundJobs:
         """The worker that does this process's share of a mode's jobs, webhooks too."""
         if mode not in self._workers:
             ports = self._ports
-            self.scanner(mode).ensure()
+            self.scanner(mode).ensure_scheduled()
             worker = Worker(
                 ports.storage,
                 ports.clock,
@@ -78,7 +83,7 @@ class BackgroundJobs:
                 refresh=self._refresh,
                 telemetry=ports.telemetry,
             )
-            worker.accompany(
+            worker.attach(
                 Dispatcher(
                     ports,
                     self._attempts,
@@ -95,35 +100,39 @@ class BackgroundJobs:
     def scanner(self, mode: str) -> Scanner:
         """What looks through the chains for a mode's transfers."""
         if mode not in self._scanners:
-            receipts = Discovery(self._ports, mode)
-            deposits = Arrivals(self._ports, self._chains, mode)
+            receipts = ReceiptDiscovery(self._ports, mode)
+            deposits = DepositDiscovery(self._ports, self._chains, mode)
             self._scanners[mode] = Scanner(
                 self._ports,
                 self._chains,
                 mode,
-                wanted=(receipts.wanted, deposits.wanted),
-                found=(receipts.found, deposits.found),
-                undone=(self._reorg_recovery(mode).undone, receipts.undone, deposits.undone),
+                filter_known=(receipts.filter_known, deposits.filter_known),
+                on_transfers=(receipts.on_transfers, deposits.on_transfers),
+                on_reorg=(
+                    self._reorg_recovery(mode).on_reorg,
+                    receipts.on_reorg,
+                    deposits.on_reorg,
+                ),
             )
         return self._scanners[mode]
 
-    def webhook_delivery(self, mode: str) -> WebhookDelivery:
+    def webhook_delivery(self, mode: str) -> WebhookJobHandlers:
         """What makes the deliveries of a mode's events and attempts them."""
-        return WebhookDelivery(self._ports, self._attempts, mode)
+        return WebhookJobHandlers(self._ports, self._attempts, mode)
 
     def stop(self, within_s: float) -> None:
         """Stop the workers, so long as that takes no longer for each."""
         for worker in self._workers.values():
             worker.stop(within_s)
 
-    def _wake_scanner(self, scope: Scope, chain_id: int) -> None:
+    def _wake_scanner(self, authority: WorkerAuthority, chain_id: int) -> None:
         """Scan a chain that is seldom scanned as soon as a transaction of ours went out to it, so
         that a reorg of its block will be noticed."""
-        if self._chains[chain_id].longest_pause_ms > MINUTE:
-            self.scanner(scope.mode).wake(chain_id)
+        if self._chains[chain_id].max_scan_interval_ms > MINUTE:
+            self.scanner(authority.mode).wake(chain_id)
 
-    def _reorg_recovery(self, mode: str) -> Resending:
-        return Resending(
+    def _reorg_recovery(self, mode: str) -> ReorgRecovery:
+        return ReorgRecovery(
             self._ports,
             self._outbox,
             mode,
@@ -142,11 +151,11 @@ class BackgroundJobs:
         return {
             SCAN: self.scanner(mode).scan,
             RESEND: self._reorg_recovery(mode).resend,
-            WATCH: ReceiptJobs(ports, chains, outbox, vaults).watch,
-            ARRIVE: Arrivals(ports, chains, mode).arrive,
+            WATCH_TRANSACTION: ReceiptJobs(ports, chains, outbox, vaults).watch,
+            ARRIVE: DepositDiscovery(ports, chains, mode).retry_lookup,
             WATCH_DEPOSIT: DepositWatch(ports, chains).watch,
-            PURGE: Purge(ports).run,
-            EXPIRE: self._payments.run_expiry,
+            PURGE: ResponsePurge(ports).run,
+            EXPIRE_PAYMENT: self._payments.run_expiry,
             RECOVER: WebhookRecovery(ports).recover,
             **transfers.handlers(),
             **self.webhook_delivery(mode).handlers(),

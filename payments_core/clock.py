@@ -1,7 +1,7 @@
 """Where time comes from: the one module that reads the system's clock.
 
 An instant is an integer: milliseconds since the Unix epoch, UTC.
-Integers compare, sort and store exactly; they become ISO 8601 text only at the edge (`iso`).
+Integers compare, sort and store exactly; they become ISO 8601 text only at the edge (`format_iso`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Clock(Protocol):
     def now(self) -> Instant:
         """The present instant. It may repeat, and may step back when the system's clock does."""
 
-    def real(self) -> Instant:
+    def real_now(self) -> Instant:
         """The real present, also under an advanced sandbox: what receivers compare theirs with."""
 
 
@@ -39,12 +39,12 @@ class SystemClock:
     def now(self) -> Instant:
         return time.time_ns() // 1_000_000
 
-    def real(self) -> Instant:
+    def real_now(self) -> Instant:
         return self.now()
 
 
 @runtime_checkable
-class TellsTime(Protocol):
+class HasServerTime(Protocol):
     """An adapter whose server has a clock of its own, so that skew can be measured.
 
     Nothing is decided by that clock.
@@ -54,14 +54,14 @@ class TellsTime(Protocol):
         """The server's present instant, in one round trip."""
 
 
-def apart_ms(server: TellsTime, clock: Clock) -> int:
+def measure_clock_skew_ms(server: HasServerTime, clock: Clock) -> int:
     """How far this machine's clock and a server's are apart at least; the round trip hides some.
 
     Raises what the server's adapter raises.
     """
-    before = clock.real()
+    before = clock.real_now()
     theirs = server.server_time()
-    return max(0, theirs - clock.real(), before - theirs)
+    return max(0, theirs - clock.real_now(), before - theirs)
 
 
 class FixedClock:
@@ -73,7 +73,7 @@ class FixedClock:
     def now(self) -> Instant:
         return self._now
 
-    def real(self) -> Instant:
+    def real_now(self) -> Instant:
         return self._now
 
     def advance(self, seconds: float) -> Instant:
@@ -82,16 +82,16 @@ class FixedClock:
         return self._now
 
 
-def iso(instant: Instant) -> str:
+def format_iso(instant: Instant) -> str:
     """An instant as ISO 8601 UTC with milliseconds and `Z` (contract §1)."""
     whole, milliseconds = divmod(instant, SECOND)
     moment = datetime.fromtimestamp(whole, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
 
 
-def iso_or_none(instant: Instant | None) -> str | None:
-    """`iso`, for a moment that may not have come."""
-    return None if instant is None else iso(instant)
+def format_iso_or_none(instant: Instant | None) -> str | None:
+    """`format_iso`, for a moment that may not have come."""
+    return None if instant is None else format_iso(instant)
 
 
 def parse_iso(text: str) -> Instant:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from payments_core.clock import Instant, iso
+from payments_core.clock import Instant, format_iso
 
 
 @attrs.frozen
@@ -35,13 +35,15 @@ class PaymentsError(Exception):
     def message(self) -> str:
         """One sentence for the caller: what is wrong and, where it can be said, the remedy."""
         return self.sentence.format_map(
-            {name: _text(name, value) for name, value in self._facts().items()}
+            {name: _to_text(name, value) for name, value in self._facts().items()}
         )
 
     @property
     def details(self) -> Mapping[str, Any]:
         """The facts for programs, as JSON values."""
-        return {_camel(name): _json(name, value) for name, value in self._facts().items()}
+        return {
+            _to_camel_case(name): _to_json(name, value) for name, value in self._facts().items()
+        }
 
     def _facts(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}
@@ -50,21 +52,21 @@ class PaymentsError(Exception):
         return f"{self.code}: {self.message}"
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.title() for word in rest)
 
 
-def _json(name: str, value: Any) -> Any:
+def _to_json(name: str, value: Any) -> Any:
     if name.endswith("_at"):
-        return iso(value)
+        return format_iso(value)
     if name.endswith("_atomic"):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
 
 
-def _text(name: str, value: Any) -> str:
-    shown = _json(name, value)
+def _to_text(name: str, value: Any) -> str:
+    shown = _to_json(name, value)
     return ", ".join(map(str, shown)) if isinstance(shown, list) else str(shown)
 
 
@@ -84,7 +86,7 @@ class Missing(PaymentsError):
     """There is no such thing here, or it is not the caller's."""
 
 
-class Contradiction(PaymentsError):
+class ConflictError(PaymentsError):
     """It contradicts what has already happened."""
 
 
@@ -92,15 +94,15 @@ class Unprocessable(PaymentsError):
     """Well formed and allowed, and still impossible."""
 
 
-class DependencyTrouble(PaymentsError):
+class DependencyError(PaymentsError):
     """Something outside did not answer; nothing was changed."""
 
 
-class TooMany(PaymentsError):
+class LimitReached(PaymentsError):
     """A limit was reached."""
 
 
-class Outage(PaymentsError):
+class ServiceUnavailable(PaymentsError):
     """The service cannot answer now."""
 
 
@@ -247,7 +249,7 @@ class NotFound(Missing):
 
 
 @attrs.frozen
-class Conflicting(Contradiction):
+class ResourceConflict(ConflictError):
     """It clashes with something that exists."""
 
     code = "conflict"
@@ -256,7 +258,7 @@ class Conflicting(Contradiction):
 
 
 @attrs.frozen
-class IdempotencyConflict(Contradiction):
+class IdempotencyConflict(ConflictError):
     """The key was used for another request."""
 
     code = "idempotency_conflict"
@@ -264,7 +266,7 @@ class IdempotencyConflict(Contradiction):
 
 
 @attrs.frozen
-class IdempotencyInProgress(Contradiction):
+class IdempotencyInProgress(ConflictError):
     """The first request with this key is still under way."""
 
     code = "idempotency_in_progress"
@@ -273,7 +275,7 @@ class IdempotencyInProgress(Contradiction):
 
 
 @attrs.frozen
-class InvalidState(Contradiction):
+class InvalidState(ConflictError):
     """No transition leads there from here."""
 
     code = "invalid_state"
@@ -284,7 +286,7 @@ class InvalidState(Contradiction):
 
 
 @attrs.frozen
-class ActionAlreadyUsed(Contradiction):
+class ActionAlreadyUsed(ConflictError):
     """A one-time action, or a wallet's challenge, was used before."""
 
     code = "action_already_used"
@@ -293,7 +295,7 @@ class ActionAlreadyUsed(Contradiction):
 
 
 @attrs.frozen
-class OptionSuperseded(Contradiction):
+class OptionSuperseded(ConflictError):
     """Another option has been selected since."""
 
     code = "option_superseded"
@@ -302,7 +304,7 @@ class OptionSuperseded(Contradiction):
 
 
 @attrs.frozen
-class OptionLocked(Contradiction):
+class OptionLocked(ConflictError):
     """The selected option has funds on their way."""
 
     code = "option_locked"
@@ -311,7 +313,7 @@ class OptionLocked(Contradiction):
 
 
 @attrs.frozen
-class WebhookUrlInUse(Contradiction):
+class WebhookUrlInUse(ConflictError):
     """Another active endpoint of the environment has this URL."""
 
     code = "webhook_url_in_use"
@@ -319,7 +321,7 @@ class WebhookUrlInUse(Contradiction):
 
 
 @attrs.frozen
-class UsernameTaken(Contradiction):
+class UsernameTaken(ConflictError):
     """The name belongs to another account."""
 
     code = "username_taken"
@@ -460,7 +462,7 @@ class WebhookUrlNotAllowed(Unprocessable):
 
 
 @attrs.frozen
-class DependencyFailed(DependencyTrouble):
+class DependencyFailed(DependencyError):
     """A chain or another service did not answer; nothing was changed."""
 
     code = "dependency_failed"
@@ -470,7 +472,7 @@ class DependencyFailed(DependencyTrouble):
 
 
 @attrs.frozen
-class PaymentOptionLimitReached(TooMany):
+class PaymentOptionLimitReached(LimitReached):
     """A Payment takes so many options and no more."""
 
     code = "payment_option_limit_reached"
@@ -479,7 +481,7 @@ class PaymentOptionLimitReached(TooMany):
 
 
 @attrs.frozen
-class Unavailable(Outage):
+class Unavailable(ServiceUnavailable):
     """Storage is out of reach, or too busy."""
 
     code = "unavailable"

@@ -13,7 +13,7 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NOT_STRUCTURE = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 
 
-def nests_deeper(raw: bytes, limit: int) -> bool:
+def exceeds_depth(raw: bytes, limit: int) -> bool:
     """Whether arrays and objects of a JSON text stand more than `limit` deep in one another."""
     if raw.count(b"[") + raw.count(b"{") <= limit:  # as nearly always
         return False

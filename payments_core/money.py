@@ -48,18 +48,18 @@ class Money:
     asset_id: str
 
     def __add__(self, other: Money) -> Money:
-        return Money(self.amount_atomic + self._same(other), self.asset_id)
+        return Money(self.amount_atomic + self._require_same_asset(other), self.asset_id)
 
     def __sub__(self, other: Money) -> Money:
-        return Money(self.amount_atomic - self._same(other), self.asset_id)
+        return Money(self.amount_atomic - self._require_same_asset(other), self.asset_id)
 
     def __le__(self, other: Money) -> bool:
-        return self.amount_atomic <= self._same(other)
+        return self.amount_atomic <= self._require_same_asset(other)
 
     def __lt__(self, other: Money) -> bool:
-        return self.amount_atomic < self._same(other)
+        return self.amount_atomic < self._require_same_asset(other)
 
-    def _same(self, other: Money) -> int:
+    def _require_same_asset(self, other: Money) -> int:
         if other.asset_id != self.asset_id:
             raise MoneyError(f"{self.asset_id} and {other.asset_id} do not add up")
         return other.amount_atomic

@@ -11,8 +11,8 @@ from payments_core.accounts.vaults.record import (
     YieldSettings,
 )
 from payments_core.accounts.verification.record import Verification
-from payments_core.chains.outbox.record import Outgoing, Replacement, Sender
-from payments_core.chains.scanner import ScanCursor, ScanWish
+from payments_core.chains.outbox.record import OutboundTransfer, Replacement, Sender
+from payments_core.chains.scanner import ScanCursor, ScanRequest
 from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
@@ -24,15 +24,15 @@ from payments_core.chains.simulated.records import (
 )
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.maintenance.record import CopyMark
 from payments_core.payment_settings.record import PaymentSettings, PaymentSettingsVersion
 from payments_core.payments.disputes.record import Dispute
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.journal.record import Entry
+from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.options.record import DirectOption, Option
-from payments_core.payments.receipts.record import Evidence, Receipt
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.jobs import Job
@@ -40,25 +40,25 @@ from payments_core.storage.records import Record
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.record import (
     App,
+    CredentialIndexEntry,
     Environment,
     KeyUse,
     MasterKeyMark,
     Operator,
     PartnerName,
-    SecretAddress,
 )
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint
 
-KINDS: tuple[type[Record], ...] = (
+RECORD_TYPES: tuple[type[Record], ...] = (
     # The directory
     App,
     PartnerName,
-    SecretAddress,
+    CredentialIndexEntry,
     MasterKeyMark,
     Operator,
     CopyMark,
     ScanCursor,
-    ScanWish,
+    ScanRequest,
     # Each environment
     Environment,
     KeyUse,
@@ -83,19 +83,19 @@ KINDS: tuple[type[Record], ...] = (
     Option,
     DirectOption,
     FundingOperation,
-    Evidence,
+    TrackedTransaction,
     Receipt,
-    Entry,
+    JournalEntry,
     Refund,
     Dispute,
-    Outgoing,
+    OutboundTransfer,
     Replacement,
     Sender,
     Event,
     Endpoint,
     Delivery,
     ConsoleAction,
-    StoredAnswer,
+    StoredResponse,
     Job,
     # The simulated chains and clock
     SimulatedTime,

@@ -19,7 +19,7 @@ from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
 from payments_core.background_jobs import BackgroundJobs
 from payments_core.chains.port import Chain
-from payments_core.chains.registry import ServedChains
+from payments_core.chains.registry import ChainRegistry
 from payments_core.chains.scanner import Scanner
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failures import Failures
@@ -34,7 +34,7 @@ from payments_core.entropy import Entropy, system_entropy
 from payments_core.errors import NotFound
 from payments_core.payment_settings.operations import PartnerPaymentSettings
 from payments_core.payments.checkout.checkout import Checkout
-from payments_core.payments.checkout.direct_options import Paying
+from payments_core.payments.checkout.direct_options import DirectOptions
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.checkout.public import PublicPayments
 from payments_core.payments.collects import Collects
@@ -43,7 +43,7 @@ from payments_core.payments.disputes.operations import Disputes
 from payments_core.payments.funding.operations import Funding
 from payments_core.payments.mandates.operations import Mandates
 from payments_core.payments.operations import Payments
-from payments_core.payments.options.operations import Options
+from payments_core.payments.options.operations import VaultOptions
 from payments_core.payments.refunds.operations import Refunds
 from payments_core.payments.refunds.reconciliation import Reconciliations
 from payments_core.payments.sends import Sends
@@ -51,21 +51,21 @@ from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
 from payments_core.storage.port import DIRECTORY, Storage
-from payments_core.telemetry import DEAF, Telemetry
+from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 from payments_core.tenants.client_sessions.operations import ClientSessions
-from payments_core.tenants.master_keys import recognise
+from payments_core.tenants.master_keys import verify_or_register
 from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
 from payments_core.versions import Versions
-from payments_core.webhooks.attempting import Attempts
+from payments_core.webhooks.attempting import AttemptRunner
 from payments_core.webhooks.destinations import Resolver
 from payments_core.webhooks.operations import WebhookEndpoints
 from payments_core.webhooks.replaying import WebhookEvents
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
 from payments_core.webhooks.transports.resolver import SystemResolver
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.webhooks.transports.threads import SocketTransport
 
 
 @attrs.frozen
@@ -119,7 +119,7 @@ class PaymentsService:
         transport: Transport | None = None,
         resolver: Resolver | None = None,
         kyc: KycProvider | None = None,
-        telemetry: Telemetry = DEAF,
+        telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         self.settings = settings or Settings()
         if clock is None:
@@ -128,11 +128,11 @@ class PaymentsService:
         self._sandbox_chains: Mapping[int, SandboxChain] = {}
         if chains is None:
             chains = self._sandbox_chains = sandbox_chains or self._simulated_chains()
-        self.chains = ServedChains(chains)
+        self.chains = ChainRegistry(chains)
         self._kyc_providers = _kyc_providers(kyc, Failures(self.ports))
         self._destinations = Destinations(self.ports, self.chains)
         self._resolver = resolver or SystemResolver()
-        self._transport = transport or ThreadsTransport()
+        self._transport = transport or SocketTransport()
         for name in _RESOURCES:  # now, and not when two threads first ask at once
             getattr(self, name)
         self._background_jobs = BackgroundJobs(
@@ -140,7 +140,7 @@ class PaymentsService:
             self.chains,
             self.payments,
             self.vaults,
-            Attempts(self.ports, self._transport, self._resolver, self.settings.webhooks),
+            AttemptRunner(self.ports, self._transport, self._resolver, self.settings.webhooks),
             refresh=self.refresh,
         )
 
@@ -247,14 +247,14 @@ class PaymentsService:
         return Disputes(self.ports)
 
     @cached_property
-    def options(self) -> Options:
+    def vault_options(self) -> VaultOptions:
         """Ways to fund a Payment from the payer's vault."""
-        return Options(self.ports)
+        return VaultOptions(self.ports)
 
     @cached_property
-    def paying(self) -> Paying:
+    def direct_options(self) -> DirectOptions:
         """Ways to fund a Payment from any wallet, and the payer's choice among them."""
-        return Paying(self.ports, self.chains)
+        return DirectOptions(self.ports, self.chains)
 
     @cached_property
     def funding(self) -> Funding:
@@ -318,16 +318,16 @@ class PaymentsService:
         if isinstance(self.ports.clock, SandboxClock):
             self.ports.clock.refresh()
 
-    def ready(self) -> None:
+    def check_ready(self) -> None:
         """Return if the storage answers. Raises StorageUnavailable."""
         self.ports.storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, "ready"))
 
-    def recognise_key_ring(self) -> None:
+    def verify_key_ring(self) -> None:
         """Return if the key ring is the one that the storage was begun with.
 
         Raises UnknownKeyRing, StorageUnavailable, Unavailable.
         """
-        recognise(self.ports.storage, self.ports.committer, self.ports.key_ring)
+        verify_or_register(self.ports.storage, self.ports.committer, self.ports.key_ring)
 
     def close(self, within_s: float = 30.0) -> None:
         """Stop the workers, so long as that takes no longer, and give back what is open."""

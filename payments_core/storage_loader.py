@@ -14,19 +14,21 @@ from payments_core.storage.records import Record
 GROUP = "payments_core.storage"
 
 
-def open_storage(url: str, kinds: Sequence[type[Record]] | None = None) -> Storage:
+def open_storage(url: str, record_types: Sequence[type[Record]] | None = None) -> Storage:
     """The storage that a URL such as `sqlite:///payments.db` names; `memory:` is one too.
 
-    `kinds` are the kinds of records that it will hold, the service's own unless given.
+    `record_types` are the kinds of records that it will hold, the service's own unless given.
     Raises UnknownAdapter for a scheme that no adapter serves, ImportError where an adapter's
     driver is not installed, ValueError where what it opens is no storage, and what the adapter
     raises for a URL that it cannot read.
     """
-    if kinds is None:
-        from payments_core.record_types import KINDS  # what they are made of imports this package
+    if record_types is None:
+        from payments_core.record_types import (
+            RECORD_TYPES,  # what they are made of imports this package
+        )
 
-        kinds = KINDS
+        record_types = RECORD_TYPES
     scheme, hint = scheme_of(url), " (a file is opened as sqlite:///name.db)"
-    opened: Storage = load_adapter(GROUP, scheme, "storage adapter", hint)(url, kinds)
+    opened: Storage = load_adapter(GROUP, scheme, "storage adapter", hint)(url, record_types)
     require_port(opened, Storage, scheme, "storage adapter")
     return opened

@@ -17,10 +17,10 @@ AttemptOutcome = Literal["delivered", "refused", "failing", "no_answer", "unreso
 """What came of an attempt at a delivery: a 2xx; a status that is not tried again; one that is; no
 answer in time; a name that does not resolve; an address that may not be sent to."""
 
-Repeated = Literal["lost_race", "unanswered"]
+RetryReason = Literal["lost_race", "unanswered"]
 """Why a transaction is run again: another came first, or the answer to COMMIT was lost."""
 
-AttemptEnded = Callable[[AttemptOutcome], None]
+EndAttempt = Callable[[AttemptOutcome], None]
 
 
 class Telemetry(Protocol):
@@ -29,54 +29,54 @@ class Telemetry(Protocol):
     The context managers let every exception through, and learn by it how it ended.
     """
 
-    def job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
+    def observe_job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
         """While a job runs, or `count` of a kind together; LeaseLost says that it was taken."""
 
-    def parked(self, queue: str, kind: str) -> None:
+    def record_parked(self, queue: str, kind: str) -> None:
         """A job came to no outcome so often that it is not tried any more."""
 
-    def attempt(self) -> AbstractContextManager[AttemptEnded]:
+    def observe_attempt(self) -> AbstractContextManager[EndAttempt]:
         """While a delivery is attempted; to be called with what came of it, unless it raises."""
 
-    def commit(self) -> AbstractContextManager[object]:
+    def observe_commit(self) -> AbstractContextManager[object]:
         """While a decision is committed; a PaymentsError says that it was refused."""
 
-    def repeated(self, why: Repeated) -> None:
+    def record_retry(self, why: RetryReason) -> None:
         """The transaction of a commit is run again."""
 
-    def scanned(self, chain_id: int, height: int, head: int) -> None:
+    def record_scan(self, chain_id: int, height: int, head: int) -> None:
         """A chain was scanned up to `height`, while its newest block was `head`."""
 
-    def scan_failed(self, chain_id: int) -> None:
+    def record_scan_failure(self, chain_id: int) -> None:
         """A chain could not be scanned."""
 
 
-class Deaf:
+class NoopTelemetry:
     """Listens to nothing."""
 
-    def job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
-        return _NOTHING
+    def observe_job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
+        return _NOOP
 
-    def parked(self, queue: str, kind: str) -> None:
+    def record_parked(self, queue: str, kind: str) -> None:
         pass
 
-    def attempt(self) -> AbstractContextManager[AttemptEnded]:
-        return _UNHEARD
+    def observe_attempt(self) -> AbstractContextManager[EndAttempt]:
+        return _NOOP_ATTEMPT
 
-    def commit(self) -> AbstractContextManager[object]:
-        return _NOTHING
+    def observe_commit(self) -> AbstractContextManager[object]:
+        return _NOOP
 
-    def repeated(self, why: Repeated) -> None:
+    def record_retry(self, why: RetryReason) -> None:
         pass
 
-    def scanned(self, chain_id: int, height: int, head: int) -> None:
+    def record_scan(self, chain_id: int, height: int, head: int) -> None:
         pass
 
-    def scan_failed(self, chain_id: int) -> None:
+    def record_scan_failure(self, chain_id: int) -> None:
         pass
 
 
-_NOTHING: AbstractContextManager[object] = nullcontext()
-_UNHEARD: AbstractContextManager[AttemptEnded] = nullcontext(lambda outcome: None)
+_NOOP: AbstractContextManager[object] = nullcontext()
+_NOOP_ATTEMPT: AbstractContextManager[EndAttempt] = nullcontext(lambda outcome: None)
 
-DEAF: Telemetry = Deaf()
+NOOP_TELEMETRY: Telemetry = NoopTelemetry()

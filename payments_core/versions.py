@@ -6,7 +6,7 @@ import re
 
 import attrs
 
-FIRST = "2026-09-09"
+FIRST_VERSION = "2026-09-09"
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -18,7 +18,7 @@ class Versions:
     Raises ValueError for none at all, for what is no date, and for another order.
     """
 
-    supported: tuple[str, ...] = (FIRST,)
+    supported: tuple[str, ...] = (FIRST_VERSION,)
 
     def __attrs_post_init__(self) -> None:
         dates = self.supported

@@ -1,6 +1,7 @@
 """The pipeline: what every request goes through, in order (contract §3 "Order of checks").
 
-Falcon finds the row of a path; everything else is here, on one screen: `Pipeline._answer`.
+Falcon finds the row of a path; everything else is here, on one screen:
+`Pipeline._check_and_handle`.
 """
 
 from __future__ import annotations
@@ -12,30 +13,36 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import falcon
 
-from payments_core.engine.idempotency.flight import Flights
-from payments_core.engine.idempotency.record import AlreadyAnswered, Answer
-from payments_core.payments.checkout.public import require_admitted
+from payments_core.engine.idempotency.flight import SingleFlight
+from payments_core.engine.idempotency.record import AlreadyResponded, Response
+from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.tenants.authorization import authorize
 from payments_core_http import cors
-from payments_core_http.authentication import CHALLENGES, admitted_origin, authenticate
-from payments_core_http.calls import Call
+from payments_core_http.authentication import CHALLENGES, authenticate, find_admitted_origin
+from payments_core_http.calls import ApiCall
 from payments_core_http.errors import (
     MethodNotAllowed,
     RateLimited,
     RouteNotFound,
-    as_payments_error,
-    envelope,
+    encode_error,
     headers_of,
     status_of,
+    to_payments_error,
 )
-from payments_core_http.idempotency import idempotent, read_key
+from payments_core_http.idempotency import build_idempotent, read_key
 from payments_core_http.observability import health
-from payments_core_http.observability.requests import BLIND, Observer, Request, opened, watched
+from payments_core_http.observability.requests import (
+    NOOP_OBSERVER,
+    ObservedRequest,
+    RequestObserver,
+    new_request,
+    observe,
+)
 from payments_core_http.reference import rows as reference
-from payments_core_http.routing import Route, by_path
-from payments_core_http.throttling import Passage, Throttle
+from payments_core_http.routing import Route, group_by_path
+from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.v2.routes import ROUTES
-from payments_core_http.versions import require_agreement
+from payments_core_http.versions import require_version_agreement
 from payments_core_http.wire.query import read_query
 from payments_core_http.wire.request_body import read_body
 
@@ -44,7 +51,7 @@ if TYPE_CHECKING:
 
 DEFAULT_THREADS = 8
 
-ASKED_BY_BROWSERS = frozenset({"/favicon.ico", "/robots.txt"})
+BROWSER_PATHS = frozenset({"/favicon.ico", "/robots.txt"})
 """Paths that nobody typed: asking for them is no abuse."""
 
 
@@ -55,7 +62,7 @@ def create_app(
     threads: int = DEFAULT_THREADS,
     throttle: Throttle | None = None,
     routes: tuple[Route, ...] = ROUTES,
-    observer: Observer = BLIND,
+    observer: RequestObserver = NOOP_OBSERVER,
 ) -> falcon.App[falcon.Request, falcon.Response]:
     """The WSGI application of one mode, `sandbox` or `production`.
 
@@ -64,39 +71,41 @@ def create_app(
     Raises ValueError where the service cannot serve the mode.
     """
     service.require_mode(mode)
-    paths = by_path((*health.patient(service), *reference.rows(routes), *routes))
-    allowed = {path: _allowed(methods) for path, methods in paths.items()}
+    paths = group_by_path(
+        (*health.with_bounded_readiness(service), *reference.build_routes(routes), *routes)
+    )
+    allowed = {path: _list_allowed_methods(methods) for path, methods in paths.items()}
     throttle = throttle or Throttle(None)
-    pipeline = Pipeline(service, mode, Flights(threads), throttle, allowed, observer)
+    pipeline = Pipeline(service, mode, SingleFlight(threads), throttle, allowed, observer)
     app = falcon.App()
     app.router_options.default_to_on_request = True
-    app.add_sink(pipeline.route_not_found, "/")
-    app.add_error_handler(falcon.HTTPError, pipeline.refused_by_falcon)
-    app.add_error_handler(Exception, pipeline.failed)
+    app.add_sink(pipeline.refuse_path, "/")
+    app.add_error_handler(falcon.HTTPError, pipeline.handle_http_error)
+    app.add_error_handler(Exception, pipeline.handle_exception)
     for path, methods in paths.items():
-        app.add_route(path, _resource(pipeline, allowed[path], methods))
+        app.add_route(path, _make_resource(pipeline, allowed[path], methods))
     return app
 
 
-def _allowed(methods: Mapping[str, Route]) -> tuple[str, ...]:
+def _list_allowed_methods(methods: Mapping[str, Route]) -> tuple[str, ...]:
     implied = {"HEAD", "OPTIONS"} if "GET" in methods else {"OPTIONS"}
     return tuple(sorted(implied.union(methods)))
 
 
 @attrs.define
-class Exchange:
+class RequestContext:
     """What is known of one request so far, and goes on its response whatever happens."""
 
-    request: Request
+    request: ObservedRequest
     version: str
     challenge: str = "Bearer"
     origin: str | None = None
     """The browser's, where the app that it calls has let it in."""
-    passage: Passage = attrs.field(factory=Passage)
+    rate_context: RateLimitContext = attrs.field(factory=RateLimitContext)
 
 
 @attrs.frozen
-class Reply:
+class ResponseParts:
     """What a response has of its own."""
 
     status: int
@@ -104,8 +113,8 @@ class Reply:
     headers: Mapping[str, str]
 
 
-_FRESH: Mapping[str, str] = {}
-_REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
+_NO_HEADERS: Mapping[str, str] = {}
+_REPLAY_HEADERS: Mapping[str, str] = {"Idempotent-Replayed": "true"}
 
 
 class Pipeline:
@@ -115,38 +124,42 @@ class Pipeline:
         self,
         service: PaymentsService,
         mode: str,
-        flights: Flights,
+        single_flight: SingleFlight,
         throttle: Throttle,
         allowed: Mapping[str, tuple[str, ...]],
-        observer: Observer,
+        observer: RequestObserver,
     ) -> None:
         self._service = service
         self._mode = mode
-        self._flights = flights
+        self._flights = single_flight
         self._throttle = throttle
         self._allowed = allowed
         self._observer = observer
 
-    def _answer(
-        self, route: Route, exchange: Exchange, environ: Mapping[str, Any], path: Mapping[str, str]
-    ) -> Answer:
+    def _check_and_handle(
+        self,
+        route: Route,
+        context: RequestContext,
+        environ: Mapping[str, Any],
+        path: Mapping[str, str],
+    ) -> Response:
         """Every check in order; the first that fails raises its error."""
         if route.credential != "none":  # whether the process lives is told without storage
             self._service.refresh()
-        exchange.challenge = CHALLENGES[route.credential]
+        context.challenge = CHALLENGES[route.credential]
         caller = authenticate(self._service, self._mode, route, environ, path)
-        exchange.version, exchange.origin = caller.api_version, caller.admitted_origin
+        context.version, context.origin = caller.api_version, caller.admitted_origin
         if caller.environment is not None:
-            exchange.request.environment_id = caller.environment.id
-        require_agreement(
+            context.request.environment_id = caller.environment.id
+        require_version_agreement(
             self._service.settings.versions,
             environ.get("HTTP_SERVICE_VERSION"),
             caller.bound_versions,
         )
-        self._throttle.enter_route(exchange.passage, route, path)
+        self._throttle.check_route(context.rate_context, route, path)
         if caller.environment is not None and route.credential != "payment_secret":
-            self._throttle.enter_app(exchange.passage, route, caller.environment)
-        authority = caller.authority(route)
+            self._throttle.check_app(context.rate_context, route, caller.environment)
+        authority = caller.authority_for(route)
         if authority is not None:
             authorize(
                 authority.requirement,
@@ -156,35 +169,35 @@ class Pipeline:
                 authority.payment_id,
             )
         if caller.shop is not None:
-            require_admitted(caller.shop.terms, caller.origin)
+            require_origin_allowed(caller.shop.terms, caller.origin)
         key = read_key(route, environ)
         query = read_query(route, environ.get("QUERY_STRING", ""))
         document, body = read_body(route, environ)
         retention_ms = self._service.settings.idempotency_retention_ms
-        once = (
-            idempotent(route, authority, key, path, document, retention_ms)
+        idempotent_request = (
+            build_idempotent(route, authority, key, path, document, retention_ms)
             if authority and key
             else None
         )
-        call: Call[Any, Any] = Call(
+        call: ApiCall[Any, Any] = ApiCall(
             service=self._service,
             mode=self._mode,
-            request_id=exchange.request.id,
+            request_id=context.request.id,
             route=route,
             caller=caller,
             path=path,
             body=body,
             query=query,
-            idempotent=once,
+            idempotent=idempotent_request,
             if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
         )
-        if authority is None or once is None:
-            return self._resource(call)
-        with self._flights.alone(once.id):
-            self._service.ports.committer.replay(authority, once)
-            return self._resource(call)
+        if authority is None or idempotent_request is None:
+            return self._call_handler(call)
+        with self._flights.acquire(idempotent_request.id):
+            self._service.ports.committer.replay(authority, idempotent_request)
+            return self._call_handler(call)
 
-    def _resource(self, call: Call[Any, Any]) -> Answer:
+    def _call_handler(self, call: ApiCall[Any, Any]) -> Response:
         call.route.require_ids(call.path)
         return call.route.handler(self._service, call)
 
@@ -197,18 +210,18 @@ class Pipeline:
     ) -> None:
         """Answer a request that has a row."""
 
-        def answered(exchange: Exchange) -> Reply:
+        def respond(context: RequestContext) -> ResponseParts:
             try:
-                answer, headers = self._answer(route, exchange, req.env, path), _FRESH
-            except AlreadyAnswered as earlier:
-                answer, headers = earlier.answer, _REPLAYED
-                exchange.request.is_replay = True
-            exchange.version = answer.api_version
-            return Reply(answer.status, answer.body, {**headers, **answer.headers})
+                answer, headers = self._check_and_handle(route, context, req.env, path), _NO_HEADERS
+            except AlreadyResponded as earlier:
+                answer, headers = earlier.answer, _REPLAY_HEADERS
+                context.request.is_replay = True
+            context.version = answer.api_version
+            return ResponseParts(answer.status, answer.body, {**headers, **answer.headers})
 
-        self._exchange(route.name, req, resp, answered)
+        self._process(route.name, req, resp, respond)
 
-    def options(
+    def answer_options(
         self,
         allowed: tuple[str, ...],
         req: falcon.Request,
@@ -221,129 +234,137 @@ class Pipeline:
         """
         methods = ", ".join(allowed)
 
-        def told(exchange: Exchange) -> Reply:
+        def respond(context: RequestContext) -> ResponseParts:
             if shop is not None:
-                exchange.origin = admitted_origin(self._service, self._mode, req.env, shop)
-            is_admitted = exchange.origin is not None
+                context.origin = find_admitted_origin(self._service, self._mode, req.env, shop)
+            is_admitted = context.origin is not None
             headers = cors.preflight_headers(req.env, req.path, methods, is_admitted=is_admitted)
-            return Reply(204, b"", {"Allow": methods, **headers})
+            return ResponseParts(204, b"", {"Allow": methods, **headers})
 
-        self._exchange("OPTIONS", req, resp, told)
+        self._process("OPTIONS", req, resp, respond)
 
-    def method_not_allowed(
+    def refuse_method(
         self, allowed: tuple[str, ...], req: falcon.Request, resp: falcon.Response
     ) -> None:
         """Answer a method that the path does not take."""
 
-        def refused(exchange: Exchange) -> Reply:
+        def refuse(context: RequestContext) -> ResponseParts:
             raise MethodNotAllowed(allowed)
 
-        self._exchange("no route", req, resp, refused)
+        self._process("no route", req, resp, refuse)
 
-    def route_not_found(self, req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
+    def refuse_path(self, req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
         """Answer a path that no row has."""
 
-        def refused(exchange: Exchange) -> Reply:
+        def refuse(context: RequestContext) -> ResponseParts:
             raise RouteNotFound()
 
-        self._exchange("no route", req, resp, refused)
+        self._process("no route", req, resp, refuse)
 
-    def refused_by_falcon(
+    def handle_http_error(
         self, req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: Any
     ) -> None:
         """Answer what Falcon itself refuses: a method or a path that HTTP does not know."""
         allowed = self._allowed.get(req.uri_template or "")
         if allowed is None:
-            self.route_not_found(req, resp)
+            self.refuse_path(req, resp)
         else:
-            self.method_not_allowed(allowed, req, resp)
+            self.refuse_method(allowed, req, resp)
 
-    def failed(
+    def handle_exception(
         self, req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
     ) -> None:
         """Answer what went wrong outside any row: a fault of ours."""
 
-        def refused(exchange: Exchange) -> Reply:
+        def refuse(context: RequestContext) -> ResponseParts:
             raise error
 
-        self._exchange(req.uri_template or "no route", req, resp, refused)
+        self._process(req.uri_template or "no route", req, resp, refuse)
 
-    def _exchange(
+    def _process(
         self,
         place: str,
         req: falcon.Request,
         resp: falcon.Response,
-        answer: Callable[[Exchange], Reply],
+        answer: Callable[[RequestContext], ResponseParts],
     ) -> None:
         """One request, whatever it asks for: counted, answered or refused, sent, and told of."""
         id = self._service.ports.identifiers.new("req")
-        request = opened(id, req.method, req.uri_template)
-        exchange = Exchange(request, self._service.settings.versions.current)
-        with watched(self._observer, request, req.env):
-            reply = self._reply(place, req, exchange, answer)
+        request = new_request(id, req.method, req.uri_template)
+        context = RequestContext(request, self._service.settings.versions.current)
+        with observe(self._observer, request, req.env):
+            reply = self._respond(place, req, context, answer)
             request.status = reply.status
-            self._send(reply, exchange, req, resp)
+            self._send(reply, context, req, resp)
 
-    def _reply(
+    def _respond(
         self,
         place: str,
         req: falcon.Request,
-        exchange: Exchange,
-        answer: Callable[[Exchange], Reply],
-    ) -> Reply:
-        request = exchange.request
+        context: RequestContext,
+        answer: Callable[[RequestContext], ResponseParts],
+    ) -> ResponseParts:
+        request = context.request
         try:
             if (
                 req.path not in health.PATHS
             ):  # whether the process lives is not the limiter's matter
-                self._throttle.enter(exchange.passage, req.env)
-            return answer(exchange)
+                self._throttle.check_address(context.rate_context, req.env)
+            return answer(context)
         except Exception as error:
-            if isinstance(error, RouteNotFound) and req.path not in ASKED_BY_BROWSERS:
-                self._throttle.wander(exchange.passage)
-            told = as_payments_error(error, request.id, place)
+            if isinstance(error, RouteNotFound) and req.path not in BROWSER_PATHS:
+                self._throttle.count_unknown_path(context.rate_context)
+            told = to_payments_error(error, request.id, place)
             if isinstance(told, RateLimited):
-                request.limited = told.reason
-            return Reply(
+                request.rate_limit_reason = told.reason
+            return ResponseParts(
                 status_of(type(told)),
-                envelope(told, request.id),
-                headers_of(told, exchange.challenge),
+                encode_error(told, request.id),
+                headers_of(told, context.challenge),
             )
 
     def _send(
-        self, reply: Reply, exchange: Exchange, req: falcon.Request, resp: falcon.Response
+        self,
+        reply: ResponseParts,
+        context: RequestContext,
+        req: falcon.Request,
+        resp: falcon.Response,
     ) -> None:
         resp.status = reply.status
         resp.data = reply.body or None
         resp.set_headers(
             {
-                "X-Request-Id": exchange.request.id,
-                "Service-Version": exchange.version,
+                "X-Request-Id": context.request.id,
+                "Service-Version": context.version,
                 "Cache-Control": "no-store",
                 "X-Content-Type-Options": "nosniff",
                 **cors.headers_for(req.path),
-                **cors.headers_for_origin(exchange.origin),
-                **self._throttle.headers(exchange.passage),
+                **cors.headers_for_origin(context.origin),
+                **self._throttle.headers(context.rate_context),
                 **reply.headers,
             }
         )
 
 
-def _resource(pipeline: Pipeline, allowed: tuple[str, ...], methods: Mapping[str, Route]) -> object:
+def _make_resource(
+    pipeline: Pipeline, allowed: tuple[str, ...], methods: Mapping[str, Route]
+) -> object:
     """A path as Falcon takes it: an object with one responder for each method."""
     rows = {"HEAD": methods["GET"], **methods} if "GET" in methods else methods
-    responders = {f"on_{method.lower()}": _responder(pipeline, row) for method, row in rows.items()}
+    responders = {
+        f"on_{method.lower()}": _make_responder(pipeline, row) for method, row in rows.items()
+    }
     is_shop = any(row.credential == "app_id" for row in methods.values())
     return SimpleNamespace(
         **responders,
-        on_options=lambda req, resp, **path: pipeline.options(
+        on_options=lambda req, resp, **path: pipeline.answer_options(
             allowed, req, resp, path if is_shop else None
         ),
-        on_request=lambda req, resp, **_: pipeline.method_not_allowed(allowed, req, resp),
+        on_request=lambda req, resp, **_: pipeline.refuse_method(allowed, req, resp),
     )
 
 
-def _responder(pipeline: Pipeline, route: Route) -> Callable[..., None]:
+def _make_responder(pipeline: Pipeline, route: Route) -> Callable[..., None]:
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         pipeline.serve(route, req, resp, path)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from payments_core.credentials.tokens import CLIENT_SESSION, Claims, TokenInvalid
+from payments_core.credentials.tokens import CLIENT_SESSION_PREFIX, Claims, TokenInvalid
 from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
 from payments_core.payments.checkout.public import Shop
 from payments_core.tenants.authorization import Authority
@@ -29,7 +29,7 @@ _MAX_CHARACTERS = 2_000
 _SECRET_HEADER = "HTTP_X_SERVICE_PAYMENT_SECRET"
 _BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.ASCII | re.IGNORECASE)
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.ASCII | re.IGNORECASE)
-_PAIR = re.compile(r"([!-9;-~]+):([!-~]+)", re.ASCII)
+_BASIC_PAIR = re.compile(r"([!-9;-~]+):([!-~]+)", re.ASCII)
 
 CHALLENGES: Mapping[Credential, str] = {
     "server_key": 'Basic realm="payments", charset="UTF-8"',
@@ -65,10 +65,10 @@ class Caller:
     @property
     def admitted_origin(self) -> str | None:
         """The origin of the browser that asks, where the shop's settings let it in."""
-        is_admitted = self.shop is not None and self.shop.terms.admits(self.origin)
+        is_admitted = self.shop is not None and self.shop.terms.allows_origin(self.origin)
         return self.origin if is_admitted else None
 
-    def authority(self, route: Route) -> Authority | None:
+    def authority_for(self, route: Route) -> Authority | None:
         """The authority that operations ask for; None on routes that need none."""
         if route.needs is None or self.environment is None:
             return None
@@ -94,37 +94,39 @@ def authenticate(
     if route.credential == "none":
         return Caller(api_version=service.settings.versions.current)
     if route.credential == "app_id":
-        return _visitor(service, mode, environ, path_ids)
+        return _identify_visitor(service, mode, environ, path_ids)
     header = environ.get("HTTP_AUTHORIZATION", "")
     if len(header) > _MAX_CHARACTERS:
         raise Unauthorized()
     if route.credential == "server_key":
-        app_id, secret = _basic(header)
+        app_id, secret = _parse_basic(header)
         environment, key = service.tenants.authenticate(app_id, secret, mode=mode)
-        caller = _bound(environment.api_version, environment=environment, key=key)
+        caller = _caller_bound_to(environment.api_version, environment=environment, key=key)
     elif route.credential == "bearer_key":
-        environment, key = service.tenants.authenticate_bearer(_bearer(header), mode=mode)
-        caller = _bound(environment.api_version, environment=environment, key=key)
+        environment, key = service.tenants.authenticate_bearer(_parse_bearer(header), mode=mode)
+        caller = _caller_bound_to(environment.api_version, environment=environment, key=key)
     elif route.credential == "session_token":
-        token = _bearer(header)
-        claims = _claims(service, token)
-        return _bound(claims.api_version, session_token=token)
+        token = _parse_bearer(header)
+        claims = _read_session_claims(service, token)
+        return _caller_bound_to(claims.api_version, session_token=token)
     elif route.credential == "payment_secret":
-        return _payer(service, mode, _bearer(header), path_ids)
+        return _authenticate_payer(service, mode, _parse_bearer(header), path_ids)
     else:
-        environment, session = service.client_sessions.authenticate(_bearer(header), mode=mode)
-        caller = _bound(session.api_version, environment=environment, session=session)
+        environment, session = service.client_sessions.authenticate(
+            _parse_bearer(header), mode=mode
+        )
+        caller = _caller_bound_to(session.api_version, environment=environment, session=session)
     may_have = route.may_have_payment_secret and _SECRET_HEADER in environ
     if route.with_payment_secret or may_have:
-        return _with_payment_secret(service, caller, environment, environ, path_ids)
+        return _add_payment_secret(service, caller, environment, environ, path_ids)
     return caller
 
 
-def _bound(api_version: str, **facts: Any) -> Caller:
+def _caller_bound_to(api_version: str, **facts: Any) -> Caller:
     return Caller(api_version=api_version, bound_versions=(api_version,), **facts)
 
 
-def _basic(header: str) -> tuple[str, str]:
+def _parse_basic(header: str) -> tuple[str, str]:
     """The user and password of a Basic header, which must be the one text that encodes them."""
     match = _BASIC.fullmatch(header)
     if match is None:
@@ -133,57 +135,61 @@ def _basic(header: str) -> tuple[str, str]:
         decoded = base64.b64decode(match[1], validate=True)
     except binascii.Error:
         raise Unauthorized() from None
-    pair = _PAIR.fullmatch(decoded.decode("latin-1"))
+    pair = _BASIC_PAIR.fullmatch(decoded.decode("latin-1"))
     if pair is None or base64.b64encode(decoded).decode() != match[1]:
         raise Unauthorized()
     return pair[1], pair[2]
 
 
-def _bearer(header: str) -> str:
+def _parse_bearer(header: str) -> str:
     match = _BEARER.fullmatch(header)
     if match is None:
         raise Unauthorized()
     return match[1]
 
 
-def _claims(service: PaymentsService, token: str) -> Claims:
+def _read_session_claims(service: PaymentsService, token: str) -> Claims:
     """A session token's claims; whether it was used before is asked when it is exchanged."""
     try:
-        return service.ports.tokens.read(CLIENT_SESSION, token)
+        return service.ports.tokens.read(CLIENT_SESSION_PREFIX, token)
     except TokenInvalid:
         raise Unauthorized() from None
 
 
-def _payer(service: PaymentsService, mode: Any, secret: str, path_ids: Mapping[str, str]) -> Caller:
+def _authenticate_payer(
+    service: PaymentsService, mode: Any, secret: str, path_ids: Mapping[str, str]
+) -> Caller:
     """Whoever holds the secret of the very Payment in the path, whatever became of that."""
     environment, claims = service.checkout.authenticate(secret, mode=mode)
     if claims.subject != path_ids["paymentId"]:
         raise Unauthorized()
-    return _bound(claims.api_version, environment=environment, payment_secret=claims)
+    return _caller_bound_to(claims.api_version, environment=environment, payment_secret=claims)
 
 
-def _visitor(
+def _identify_visitor(
     service: PaymentsService, mode: Any, environ: Mapping[str, Any], path_ids: Mapping[str, str]
 ) -> Caller:
     """Whoever has a shop's page open: they prove nothing. Raises NotFound for no shop."""
-    if not PATH_IDS["appId"].fits(path_ids["appId"]):
+    if not PATH_IDS["appId"].is_valid(path_ids["appId"]):
         raise NotFound("app")
-    shop = service.public_payments.shop(path_ids["appId"], mode=mode)
+    shop = service.public_payments.get_shop(path_ids["appId"], mode=mode)
     environment, origin = shop.environment, environ.get("HTTP_ORIGIN")
-    return _bound(environment.api_version, environment=environment, shop=shop, origin=origin)
+    return _caller_bound_to(
+        environment.api_version, environment=environment, shop=shop, origin=origin
+    )
 
 
-def admitted_origin(
+def find_admitted_origin(
     service: PaymentsService, mode: Any, environ: Mapping[str, Any], path_ids: Mapping[str, str]
 ) -> str | None:
     """The origin of a browser that asks beforehand, if the shop in the path lets it in."""
     try:
-        return _visitor(service, mode, environ, path_ids).admitted_origin
+        return _identify_visitor(service, mode, environ, path_ids).admitted_origin
     except NotFound:
         return None
 
 
-def _with_payment_secret(
+def _add_payment_secret(
     service: PaymentsService,
     caller: Caller,
     environment: Environment,

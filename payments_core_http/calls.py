@@ -10,7 +10,7 @@ import attrs
 import msgspec
 
 from payments_core.credentials.tokens import Claims
-from payments_core.engine.idempotency.record import Answer, Idempotent
+from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.storage.port import Page, Position
 from payments_core.tenants.authorization import Authority
 from payments_core_http.authentication import Caller
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True)
-class Call(Generic[B, Q]):
+class ApiCall(Generic[B, Q]):
     """One request, past every check that does not need the resource.
 
     `body` and `query` are instances of the row's wire classes, `path` holds the ids by their
@@ -42,13 +42,13 @@ class Call(Generic[B, Q]):
     path: Mapping[str, str]
     body: B
     query: Q
-    idempotent: Idempotent | None = None
+    idempotent: IdempotentRequest | None = None
     if_none_match: str | None = None
 
     @property
     def authority(self) -> Authority:
         """In whose name operations run; only rows with `needs` have one."""
-        authority = self.caller.authority(self.route)
+        authority = self.caller.authority_for(self.route)
         assert authority is not None, f"{self.route.name} asks for no credential"
         return authority
 
@@ -64,64 +64,64 @@ class Call(Generic[B, Q]):
         assert self.caller.payment_secret is not None
         return self.caller.payment_secret
 
-    def answer(self, view: Any, status: int | None = None) -> Answer:
+    def answer(self, view: Any, status: int | None = None) -> Response:
         """The answer of a read, or of a write that has no idempotency key."""
-        return Answer(
+        return Response(
             status or self.route.success, msgspec.json.encode(view), self.caller.api_version
         )
 
-    def tagged(self, view: Any) -> Answer:
+    def answer_with_etag(self, view: Any) -> Response:
         """The answer of a read that is polled: with a strong ETag, and 304 for whoever has it."""
-        return self.unless_known(self.answer(view))
+        return self.add_etag(self.answer(view))
 
-    def unless_known(self, answer: Answer) -> Answer:
+    def add_etag(self, answer: Response) -> Response:
         """The answer with a strong ETag, or 304 for whoever has it."""
         tag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
         headers = {**answer.headers, "ETag": tag}
-        if not _matches(self.if_none_match, tag):
+        if not _etag_matches(self.if_none_match, tag):
             return attrs.evolve(answer, headers=headers)
         headers.pop("Content-Type", None)  # there is no content
-        return Answer(304, b"", answer.api_version, headers)
+        return Response(304, b"", answer.api_version, headers)
 
-    def once(
+    def run_idempotent(
         self,
-        operation: Callable[[Idempotent | None], T],
+        operation: Callable[[IdempotentRequest | None], T],
         render: Callable[[T], Any],
         status: Callable[[T], int] | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Run a writing operation, and answer with exactly the bytes that were stored with it.
 
         `render` shapes the operation's result into a view. It runs inside the transaction, maybe
         more than once, so it must be pure. `status` is for rows with more than one success.
         """
 
-        def rendered(result: T) -> Answer:
+        def render_answer(result: T) -> Response:
             return self.answer(render(result), status(result) if status else None)
 
         if self.idempotent is None:
-            return rendered(operation(None))
-        idempotent = attrs.evolve(self.idempotent, render=rendered)
+            return render_answer(operation(None))
+        idempotent = attrs.evolve(self.idempotent, render=render_answer)
         result = operation(idempotent)
         # An operation that had nothing to commit stored nothing: it may simply run again.
-        return idempotent.answered or rendered(result)
+        return idempotent.response or render_answer(result)
 
-    def position(self) -> Position | None:
+    def decode_position(self) -> Position | None:
         """Where the list goes on, out of the query's `cursor`. Raises ValidationFailed."""
         query = self._page_query()
         if query.cursor is None:
             return None
-        return cursors.decode(self.service.ports.key_ring, self._list_scope(), query.cursor)
+        return cursors.decode(self.service.ports.key_ring, self._list_name(), query.cursor)
 
-    def listed(self, page: Page[Any], view: Callable[[Any], Any]) -> Answer:
+    def answer_page(self, page: Page[Any], view: Callable[[Any], Any]) -> Response:
         """`{data, limit, hasNextPage, nextCursor}` for a page of records."""
         data = [view(record) for record in page.records]
-        return self.answer({"data": data, **self.page_facts(page.next)})
+        return self.answer({"data": data, **self.page_fields(page.next)})
 
-    def page_facts(self, next_position: Position | None) -> dict[str, Any]:
+    def page_fields(self, next_position: Position | None) -> dict[str, Any]:
         """`{limit, hasNextPage, nextCursor}`, for lists whose own name is not `data`."""
         cursor = None
         if next_position is not None:
-            cursor = cursors.encode(self.service.ports.key_ring, self._list_scope(), next_position)
+            cursor = cursors.encode(self.service.ports.key_ring, self._list_name(), next_position)
         return {
             "limit": self._page_query().limit,
             "hasNextPage": cursor is not None,
@@ -132,14 +132,14 @@ class Call(Generic[B, Q]):
         assert isinstance(self.query, PageQuery)
         return self.query
 
-    def _list_scope(self) -> str:
+    def _list_name(self) -> str:
         """Which list this is: whose, of which path, under which filters."""
         filters = attrs.asdict(self._page_query(), filter=_is_filter)
         names = (self.authority.partition, self.authority.principal, self.route.path)
         return msgspec.json.encode((names, sorted(self.path.items()), filters)).decode()
 
 
-def _matches(if_none_match: str | None, tag: str) -> bool:
+def _etag_matches(if_none_match: str | None, tag: str) -> bool:
     """Whether `If-None-Match` names the tag, compared weakly (RFC 9110, 13.1.2)."""
     if if_none_match is None:
         return False

@@ -16,36 +16,36 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
-MOST_ENTRIES = 32
+MAX_FORWARDED_ENTRIES = 32
 """A longer chain of proxies than anyone has: what is further left is not looked at."""
 
 
-def networks(texts: Iterable[str]) -> tuple[Network, ...]:
+def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Trusted proxies as a deployment names them, `10.0.0.0/8` or `::1`. Raises ValueError."""
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
-def client_of(environ: Mapping[str, Any], trusted: tuple[Network, ...]) -> str:
+def identify_client(environ: Mapping[str, Any], trusted: tuple[Network, ...]) -> str:
     """What stands for the client: its IPv4 address, or the /64 of its IPv6 address.
 
     A subscriber has a whole /64 of IPv6, and could take a new address for every request. A peer
     without an address, as behind a Unix socket, is `local`.
     """
-    client = _address(environ.get("REMOTE_ADDR") or "")
+    client = _parse_address(environ.get("REMOTE_ADDR") or "")
     if client is None:
         return "local"
     entries = str(environ.get("HTTP_X_FORWARDED_FOR", "")).split(",")
-    for entry in reversed(entries[-MOST_ENTRIES:]):
+    for entry in reversed(entries[-MAX_FORWARDED_ENTRIES:]):
         if not any(client in network for network in trusted):
             break
-        before = _address(entry.strip())
+        before = _parse_address(entry.strip())
         if before is None:  # nobody can be made out behind this proxy
             break
         client = before
-    return _counted(client)
+    return _group_by_prefix(client)
 
 
-def _address(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     """An address, perhaps with a port as some proxies append it."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -62,7 +62,7 @@ def _address(text: str) -> Address | None:
     return address
 
 
-def _counted(address: Address) -> str:
+def _group_by_prefix(address: Address) -> str:
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
     return str(address)

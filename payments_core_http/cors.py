@@ -19,25 +19,25 @@ EXPOSED_HEADERS = (
     "Service-Version, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, "
     "ETag, X-Request-Id, Idempotent-Replayed"
 )
-_PREFLIGHT_LIVES_S = 600
+_PREFLIGHT_MAX_AGE_S = 600
 
-_ANSWER = {
+_OPEN_HEADERS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": EXPOSED_HEADERS,
 }
-_NONE: Mapping[str, str] = {}
+_NO_HEADERS: Mapping[str, str] = {}
 
 
 def headers_for_origin(origin: str | None) -> Mapping[str, str]:
     """The headers of every answer to an origin that a shop has let in; none to any other."""
     if origin is None:
-        return _NONE
-    return {**_ANSWER, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+        return _NO_HEADERS
+    return {**_OPEN_HEADERS, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
 def headers_for(path: str) -> Mapping[str, str]:
     """The headers of every answer under an open path, errors included."""
-    return _ANSWER if path.startswith(OPEN_PATHS) else _NONE
+    return _OPEN_HEADERS if path.startswith(OPEN_PATHS) else _NO_HEADERS
 
 
 def preflight_headers(
@@ -47,9 +47,9 @@ def preflight_headers(
     and the browser's origin `is_admitted` to it by nobody."""
     asks = "HTTP_ORIGIN" in environ and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
     if not asks or not (is_admitted or path.startswith(OPEN_PATHS)):
-        return _NONE
+        return _NO_HEADERS
     return {
         "Access-Control-Allow-Methods": allowed,
         "Access-Control-Allow-Headers": ALLOWED_HEADERS,
-        "Access-Control-Max-Age": str(_PREFLIGHT_LIVES_S),
+        "Access-Control-Max-Age": str(_PREFLIGHT_MAX_AGE_S),
     }

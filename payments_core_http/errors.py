@@ -17,21 +17,21 @@ import msgspec
 from payments_core.clock import Instant
 from payments_core.errors import (
     BadInput,
-    Contradiction,
-    DependencyTrouble,
+    ConflictError,
+    DependencyError,
     Forbidden,
+    LimitReached,
     Missing,
-    Outage,
     PaymentsError,
-    TooMany,
+    ServiceUnavailable,
     Unauthenticated,
     Unavailable,
     Unprocessable,
 )
 from payments_core.storage.port import StorageUnavailable
-from payments_core_http.redaction import redacted
+from payments_core_http.redaction import redact
 
-Reason = Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]
+RateLimitReason = Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]
 
 logger = logging.getLogger("payments_core_http")
 
@@ -79,7 +79,7 @@ class MalformedRequest(BadInput):
 
 
 @attrs.frozen
-class RequestTooSlow(BadInput):
+class RequestTimedOut(BadInput):
     """The request was not whole in time; nothing of it was done."""
 
     code = "request_timeout"
@@ -96,7 +96,7 @@ class HeadersTooLarge(BadInput):
 
 
 @attrs.frozen
-class TransferCodingUnknown(BadInput):
+class UnsupportedTransferCoding(BadInput):
     """A Transfer-Encoding other than `chunked`."""
 
     code = "transfer_encoding_not_supported"
@@ -104,7 +104,7 @@ class TransferCodingUnknown(BadInput):
 
 
 @attrs.frozen
-class RateLimited(TooMany):
+class RateLimited(LimitReached):
     """More requests than a rate policy allows, or a limiter that cannot say.
 
     `rule` names the policy, but for the one that counts by address.
@@ -117,7 +117,7 @@ class RateLimited(TooMany):
     remaining: int
     reset_at: Instant
     retry_after_s: int
-    reason: Reason
+    reason: RateLimitReason
 
     @property
     def details(self) -> Mapping[str, Any]:
@@ -139,17 +139,17 @@ STATUSES: Mapping[type[PaymentsError], int] = {
     Forbidden: 403,
     Missing: 404,
     MethodNotAllowed: 405,
-    RequestTooSlow: 408,
-    Contradiction: 409,
+    RequestTimedOut: 408,
+    ConflictError: 409,
     PayloadTooLarge: 413,
     UnsupportedMediaType: 415,
     Unprocessable: 422,
-    DependencyTrouble: 424,
-    TooMany: 429,
+    DependencyError: 424,
+    LimitReached: 429,
     HeadersTooLarge: 431,
     InternalError: 500,
-    TransferCodingUnknown: 501,
-    Outage: 503,
+    UnsupportedTransferCoding: 501,
+    ServiceUnavailable: 503,
 }
 """The nearest class above an error's own gives its status."""
 
@@ -159,7 +159,7 @@ def status_of(kind: type[PaymentsError]) -> int:
     return next(STATUSES[ancestor] for ancestor in kind.__mro__ if ancestor in STATUSES)
 
 
-def envelope(error: PaymentsError, request_id: str) -> bytes:
+def encode_error(error: PaymentsError, request_id: str) -> bytes:
     """The body `{error: {code, message, details}}`; the request id is always among the details."""
     details = dict(error.details)
     if "retryAfterS" in details:
@@ -182,7 +182,7 @@ def headers_of(error: PaymentsError, challenge: str) -> dict[str, str]:
     return headers
 
 
-def as_payments_error(error: Exception, request_id: str, place: str) -> PaymentsError:
+def to_payments_error(error: Exception, request_id: str, place: str) -> PaymentsError:
     """The error to tell the caller; what was not foreseen is written to the log."""
     if isinstance(error, PaymentsError):
         return error
@@ -190,5 +190,5 @@ def as_payments_error(error: Exception, request_id: str, place: str) -> Payments
         logger.warning("%s at %s: storage is out of reach", request_id, place)
         return Unavailable()
     trace = "".join(traceback.format_exception(error))
-    logger.error("%s at %s failed\n%s", request_id, place, redacted(trace))
+    logger.error("%s at %s failed\n%s", request_id, place, redact(trace))
     return InternalError()

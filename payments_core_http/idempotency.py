@@ -9,11 +9,15 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from payments_core.engine.idempotency.record import PUBLIC_RETENTION_MS, RETENTION_MS, Idempotent
+from payments_core.engine.idempotency.record import (
+    PUBLIC_RETENTION_MS,
+    RETENTION_MS,
+    IdempotentRequest,
+)
 from payments_core.errors import IdempotencyKeyRequired, ValidationFailed
 from payments_core.tenants.authorization import Authority
 from payments_core_http.routing import Route
-from payments_core_http.wire.json_text import canonical
+from payments_core_http.wire.json_text import canonicalize
 
 KEY_PATTERN = "^[ -~]{1,256}$"
 
@@ -36,14 +40,14 @@ def read_key(route: Route, environ: Mapping[str, Any]) -> str | None:
     return key
 
 
-def idempotent(
+def build_idempotent(
     route: Route,
     authority: Authority,
     key: str,
     path_ids: Mapping[str, str],
     document: Any,
     retention_ms: int = RETENTION_MS,
-) -> Idempotent:
+) -> IdempotentRequest:
     """What makes this request answerable once; `Call.once` adds how its answer is rendered.
 
     Its id is made from environment, principal and key, never from a secret or token: a rotated
@@ -52,21 +56,21 @@ def idempotent(
     scope = (authority.partition, authority.principal, key)
     if authority.requirement.caller == "public":
         retention_ms = min(retention_ms, PUBLIC_RETENTION_MS)
-    return Idempotent(
+    return IdempotentRequest(
         id=hashlib.sha256(b"1" + msgspec.json.encode(scope)).hexdigest(),
-        fingerprint=_fingerprint(route, path_ids, document),
-        render=_not_yet,
+        fingerprint=_compute_fingerprint(route, path_ids, document),
+        render=_fail_unrendered,
         retention_ms=retention_ms,
     )
 
 
-def _fingerprint(route: Route, path_ids: Mapping[str, str], document: Any) -> str:
+def _compute_fingerprint(route: Route, path_ids: Mapping[str, str], document: Any) -> str:
     """The request without its version and its headers; the leading 1 is the recipe's number."""
     ids = [path_ids[name] for name in route.path_names]
-    body = None if document is None else canonical(document)
+    body = None if document is None else canonicalize(document)
     text = msgspec.json.encode((route.method, route.path, ids, body))
     return "1:" + hashlib.sha256(text).hexdigest()
 
 
-def _not_yet(result: Any) -> NoReturn:
+def _fail_unrendered(result: Any) -> NoReturn:
     raise AssertionError("an operation runs through Call.once, which sets how to render")

@@ -15,16 +15,16 @@ from typing import Any
 
 import attrs
 
-HIDDEN = "[redacted]"
+REDACTED = "[redacted]"
 
-LONGEST = 32_000
+MAX_LOGGED_CHARACTERS = 32_000
 """Characters of one text that are logged. What follows them is looked at a little further, for a
 secret that the end would cut in two."""
 
-_FURTHER = 8_000
-_DEEPEST = 6
+_LOOKAHEAD_CHARACTERS = 8_000
+_MAX_DEPTH = 6
 
-_WORDS = (
+_SECRET_WORDS = (
     r"password|passwd|passphrase|pwd|secret|secret[_-]?key|private[_-]?key|signing[_-]?secret"
     r"|client[_-]?secret|access[_-]?token|refresh[_-]?token|session[_-]?token|token|api[_-]?key"
     r"|key[_-]?ring"
@@ -36,11 +36,11 @@ _KEY_IN_A_PATH = (
     r"|(?<=\?)[\s\S]+"
 )
 
-Span = tuple[int, int]
+TextRange = tuple[int, int]
 
 
 @attrs.frozen
-class Shape:
+class SecretPattern:
     """How a secret looks: what leads to it, and stays, and what of it is hidden.
 
     Where `parts` is given, those of it alone. A text that has none of the `marks`, in lower case,
@@ -53,7 +53,7 @@ class Shape:
     secret: re.Pattern[str]
     parts: re.Pattern[str] | None
 
-    def spans(self, text: str) -> Iterator[Span]:
+    def find_ranges(self, text: str) -> Iterator[TextRange]:
         """Where it stands. What is hidden may itself lead to a secret, so they may overlap."""
         for lead in self.lead.finditer(text):
             found = self.secret.match(text, lead.end())
@@ -66,7 +66,7 @@ class Shape:
                 yield from (part.span() for part in parts)
 
 
-def _shape(
+def _secret_pattern(
     name: str,
     marks: str,
     lead: str,
@@ -74,9 +74,9 @@ def _shape(
     *,
     parts: str | None = None,
     any_case: bool = False,
-) -> Shape:
+) -> SecretPattern:
     flags = re.ASCII | re.IGNORECASE if any_case else re.ASCII
-    return Shape(
+    return SecretPattern(
         name,
         tuple(marks.split()),
         re.compile(lead, flags),
@@ -85,72 +85,76 @@ def _shape(
     )
 
 
-SHAPES = (
-    _shape(
+SECRET_PATTERNS = (
+    _secret_pattern(
         "PEM block",
         "-----begin",
         r"-----BEGIN [A-Z0-9 ]{1,40}-----",
         r"[\s\S]{0,4000}?(?:(?=-----END )|\Z)|[\s\S]{4000}",
     ),
-    _shape("user and password of a URL", "@", r"://", r"\S{1,500}(?=@)"),
-    _shape(
+    _secret_pattern("user and password of a URL", "@", r"://", r"\S{1,500}(?=@)"),
+    _secret_pattern(
         "user and password",
         "@",
         r"(?<![^\s'\"(=,])(?=[^\s'\"(=,:/@]{1,100}:(?!//))",
         r"\S{3,300}(?=@)",
     ),
-    _shape(
+    _secret_pattern(
         "URL with a key",
         "://",
         r"(?:https?|wss?)://[^\s/?#\"'<>]{1,300}",
         r"[/?#][^\s\"'<>]{1,2000}",
         parts=_KEY_IN_A_PATH,
     ),
-    _shape(
+    _secret_pattern(
         "request line with a key",
         "get head post put patch delete options",
         r"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ",
         r"/[^\s\"'<>]{1,2000}",
         parts=_KEY_IN_A_PATH,
     ),
-    _shape("key ring entry", "=", r":", r"[A-Za-z0-9+/]{43}="),
-    _shape("app secret", "_sandbox_ _production_", r"[srp]k_(?:sandbox|production)_", r"[\w-]+"),
-    _shape("token", "cst_ cat_", r"cst_|cat_", r"[\w-]{8,4000}"),
-    _shape("signing secret", "whsec_", r"whsec_", r"[\w+/=-]{1,4000}"),
-    _shape("Payment client secret", "_secret_", r"_secret_", r"[\w-]{1,4000}"),
-    _shape("JSON Web Token", "eyj", r"eyJ", r"[\w-]{8,500}\.[\w-]{8,4000}(?:\.[\w-]{0,1000})?"),
-    _shape("link", "/pay/", r"/pay/", r"[\w-]{1,200}"),
-    _shape(
+    _secret_pattern("key ring entry", "=", r":", r"[A-Za-z0-9+/]{43}="),
+    _secret_pattern(
+        "app secret", "_sandbox_ _production_", r"[srp]k_(?:sandbox|production)_", r"[\w-]+"
+    ),
+    _secret_pattern("token", "cst_ cat_", r"cst_|cat_", r"[\w-]{8,4000}"),
+    _secret_pattern("signing secret", "whsec_", r"whsec_", r"[\w+/=-]{1,4000}"),
+    _secret_pattern("Payment client secret", "_secret_", r"_secret_", r"[\w-]{1,4000}"),
+    _secret_pattern(
+        "JSON Web Token", "eyj", r"eyJ", r"[\w-]{8,500}\.[\w-]{8,4000}(?:\.[\w-]{0,1000})?"
+    ),
+    _secret_pattern("link", "/pay/", r"/pay/", r"[\w-]{1,200}"),
+    _secret_pattern(
         "header",
         "authorization cookie -secret",
         r"(?:authorization|cookie|x-service-payment-secret)[\\\"']{0,4}\s{0,4}[:=]\s{0,4}[\\\"']{0,4}",
         r"[^\n\"']{1,4000}",
         any_case=True,
     ),
-    _shape(
+    _secret_pattern(
         "secret of a Payment after its header",  # also as (name, value), or in a sentence
         "payment-secret payment_secret",
         r"x[_-]service[_-]payment[_-]secret[\\\"']{0,4}[\s,:=]{1,4}[\\\"']{0,4}",
         r"[^\s\"'\\]{1,4000}",
         any_case=True,
     ),
-    _shape(
+    _secret_pattern(
         "Authorization",
         "basic bearer",
         r"(?:Basic|Bearer)[\s:]{1,8}",
         r"[^\s'\",;]{1,4000}",
         any_case=True,
     ),
-    _shape(
+    _secret_pattern(
         "named value",
         "= :",
-        rf"(?:{_WORDS})[\\\"']{{0,4}}\s{{0,3}}[=:]\s{{0,3}}",
+        rf"(?:{_SECRET_WORDS})[\\\"']{{0,4}}\s{{0,3}}[=:]\s{{0,3}}",
         r"'(?:\\.|[^'\\]){0,2000}'|\"(?:\\.|[^\"\\]){0,2000}\""  # quoted
         r"|\\{1,3}'[^']{0,2000}|\\{1,3}\"[^\"]{0,2000}"  # quoted in what is quoted
         r"|[^\s,;&)}]{1,2000}",
         any_case=True,
     ),
-    _shape(
+    _secret_pattern(
         "key or pass",  # but for a comparison, and for what a trace shows of `max(..., key=lambda`
         "key pass",
         r"(?<![A-Za-z])(?:key|pass)\s{0,3}=(?!=)\s{0,3}(?!lambda\b)",
@@ -164,79 +168,81 @@ _LINK_CODE = re.compile(
     r"(?<![\w-])(?=[\w-]{0,48}[A-Z])(?=[\w-]{0,48}[a-z])[\w-]{48}(?![\w-])", re.ASCII
 )
 _LINK_CODE_LENGTH = 48
-_SECRET_NAME = re.compile(rf"(?:\w{{1,40}}[_-])?(?:{_WORDS}|authorization|cookie)", re.IGNORECASE)
-_BY_MARK = tuple((mark, shape) for shape in SHAPES for mark in shape.marks)
+_SECRET_NAME = re.compile(
+    rf"(?:\w{{1,40}}[_-])?(?:{_SECRET_WORDS}|authorization|cookie)", re.IGNORECASE
+)
+_PATTERN_BY_MARK = tuple((mark, shape) for shape in SECRET_PATTERNS for mark in shape.marks)
 
-_SHORTEST = 8
+_MIN_SECRET_CHARACTERS = 8
 """What is shorter is part of too many words to be hidden wherever it stands."""
-_known: frozenset[str] = frozenset()
+_known_secrets: frozenset[str] = frozenset()
 
 
-def hide(secrets: Iterable[str]) -> None:
+def register_secrets(secrets: Iterable[str]) -> None:
     """Hide these texts from now on, wherever they stand: what no shape tells, and we know of."""
-    global _known
-    _known |= {secret for secret in secrets if len(secret) >= _SHORTEST}
+    global _known_secrets
+    _known_secrets |= {secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARACTERS}
 
 
-def as_words(text: str) -> str:
+def whole_word_pattern(text: str) -> str:
     """A pattern for the text where it is no part of a longer word."""
     return rf"(?<!\w){re.escape(text)}(?!\w)"
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """The text without anything that looks like a credential."""
-    seen = text[: LONGEST + _FURTHER]
+    seen = text[: MAX_LOGGED_CHARACTERS + _LOOKAHEAD_CHARACTERS]
     lowered = seen.lower()
-    spans: list[Span] = []
-    for mark, shape in _BY_MARK:
+    spans: list[TextRange] = []
+    for mark, shape in _PATTERN_BY_MARK:
         if mark in lowered:
-            spans += shape.spans(seen)
+            spans += shape.find_ranges(seen)
     if len(seen) >= _LINK_CODE_LENGTH:
         spans += (found.span() for found in _LINK_CODE.finditer(seen))
-    for secret in _known:
-        spans += (found.span() for found in re.finditer(as_words(secret), seen))
-    told = seen[:LONGEST]
+    for secret in _known_secrets:
+        spans += (found.span() for found in re.finditer(whole_word_pattern(secret), seen))
+    told = seen[:MAX_LOGGED_CHARACTERS]
     if spans:
-        told = "".join(_without(told, sorted(spans)))
-    return told if len(text) <= LONGEST else f"{told}… [cut]"
+        told = "".join(_mask_ranges(told, sorted(spans)))
+    return told if len(text) <= MAX_LOGGED_CHARACTERS else f"{told}… [cut]"
 
 
-def _without(text: str, spans: Iterable[Span]) -> Iterator[str]:
+def _mask_ranges(text: str, spans: Iterable[TextRange]) -> Iterator[str]:
     """The text with each run of spans hidden; the spans come in order."""
     end = 0
     hiding = False
     for first, last in spans:
         if first > end or not hiding:
             yield text[end:first]
-            yield HIDDEN if first < len(text) else ""
+            yield REDACTED if first < len(text) else ""
             hiding = True
         end = max(end, last)
     yield text[end:]
 
 
-def redacted_value(value: Any, depth: int = 0) -> Any:
+def redact_value(value: Any, depth: int = 0) -> Any:
     """The same for a value that is to become JSON; what JSON does not have becomes its text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
     if isinstance(value, str):
-        return redacted(value)
-    if depth < _DEEPEST and isinstance(value, Mapping):
+        return redact(value)
+    if depth < _MAX_DEPTH and isinstance(value, Mapping):
         return {
-            redacted(str(name)): redacted_named(str(name), one, depth + 1)
+            redact(str(name)): redact_named_value(str(name), one, depth + 1)
             for name, one in value.items()
         }
-    if depth < _DEEPEST and isinstance(value, list | tuple | set | frozenset):
-        return [redacted_value(one, depth + 1) for one in value]
+    if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
+        return [redact_value(one, depth + 1) for one in value]
     try:
-        return redacted(str(value))
+        return redact(str(value))
     except Exception:  # the rest of the record is worth having all the same
         return f"a {type(value).__name__} without a text"
 
 
-def redacted_named(name: str, value: Any, depth: int = 0) -> Any:
+def redact_named_value(name: str, value: Any, depth: int = 0) -> Any:
     """The same for a value under a name, which may itself say that it is secret."""
     if value is not None and _SECRET_NAME.fullmatch(name):
-        return HIDDEN
-    return redacted_value(value, depth)
+        return REDACTED
+    return redact_value(value, depth)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from payments_core.engine.idempotency.record import Answer
-from payments_core.engine.identifiers import is_identifier, pattern
+from payments_core.engine.idempotency.record import Response
+from payments_core.engine.identifiers import id_pattern, is_identifier
 from payments_core.errors import NotFound, PaymentsError
 from payments_core.payments.checkout import links
 from payments_core.tenants.authorization import Requirement
@@ -33,8 +33,8 @@ Credential = Literal[
     "none",
 ]
 Idempotency = Literal["required", "accepted", "ignored"]
-Handler = Callable[["PaymentsService", Any], Answer]
-"""It is given the service and the `Call`, whose class lies above this file."""
+Handler = Callable[["PaymentsService", Any], Response]
+"""It is given the service and the `ApiCall`, whose class lies above this file."""
 
 
 @attrs.frozen
@@ -48,9 +48,9 @@ class PathId:
     @property
     def pattern(self) -> str:
         """The whole of such a name, as a regular expression."""
-        return pattern(self.prefix) if self.shape is None else f"^{self.shape}$"
+        return id_pattern(self.prefix) if self.shape is None else f"^{self.shape}$"
 
-    def fits(self, text: str) -> bool:
+    def is_valid(self, text: str) -> bool:
         """Whether anything can have that name."""
         if self.shape is not None:
             return re.fullmatch(self.shape, text, re.ASCII) is not None
@@ -75,7 +75,7 @@ PATH_IDS: Mapping[str, PathId] = {
 }
 """Every name that may stand in braces in a path."""
 
-_NAMES = re.compile(r"\{(\w+)\}")
+_PATH_NAME = re.compile(r"\{(\w+)\}")
 
 
 @attrs.frozen(kw_only=True)
@@ -101,8 +101,8 @@ class Route:
     `policy` names the rate policy that the row has of its own.
     `errors` are the handler's own, beside those that the pipeline raises on every such route.
     `answers` is what a success answers: a view class, a union of them, `ListOf` one, or `NoReturn`
-    where nothing succeeds yet. `success_if_there` is the status where there was nothing to make.
-    `tagged` is for reads that are polled: an ETag, and 304 for whoever has the answer already.
+    where nothing succeeds yet. `success_if_existing` is the status where there was nothing to make.
+    `has_etag` is for reads that are polled: an ETag, and 304 for whoever has the answer already.
     `operation` names the row in the OpenAPI document where the handler's own name reads badly.
     """
 
@@ -119,16 +119,16 @@ class Route:
     may_have_payment_secret: bool = attrs.field(kw_only=True, default=False)
     policy: str | None = attrs.field(kw_only=True, default=None)
     success: int = attrs.field(kw_only=True, default=200)
-    success_if_there: int | None = attrs.field(kw_only=True, default=None)
+    success_if_existing: int | None = attrs.field(kw_only=True, default=None)
     errors: tuple[type[PaymentsError], ...] = attrs.field(kw_only=True, default=())
     answers: Any = attrs.field(kw_only=True)
-    tagged: bool = attrs.field(kw_only=True, default=False)
+    has_etag: bool = attrs.field(kw_only=True, default=False)
     operation: str | None = attrs.field(kw_only=True, default=None)
     path_names: tuple[str, ...] = attrs.field(init=False)
     body_may_be_empty: bool = attrs.field(init=False)
 
     @credential.default
-    def _credential_of_the_caller(self) -> Credential:
+    def _default_credential(self) -> Credential:
         if self.needs is None:
             return "none"
         if self.needs.caller == "payer":
@@ -138,19 +138,19 @@ class Route:
         return "server_key" if self.needs.caller == "server" else "client_token"
 
     @idempotency.default
-    def _idempotency_of_the_method(self) -> Idempotency:
+    def _default_idempotency(self) -> Idempotency:
         writes = self.method in ("POST", "PUT", "PATCH") and self.needs is not None
         return "accepted" if writes else "ignored"
 
     @path_names.default
-    def _names_in_the_path(self) -> tuple[str, ...]:
-        names = tuple(_NAMES.findall(self.path))
+    def _default_path_names(self) -> tuple[str, ...]:
+        names = tuple(_PATH_NAME.findall(self.path))
         if unknown := set(names) - PATH_IDS.keys():
             raise ValueError(f"{self.path}: no row in PATH_IDS for {sorted(unknown)}")
         return names
 
     @body_may_be_empty.default
-    def _nothing_is_required_in_the_body(self) -> bool:
+    def _default_body_may_be_empty(self) -> bool:
         if self.method == "PUT" or not attrs.has(self.body):
             return False  # a PUT replaces everything: nothing given would clear it all
         return all(field.default is not attrs.NOTHING for field in attrs.fields(self.body))
@@ -173,11 +173,11 @@ class Route:
             shape = PATH_IDS[name]
             if not values[name]:
                 raise RouteNotFound()
-            if not shape.fits(values[name]):
+            if not shape.is_valid(values[name]):
                 raise NotFound(shape.noun)
 
 
-def by_path(routes: Iterable[Route]) -> dict[str, dict[str, Route]]:
+def group_by_path(routes: Iterable[Route]) -> dict[str, dict[str, Route]]:
     """The rows by path, then by method. Raises ValueError for two rows of one place."""
     table: dict[str, dict[str, Route]] = {}
     for route in routes:

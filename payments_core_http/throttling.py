@@ -18,34 +18,34 @@ from payments_core.limiters.policies import (
     APP_POLICIES,
     PER_ADDRESS,
     ROUTE_POLICIES,
-    Limits,
-    Policy,
+    RateLimits,
+    RatePolicy,
 )
-from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable, Standing
+from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck, PolicyState
 from payments_core.tenants.record import Environment
-from payments_core_http.client_address import Network, client_of
-from payments_core_http.errors import RateLimited, Reason
+from payments_core_http.client_address import Network, identify_client
+from payments_core_http.errors import RateLimited, RateLimitReason
 
 if TYPE_CHECKING:
     from payments_core_http.routing import Route
 
-UNAVAILABLE_MS = 1 * SECOND
+UNAVAILABLE_RETRY_MS = 1 * SECOND
 
 _log = logging.getLogger("payments_core_http")
 
 
 @attrs.define
-class Passage:
+class RateLimitContext:
     """What is known of one request's rates so far: whose it is, and where each policy stands."""
 
     client: str = ""
-    standings: list[Standing] = attrs.field(factory=list)
+    states: list[PolicyState] = attrs.field(factory=list)
 
     def headers(self, now: Instant) -> dict[str, str]:
         """`RateLimit-*` of the policy with the least left; nothing where none was counted."""
-        if not self.standings:
+        if not self.states:
             return {}
-        least = min(self.standings, key=lambda standing: standing.remaining)
+        least = min(self.states, key=lambda policy_state: policy_state.remaining)
         return {
             "RateLimit-Limit": str(least.limit),
             "RateLimit-Remaining": str(least.remaining),
@@ -59,51 +59,60 @@ class Throttle:
     def __init__(
         self,
         limiter: Limiter | None,
-        limits: Limits | None = None,
+        limits: RateLimits | None = None,
         *,
         trusted_proxies: tuple[Network, ...] = (),
         clock: Clock | None = None,
     ) -> None:
         """`clock` is the real one unless given, also where a sandbox's is ahead."""
         self._limiter = limiter
-        self._limits = limits or Limits()
+        self._limits = limits or RateLimits()
         self._trusted = trusted_proxies
         self._clock = clock or SystemClock()
         self._is_broken = False
 
-    def enter(self, passage: Passage, environ: Mapping[str, Any]) -> None:
+    def check_address(self, rate_context: RateLimitContext, environ: Mapping[str, Any]) -> None:
         """Count the request for its address. Raises RateLimited, also where that is blocked."""
         if self._limiter is None:
             return
-        passage.client = client_of(environ, self._trusted)
-        asks = [self._ask(PER_ADDRESS, passage.client), self._abuse(passage.client, cost=0)]
-        _, blocked = self._counted(passage, (PER_ADDRESS, None), asks)
+        rate_context.client = identify_client(environ, self._trusted)
+        policy_checks = [
+            self._policy_check(PER_ADDRESS, rate_context.client),
+            self._abuse_check(rate_context.client, cost=0),
+        ]
+        _, blocked = self._check_policies(rate_context, (PER_ADDRESS, None), policy_checks)
         if not blocked.admitted:
-            raise self._refusal(passage, None, blocked, "abuse_blocked")
-        self._require(passage, (PER_ADDRESS,))
+            raise self._refusal(rate_context, None, blocked, "abuse_blocked")
+        self._require_admitted(rate_context, (PER_ADDRESS,))
 
-    def wander(self, passage: Passage) -> None:
+    def count_unknown_path(self, rate_context: RateLimitContext) -> None:
         """Count a request for a path that there is not; too many of them block the address."""
         if self._limiter is not None:
             try:
-                self._limiter.check([self._abuse(passage.client, cost=1)], self._clock.real())
+                self._limiter.check(
+                    [self._abuse_check(rate_context.client, cost=1)], self._clock.real_now()
+                )
             except Exception as error:
-                self._tell(error)
+                self._log_limiter_error(error)
 
-    def enter_route(self, passage: Passage, route: Route, subjects: Mapping[str, str]) -> None:
+    def check_route(
+        self, rate_context: RateLimitContext, route: Route, subjects: Mapping[str, str]
+    ) -> None:
         """Count the request for its route's own policy, if it has one. Raises RateLimited."""
         if self._limiter is None or route.policy is None:
             return
         policy = ROUTE_POLICIES[route.policy]
         subject = {
-            "address": passage.client,
+            "address": rate_context.client,
             "payment": subjects.get("paymentId", ""),
-            "address_and_app": f"{passage.client} {subjects.get('appId', '')}",
+            "address_and_app": f"{rate_context.client} {subjects.get('appId', '')}",
         }[policy.subject]
-        self._counted(passage, (policy,), [self._ask(policy, subject)])
-        self._require(passage, (policy,))
+        self._check_policies(rate_context, (policy,), [self._policy_check(policy, subject)])
+        self._require_admitted(rate_context, (policy,))
 
-    def enter_app(self, passage: Passage, route: Route, environment: Environment) -> None:
+    def check_app(
+        self, rate_context: RateLimitContext, route: Route, environment: Environment
+    ) -> None:
         """Count the request for its app and its environment. Raises RateLimited.
 
         Calls with an app id alone have counters of their own: anybody can make them, and they eat
@@ -111,51 +120,58 @@ class Throttle:
         """
         if self._limiter is None:
             return
-        policies = [one for one in APP_POLICIES if one.counts(route.method, route.path)]
+        policies = [one for one in APP_POLICIES if one.applies_to(route.method, route.path)]
         whose = "public " if route.credential == "app_id" else ""
         subject = {"environment": whose + environment.id, "app": whose + environment.app_id}
-        asks = [
-            self._ask(policy, subject[policy.subject], environment.rate_limits)
+        policy_checks = [
+            self._policy_check(policy, subject[policy.subject], environment.rate_limits)
             for policy in policies
         ]
-        self._counted(passage, policies, asks)
-        self._require(passage, policies)
+        self._check_policies(rate_context, policies, policy_checks)
+        self._require_admitted(rate_context, policies)
 
-    def headers(self, passage: Passage) -> dict[str, str]:
+    def headers(self, rate_context: RateLimitContext) -> dict[str, str]:
         """The `RateLimit-*` headers of the request's response."""
-        return passage.headers(self._clock.real())
+        return rate_context.headers(self._clock.real_now())
 
     # One check.
 
-    def _ask(self, policy: Policy, subject: str, own: Mapping[str, int] | None = None) -> Ask:
-        limit = self._limits.of(policy, own)
-        return Ask(f"{policy.rule}:{subject}", limit, policy.window_ms)
+    def _policy_check(
+        self, policy: RatePolicy, subject: str, own: Mapping[str, int] | None = None
+    ) -> PolicyCheck:
+        limit = self._limits.limit_of(policy, own)
+        return PolicyCheck(f"{policy.rule}:{subject}", limit, policy.window_ms)
 
-    def _abuse(self, client: str, *, cost: int) -> Ask:
+    def _abuse_check(self, client: str, *, cost: int) -> PolicyCheck:
         abuse = self._limits.abuse
-        return Ask(f"abuse:{client}", abuse.requests, abuse.window_ms, cost, abuse.block_ms)
+        return PolicyCheck(f"abuse:{client}", abuse.requests, abuse.window_ms, cost, abuse.block_ms)
 
-    def _counted(
-        self, passage: Passage, policies: Sequence[Policy | None], asks: Sequence[Ask]
-    ) -> Sequence[Standing]:
+    def _check_policies(
+        self,
+        rate_context: RateLimitContext,
+        policies: Sequence[RatePolicy | None],
+        policy_checks: Sequence[PolicyCheck],
+    ) -> Sequence[PolicyState]:
         """Where each policy stands; those of rates are kept with the request."""
         assert self._limiter is not None
-        now = self._clock.real()
+        now = self._clock.real_now()
         try:
-            standings = self._limiter.check(asks, now)
+            policy_states = self._limiter.check(policy_checks, now)
         except Exception as error:  # whatever it is, nobody is admitted by it
-            self._tell(error)
-            first = Standing(False, asks[0].limit, 0, now + UNAVAILABLE_MS)
-            raise self._refusal(passage, policies[0], first, "rate_limiter_unavailable") from error
+            self._log_limiter_error(error)
+            first = PolicyState(False, policy_checks[0].limit, 0, now + UNAVAILABLE_RETRY_MS)
+            raise self._refusal(
+                rate_context, policies[0], first, "rate_limiter_unavailable"
+            ) from error
         self._is_broken = False
-        passage.standings += [
-            standing
-            for policy, standing in zip(policies, standings, strict=True)
+        rate_context.states += [
+            policy_state
+            for policy, policy_state in zip(policies, policy_states, strict=True)
             if policy is not None
         ]
-        return standings
+        return policy_states
 
-    def _tell(self, error: Exception) -> None:
+    def _log_limiter_error(self, error: Exception) -> None:
         """Log that the limiter did not answer; a fault of its own with its trace, until it answers
         again once: there may be many requests."""
         is_fault = not isinstance(error, LimiterUnavailable)
@@ -166,28 +182,34 @@ class Throttle:
             said = type(error).__name__ if is_fault else error
             _log.warning("the rate limiter did not answer: %s", said)
 
-    def _require(self, passage: Passage, policies: Sequence[Policy]) -> None:
+    def _require_admitted(
+        self, rate_context: RateLimitContext, policies: Sequence[RatePolicy]
+    ) -> None:
         """Raise for the policy that refuses for longest, if one of the newest standings does."""
-        newest = passage.standings[-len(policies) :] if policies else []
+        newest = rate_context.states[-len(policies) :] if policies else []
         refused = [
-            (standing.reset_at, policy, standing)
-            for policy, standing in zip(policies, newest, strict=True)
-            if not standing.admitted
+            (policy_state.reset_at, policy, policy_state)
+            for policy, policy_state in zip(policies, newest, strict=True)
+            if not policy_state.admitted
         ]
         if refused:
-            _, policy, standing = max(refused, key=lambda it: it[0])
-            raise self._refusal(passage, policy, standing, "rate_limit_exceeded")
+            _, policy, policy_state = max(refused, key=lambda it: it[0])
+            raise self._refusal(rate_context, policy, policy_state, "rate_limit_exceeded")
 
     def _refusal(
-        self, passage: Passage, policy: Policy | None, standing: Standing, reason: Reason
+        self,
+        rate_context: RateLimitContext,
+        policy: RatePolicy | None,
+        policy_state: PolicyState,
+        reason: RateLimitReason,
     ) -> RateLimited:
-        passage.standings = [standing]
+        rate_context.states = [policy_state]
         return RateLimited(
             rule=None if policy is None or policy is PER_ADDRESS else policy.rule,
-            limit=standing.limit,
-            remaining=standing.remaining,
-            reset_at=standing.reset_at,
-            retry_after_s=_seconds_until(standing.reset_at, self._clock.real()),
+            limit=policy_state.limit,
+            remaining=policy_state.remaining,
+            reset_at=policy_state.reset_at,
+            retry_after_s=_seconds_until(policy_state.reset_at, self._clock.real_now()),
             reason=reason,
         )
 

@@ -11,7 +11,7 @@ from payments_core.errors import UnsupportedVersion, VersionMismatch
 from payments_core.versions import Versions
 
 
-def require_agreement(versions: Versions, asked: str | None, bound: Sequence[str]) -> None:
+def require_version_agreement(versions: Versions, asked: str | None, bound: Sequence[str]) -> None:
     """Return if the caller asked for no version, or for the one that all credentials are bound to.
 
     Raises UnsupportedVersion for a version that this deployment does not serve, asked for or

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
 from payments_core.storage.postgres.adapter import open_url as open_postgres
@@ -56,7 +56,7 @@ def _signals_are_put_back() -> Iterator[None]:
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     """An empty storage of every kind, in turn."""
     if request.param == "postgresql":
-        opened: Storage = open_postgres(request.getfixturevalue("emptied_schema"), KINDS)
+        opened: Storage = open_postgres(request.getfixturevalue("emptied_schema"), RECORD_TYPES)
     else:
         opened = light_storage(request.param, tmp_path)
     opened.migrate()
@@ -68,7 +68,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]
 def postgres_schema() -> Iterator[str]:
     """A schema with all the tables: to make them takes longer than most tests do."""
     url = fresh_schema(postgres_or_skip())
-    made = open_postgres(url, KINDS)
+    made = open_postgres(url, RECORD_TYPES)
     made.migrate()
     made.close()
     yield url
@@ -79,7 +79,7 @@ def postgres_schema() -> Iterator[str]:
 def emptied_schema(postgres_schema: str) -> str:
     """The same schema, with no record in it."""
     with psycopg.connect(postgres_schema) as connection:
-        emptying = (f'DELETE FROM "{kind.collection.name}"' for kind in KINDS)
+        emptying = (f'DELETE FROM "{kind.collection.name}"' for kind in RECORD_TYPES)
         connection.execute("; ".join(emptying).encode())
     return postgres_schema
 
@@ -103,5 +103,5 @@ def light_storage(name: str, folder: Path) -> Storage:
     """A storage that needs no server."""
     kind, _, seed = name.partition("-")
     if kind == "sqlite":
-        return SqliteStorage(folder / "data.db", KINDS)
+        return SqliteStorage(folder / "data.db", RECORD_TYPES)
     return MemoryStorage(Weakness(seed=int(seed)) if seed else None)

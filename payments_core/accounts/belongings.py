@@ -11,7 +11,7 @@ from payments_core.storage.records import R, Value
 from payments_core.tenants.authorization import Authority
 
 
-def page_of(
+def list_for_account(
     storage: Storage,
     authority: Authority,
     account_id: str,
@@ -28,9 +28,9 @@ def page_of(
     `key` is what the index asks for behind the account's id.
     """
 
-    def look(snapshot: Snapshot) -> Page[R]:
+    def load(snapshot: Snapshot) -> Page[R]:
         if snapshot.get(Account, account_id) is None:
             raise NotFound("account")
         return snapshot.find(kind, index, (account_id, *key), where=where, after=after, limit=limit)
 
-    return storage.read(authority.partition, look)
+    return storage.read(authority.partition, load)

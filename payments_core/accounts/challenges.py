@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from payments_core.accounts.record import WalletChallenge
-from payments_core.clock import MINUTE, iso
+from payments_core.clock import MINUTE, format_iso
 
-LIFETIME_MS = 10 * MINUTE
+CHALLENGE_TTL_MS = 10 * MINUTE
 
 NONCE_BYTES = 16
 """128 random bits: no two challenges have the same text, and nobody can sign one beforehand."""
@@ -21,18 +21,18 @@ def challenge_text(challenge: WalletChallenge, service: str, app: str) -> str:
     wallet = f"{challenge.address} ({CHAIN_NAMES[challenge.chain_type]})"
     return "\n".join(
         (
-            f"{_one_line(service)} asks you to prove that this wallet is yours.",
+            f"{_to_one_line(service)} asks you to prove that this wallet is yours.",
             "",
             "Signing links the wallet to the account below. It moves no funds and costs nothing.",
             "",
-            f"App: {_one_line(app)}",
+            f"App: {_to_one_line(app)}",
             f"Account: {challenge.account_id}",
             f"Wallet: {wallet}",
             f"Nonce: {challenge.nonce}",
-            f"Expires: {iso(challenge.expires_at)}",
+            f"Expires: {format_iso(challenge.expires_at)}",
         )
     )
 
 
-def _one_line(name: str) -> str:
+def _to_one_line(name: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in name)

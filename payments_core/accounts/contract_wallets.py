@@ -12,34 +12,34 @@ from collections.abc import Iterator, Mapping
 
 from payments_core.accounts.wallet_signatures import ContractClaim
 from payments_core.assets import CHAINS
-from payments_core.chains.port import Chain, ChainUnavailable, Unsupported
+from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
 from payments_core.clock import SECOND, Clock
 from payments_core.errors import DependencyFailed
 
-LONGEST_MS = 10 * SECOND
+MAX_CHECK_MS = 10 * SECOND
 """After so long no further chain is asked; the one that is being asked has time-outs of its own."""
 
 
-class ContractWallets:
+class ContractSignatureChecker:
     """Asks the chains whether a contract accepts a signature."""
 
     def __init__(self, chains: Mapping[int, Chain], clock: Clock) -> None:
         self._chains = chains
         self._clock = clock
 
-    def accept(self, claim: ContractClaim) -> bool:
+    def is_accepted(self, claim: ContractClaim) -> bool:
         """Whether a contract at the address accepts the signature, and on no EVM chain one refuses.
 
         Only chains that are served count. Raises DependencyFailed where one of them did not answer
         before any said no.
         """
-        until = self._clock.real() + LONGEST_MS
+        until = self._clock.real_now() + MAX_CHECK_MS
         accepted = False
         for chain in self._evm_chains():
-            if self._clock.real() >= until:
+            if self._clock.real_now() >= until:
                 silence = ChainUnavailable("no time was left to ask every chain")
                 raise DependencyFailed("chain") from silence
-            answer = _answer(chain, claim)
+            answer = _check_on_chain(chain, claim)
             if answer is False:
                 return False  # whatever the others say
             accepted = accepted or answer is True
@@ -53,11 +53,11 @@ class ContractWallets:
                 yield self._chains[chain_id]
 
 
-def _answer(chain: Chain, claim: ContractClaim) -> bool | None:
+def _check_on_chain(chain: Chain, claim: ContractClaim) -> bool | None:
     """What one chain says; None where no contract stands there. Raises DependencyFailed."""
     try:
         return chain.check_contract_signature(claim.address, claim.digest, claim.signature)
-    except Unsupported:
+    except UnsupportedByChain:
         return None
     except ChainUnavailable as error:
         raise DependencyFailed("chain") from error

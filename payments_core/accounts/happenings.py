@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from payments_core.accounts.record import Account
-from payments_core.engine.events import Happening
+from payments_core.engine.events import NewEvent
 from payments_core.tenants.authorization import Authority
 
 
-def happened(name: str, account: Account, authority: Authority) -> Happening:
+def account_event(name: str, account: Account, authority: Authority) -> NewEvent:
     """`account.created` or `account.updated`, with the account as it is after the change."""
-    return Happening(
+    return NewEvent(
         name,
         {
             "accountId": account.id,

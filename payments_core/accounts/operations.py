@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from msgspec import UNSET, UnsetType
 
-from payments_core.accounts.happenings import happened
+from payments_core.accounts.happenings import account_event
 from payments_core.accounts.record import (
     MAX_WALLETS,
     Account,
@@ -19,20 +19,20 @@ from payments_core.accounts.record import (
     Wallet,
 )
 from payments_core.accounts.vaults.record import Policy, Vault
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import ChainType, asset_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
-    Conflicting,
     FieldError,
     InvalidState,
     NotFound,
     PaymentsError,
+    ResourceConflict,
     UsernameTaken,
     ValidationFailed,
 )
@@ -90,22 +90,22 @@ class Accounts:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
 
     def create(
-        self, authority: Authority, new: NewAccount, *, idempotent: Idempotent | None = None
+        self, authority: Authority, new: NewAccount, *, idempotent: IdempotentRequest | None = None
     ) -> AccountDetails:
         """A new account. Raises ValidationFailed, Conflicting, UsernameTaken, UnsupportedChain."""
-        wallets = _checked(new)
+        wallets = _validate_new_account(new)
         if new.settlement is not None:
             asset_of(new.settlement.chain_id, new.settlement.asset_symbol)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[AccountDetails]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[AccountDetails]:
             account = Account(
-                id=draw.id("acct"),
+                id=id_sequence.issue("acct"),
                 external_user_id=new.external_user_id,
                 subject_type=new.subject_type,
                 username=new.username,
@@ -118,10 +118,10 @@ class Accounts:
                 created_at=now,
                 updated_at=now,
             )
-            vaults, policies = self._provision(account, authority, draw)
+            vaults, policies = self._provision(account, authority, id_sequence)
             linked = tuple(
                 Wallet(
-                    id=draw.id("wallet"),
+                    id=id_sequence.issue("wallet"),
                     account_id=account.id,
                     chain_type=wallet.chain_type,
                     address=wallet.address,
@@ -134,25 +134,25 @@ class Accounts:
             return Decision(
                 AccountDetails(account, vaults, linked),
                 inserts=(account, *vaults, *policies, *linked),
-                events=(happened("account.created", account, authority),),
+                events=(account_event("account.created", account, authority),),
                 refusals={
-                    "external_user": Conflicting("An account has this externalUserId."),
+                    "external_user": ResourceConflict("An account has this externalUserId."),
                     "username": UsernameTaken(),
                 },
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def get(self, authority: Authority, account_id: str) -> AccountDetails:
         """The account with its vaults and wallets. Raises NotFound."""
 
-        def look(snapshot: Snapshot) -> AccountDetails:
+        def load(snapshot: Snapshot) -> AccountDetails:
             account = snapshot.get(Account, account_id)
             if account is None:
                 raise NotFound("account")
-            return _details(snapshot, account)
+            return _load_details(snapshot, account)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
     def list(
         self,
@@ -166,12 +166,12 @@ class Accounts:
         index = "by_created" if external_user_id is None else "by_external_user"
         key = () if external_user_id is None else (external_user_id,)
 
-        def look(snapshot: Snapshot) -> Page[AccountDetails]:
+        def load(snapshot: Snapshot) -> Page[AccountDetails]:
             page = snapshot.find(Account, index, key, after=after, limit=limit)
-            details = tuple(_details(snapshot, account) for account in page.records)
+            details = tuple(_load_details(snapshot, account) for account in page.records)
             return Page(details, page.next)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
     def look_up(
         self, authority: Authority, account_id: str | None, external_user_id: str | None
@@ -180,7 +180,7 @@ class Accounts:
         if (account_id is None) == (external_user_id is None):
             raise ValidationFailed.at("accountId", "give exactly one of accountId, externalUserId")
 
-        def look(snapshot: Snapshot) -> Account:
+        def load(snapshot: Snapshot) -> Account:
             if account_id is not None:
                 account = snapshot.get(Account, account_id)
             else:
@@ -190,7 +190,7 @@ class Accounts:
                 raise NotFound("account")
             return account
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
     def update(
         self,
@@ -200,7 +200,7 @@ class Accounts:
         email: str | UnsetType | None = UNSET,
         metadata: Mapping[str, Any] | UnsetType | None = UNSET,
         status: AccountStatus | UnsetType = UNSET,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> AccountDetails:
         """Change what is given; where nothing is another, nothing happens.
 
@@ -214,7 +214,7 @@ class Accounts:
                 raise InvalidState("account", account.status, str(changes["status"]))
             return attrs.evolve(account, **changes)
 
-        return self._changed(authority, account_id, change, idempotent)
+        return self._apply_change(authority, account_id, change, idempotent)
 
     def set_settlement(
         self,
@@ -222,7 +222,7 @@ class Accounts:
         account_id: str,
         settlement: Settlement,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> AccountDetails:
         """Change the chain and asset in which the account wants to be paid.
 
@@ -232,9 +232,9 @@ class Accounts:
         asset_of(settlement.chain_id, settlement.asset_symbol)
 
         def change(account: Account) -> Account:
-            return attrs.evolve(_not_closed(account), settlement=settlement)
+            return attrs.evolve(_require_not_closed(account), settlement=settlement)
 
-        return self._changed(authority, account_id, change, idempotent)
+        return self._apply_change(authority, account_id, change, idempotent)
 
     def set_username(
         self,
@@ -242,7 +242,7 @@ class Accounts:
         account_id: str,
         username: str,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> AccountDetails:
         """Give an account that has none its username, for ever.
 
@@ -253,25 +253,25 @@ class Accounts:
             raise ValidationFailed.at("username", USERNAME_RULE)
 
         def change(account: Account) -> Account:
-            if _not_closed(account).username is not None:
+            if _require_not_closed(account).username is not None:
                 raise InvalidState("handle", "set", "changing it")
             return attrs.evolve(account, username=username, username_key=username.lower())
 
         taken = {"username": UsernameTaken()}
-        return self._changed(authority, account_id, change, idempotent, taken)
+        return self._apply_change(authority, account_id, change, idempotent, taken)
 
-    def _changed(
+    def _apply_change(
         self,
         authority: Authority,
         account_id: str,
         change: Callable[[Account], Account],
-        idempotent: Idempotent | None,
+        idempotent: IdempotentRequest | None,
         refusals: Mapping[str, PaymentsError] | None = None,
     ) -> AccountDetails:
         now = self._clock.now()
         details = self.get(authority, account_id)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[AccountDetails]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[AccountDetails]:
             account = tx.get(Account, account_id, for_update=True)
             if account is None:
                 raise NotFound("account")
@@ -283,21 +283,21 @@ class Accounts:
             return Decision(
                 attrs.evolve(details, account=changed),
                 replaces=(changed,),
-                events=(happened("account.updated", changed, authority),),
+                events=(account_event("account.updated", changed, authority),),
                 refusals=refusals or {},
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def _provision(
-        self, account: Account, authority: Authority, draw: Draw
+        self, account: Account, authority: Authority, id_sequence: IdSequence
     ) -> tuple[tuple[Vault, ...], tuple[Policy, ...]]:
         vaults: list[Vault] = []
         policies: list[Policy] = []
         for chain_id, chain in sorted(self._chains.items()):
-            policy_id = draw.id("policy")
+            policy_id = id_sequence.issue("policy")
             vault = Vault(
-                id=draw.id("vault"),
+                id=id_sequence.issue("vault"),
                 account_id=account.id,
                 chain_id=chain_id,
                 address=chain.derive(AddressSpec(authority.partition, "vault", account.id)),
@@ -315,19 +315,19 @@ class Accounts:
         return tuple(vaults), tuple(policies)
 
 
-def _details(snapshot: Snapshot, account: Account) -> AccountDetails:
+def _load_details(snapshot: Snapshot, account: Account) -> AccountDetails:
     vaults = snapshot.find(Vault, "by_account", (account.id,), limit=100)
     wallets = snapshot.find(Wallet, "by_account", (account.id,), limit=MAX_WALLETS)
     return AccountDetails(account, vaults.records, wallets.records)
 
 
-def _not_closed(account: Account) -> Account:
+def _require_not_closed(account: Account) -> Account:
     if account.status == "closed":
         raise AccountSuspended(account.id, account.status)
     return account
 
 
-def _checked(new: NewAccount) -> list[NewWallet]:
+def _validate_new_account(new: NewAccount) -> list[NewWallet]:
     """The wallets in canonical form; every fault of the input at once."""
     faults: list[FieldError] = []
     if not 1 <= len(new.external_user_id) <= 128:
@@ -340,7 +340,7 @@ def _checked(new: NewAccount) -> list[NewWallet]:
     seen: set[tuple[str, str]] = set()
     for place, wallet in enumerate(new.wallets):
         try:
-            address = canonical(wallet.chain_type, wallet.address)
+            address = normalize_address(wallet.chain_type, wallet.address)
         except AddressError as error:
             faults.append(FieldError(f"wallets[{place}].address", str(error)))
             continue

@@ -13,13 +13,13 @@ import re
 
 import attrs
 
-from payments_core.addresses import base58_bytes
+from payments_core.addresses import decode_base58
 from payments_core.assets import ChainType
 from payments_core.chains.signatures import (
     NOT_SIGNED,
-    SignatureFault,
-    contract_signature,
-    evm_signer,
+    SignatureError,
+    parse_contract_signature,
+    recover_signer,
 )
 from payments_core.errors import FieldError
 
@@ -52,30 +52,30 @@ class ContractClaim:
     signature: bytes = attrs.field(repr=False)
 
 
-def signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
+def find_signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
     """Nothing if the wallet signed the text, else what is wrong at `signature` and `publicKey`."""
     if signed.chain_type == "aptos":
-        return tuple(_aptos_faults(signed))
+        return tuple(_find_aptos_faults(signed))
     faults: list[FieldError] = []
     if signed.public_key is not None:
         faults.append(FieldError("publicKey", "is for Aptos wallets alone"))
     check = {"evm": _require_evm, "solana": _require_solana}[signed.chain_type]
     try:
         check(signed)
-    except SignatureFault as fault:
+    except SignatureError as fault:
         faults.append(FieldError("signature", str(fault)))
     return tuple(faults)
 
 
 def contract_claim(signed: SignedText) -> ContractClaim | None:
-    """What to ask a contract wallet where `signature_faults` found no key's signature.
+    """What to ask a contract wallet where `find_signature_faults` found no key's signature.
 
     None where no contract can have signed: for another chain type, and for what is no hex or too
     long. An empty signature (`0x`) is one: a Safe accepts it for what its owners signed on chain.
     """
     if signed.chain_type != "evm" or signed.public_key is not None:
         return None
-    signature = contract_signature(signed.signature)
+    signature = parse_contract_signature(signed.signature)
     if signature is None:
         return None
     return ContractClaim(signed.address, personal_digest(signed.text), signature)
@@ -103,24 +103,24 @@ def aptos_address(public_key: bytes) -> str:
 
 
 def _require_evm(signed: SignedText) -> None:
-    if evm_signer(personal_digest(signed.text), signed.signature) != signed.address:
-        raise SignatureFault(NOT_SIGNED)
+    if recover_signer(personal_digest(signed.text), signed.signature) != signed.address:
+        raise SignatureError(NOT_SIGNED)
 
 
 def _require_solana(signed: SignedText) -> None:
     """Wallets' `signMessage` signs the bytes of the text as they are; the address is the key."""
-    signature = _solana_signature(signed.signature)
+    signature = _parse_solana_signature(signed.signature)
     if signature is None:
-        raise SignatureFault("must be 64 bytes in base58 or base64")
-    key = base58_bytes(signed.address, 32)
-    if key is None or not _ed25519(key, signed.text.encode(), signature):
-        raise SignatureFault(NOT_SIGNED)
+        raise SignatureError("must be 64 bytes in base58 or base64")
+    key = decode_base58(signed.address, 32)
+    if key is None or not _is_ed25519_signature(key, signed.text.encode(), signature):
+        raise SignatureError(NOT_SIGNED)
 
 
-def _aptos_faults(signed: SignedText) -> list[FieldError]:
+def _find_aptos_faults(signed: SignedText) -> list[FieldError]:
     faults: list[FieldError] = []
-    signature = _hex_bytes(signed.signature, 64)
-    key = _hex_bytes(signed.public_key or "", 32)
+    signature = _parse_hex(signed.signature, 64)
+    key = _parse_hex(signed.public_key or "", 32)
     if signature is None:
         faults.append(FieldError("signature", "must be 64 bytes in hex"))
     if key is None:
@@ -129,12 +129,12 @@ def _aptos_faults(signed: SignedText) -> list[FieldError]:
         faults.append(FieldError("publicKey", "is not the key of this address"))
     elif signature is not None:
         message = aptos_message(signed.text, signed.nonce).encode()
-        if not _ed25519(key, message, signature):
+        if not _is_ed25519_signature(key, message, signature):
             faults.append(FieldError("signature", NOT_SIGNED))
     return faults
 
 
-def _ed25519(key: bytes, message: bytes, signature: bytes) -> bool:
+def _is_ed25519_signature(key: bytes, message: bytes, signature: bytes) -> bool:
     """libsodium refuses keys of small order and any second form of a signature."""
     from nacl.exceptions import BadSignatureError
     from nacl.signing import VerifyKey
@@ -146,17 +146,17 @@ def _ed25519(key: bytes, message: bytes, signature: bytes) -> bool:
     return True
 
 
-def _solana_signature(text: str) -> bytes | None:
+def _parse_solana_signature(text: str) -> bytes | None:
     if text.endswith("="):  # 64 bytes always end so in base64, and never in base58
         try:
             raw = base64.b64decode(text, validate=True)
         except ValueError:
             return None
         return raw if len(raw) == 64 else None
-    return base58_bytes(text, 64)
+    return decode_base58(text, 64)
 
 
-def _hex_bytes(text: str, length: int) -> bytes | None:
+def _parse_hex(text: str, length: int) -> bytes | None:
     match = _HEX.fullmatch(text)
     raw = bytes.fromhex(match[1]) if match else b""
     return raw if len(raw) == length else None

@@ -11,33 +11,33 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.accounts.belongings import page_of
-from payments_core.accounts.challenges import LIFETIME_MS, NONCE_BYTES, challenge_text
-from payments_core.accounts.contract_wallets import ContractWallets
-from payments_core.accounts.happenings import happened
+from payments_core.accounts.belongings import list_for_account
+from payments_core.accounts.challenges import CHALLENGE_TTL_MS, NONCE_BYTES, challenge_text
+from payments_core.accounts.contract_wallets import ContractSignatureChecker
+from payments_core.accounts.happenings import account_event
 from payments_core.accounts.record import MAX_WALLETS, Account, Wallet, WalletChallenge, address_key
 from payments_core.accounts.wallet_signatures import (
     SignedText,
     contract_claim,
-    signature_faults,
+    find_signature_faults,
 )
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import ChainType
 from payments_core.chains.port import Chain
 from payments_core.clock import DAY, Instant
-from payments_core.engine.decision import Decision, held
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
     ActionAlreadyUsed,
     ActionExpired,
-    Conflicting,
     DependencyFailed,
     FieldError,
     NotFound,
     PaymentsError,
+    ResourceConflict,
     ValidationFailed,
 )
 from payments_core.storage.port import Page, Position, Transaction, Where
@@ -45,13 +45,13 @@ from payments_core.tenants.authorization import Authority
 
 MAX_LABEL = 128
 
-FORGET_AFTER_MS = DAY
+CHALLENGE_RETENTION_MS = DAY
 """How long an expired challenge is still known as expired, or used; later there is none."""
 
-FORGOTTEN_AT_ONCE = 20
+CHALLENGE_PURGE_BATCH = 20
 
 _KEY_SIGNATURE_BYTES = 65
-_ACCEPTED_BY_NOBODY = FieldError(
+_SIGNATURE_NOT_ACCEPTED = FieldError(
     "signature", "is neither 65 bytes, as of a key, nor accepted by a contract at this address"
 )
 
@@ -61,9 +61,9 @@ class Wallets:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain], service_name: str) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
-        self._contract_wallets = ContractWallets(chains, ports.clock)
+        self._contract_wallets = ContractSignatureChecker(chains, ports.clock)
         self._entropy = ports.entropy
         self._service_name = service_name
 
@@ -74,38 +74,38 @@ class Wallets:
         address: str,
         chain_type: ChainType,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> WalletChallenge:
         """A text for the wallet of that address to sign within ten minutes.
 
         Raises ValidationFailed, NotFound, AccountSuspended.
         """
         try:
-            address = canonical(chain_type, address)
+            address = normalize_address(chain_type, address)
         except AddressError as error:
             raise ValidationFailed.at("address", str(error)) from None
         now = self._clock.now()
         nonce = self._entropy(NONCE_BYTES).hex()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[WalletChallenge]:
-            _require_active(held(tx, Account, account_id))
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[WalletChallenge]:
+            _require_active(lock_shared(tx, Account, account_id))
             unsaid = WalletChallenge(
-                id=draw.id("wallet_challenge"),
+                id=id_sequence.issue("wallet_challenge"),
                 account_id=account_id,
                 chain_type=chain_type,
                 address=address,
                 nonce=nonce,
                 message="",
                 created_at=now,
-                expires_at=now + LIFETIME_MS,
+                expires_at=now + CHALLENGE_TTL_MS,
             )
             text = challenge_text(unsaid, self._service_name, authority.environment.app_name)
             challenge = attrs.evolve(unsaid, message=text)
             return Decision(
-                challenge, inserts=(challenge,), deletes=_long_over(tx, account_id, now)
+                challenge, inserts=(challenge,), deletes=_find_stale_challenges(tx, account_id, now)
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def add(
         self,
@@ -116,7 +116,7 @@ class Wallets:
         *,
         public_key: str | None = None,
         label: str | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Wallet:
         """Link the wallet that signed the challenge; it is verified from now on.
 
@@ -129,19 +129,19 @@ class Wallets:
         """
         if label is not None and not 1 <= len(label) <= MAX_LABEL:
             raise ValidationFailed.at("label", f"must have 1 to {MAX_LABEL} characters")
-        refusal = self._refusal(authority, account_id, challenge_id, signature, public_key)
+        refusal = self._find_refusal(authority, account_id, challenge_id, signature, public_key)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Wallet]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Wallet]:
             account = _require_active(tx.get(Account, account_id, for_update=True))
-            challenge = _usable(tx, challenge_id, account_id, now)
+            challenge = _lock_usable_challenge(tx, challenge_id, account_id, now)
             if refusal is not None:
                 raise refusal
-            known = _known(tx, account_id, challenge)
+            known = _find_linked_wallet(tx, account_id, challenge)
             if known is None:
                 if account.wallet_count >= MAX_WALLETS:
-                    raise Conflicting(f"An account has at most {MAX_WALLETS} wallets.")
-                wallet = _linked(draw.id("wallet"), challenge, label, now)
+                    raise ResourceConflict(f"An account has at most {MAX_WALLETS} wallets.")
+                wallet = _link_wallet(id_sequence.issue("wallet"), challenge, label, now)
             else:
                 wallet = attrs.evolve(known, verified_at=now, label=label or known.label)
             added = 1 if known is None else 0
@@ -154,10 +154,10 @@ class Wallets:
                 wallet,
                 inserts=(wallet,) if known is None else (),
                 replaces=(changed, used, *(() if known is None else (wallet,))),
-                events=(happened("account.updated", changed, authority),),
+                events=(account_event("account.updated", changed, authority),),
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def list(
         self,
@@ -168,7 +168,9 @@ class Wallets:
         limit: int = 50,
     ) -> Page[Wallet]:
         """The account's wallets, oldest first. Raises NotFound."""
-        return page_of(self._storage, authority, account_id, Wallet, after=after, limit=limit)
+        return list_for_account(
+            self._storage, authority, account_id, Wallet, after=after, limit=limit
+        )
 
     def remove(
         self,
@@ -176,12 +178,12 @@ class Wallets:
         account_id: str,
         wallet_id: str,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Wallet:
         """Unlink a wallet, of whatever account status; its address is free. Raises NotFound."""
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Wallet]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Wallet]:
             account = tx.get(Account, account_id, for_update=True)
             if account is None:
                 raise NotFound("account")
@@ -193,12 +195,12 @@ class Wallets:
                 wallet,
                 replaces=(changed,),
                 deletes=(wallet,),
-                events=(happened("account.updated", changed, authority),),
+                events=(account_event("account.updated", changed, authority),),
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def _refusal(
+    def _find_refusal(
         self,
         authority: Authority,
         account_id: str,
@@ -224,16 +226,16 @@ class Wallets:
             signature=signature,
             public_key=public_key,
         )
-        faults = signature_faults(signed)
+        faults = find_signature_faults(signed)
         claim = contract_claim(signed) if faults else None
         if claim is not None and _may_answer(challenge, account_id, self._clock.now()):
             try:
-                if self._contract_wallets.accept(claim):
+                if self._contract_wallets.is_accepted(claim):
                     return None
             except DependencyFailed as error:
                 return error
             if len(claim.signature) != _KEY_SIGNATURE_BYTES:
-                faults = (_ACCEPTED_BY_NOBODY,)
+                faults = (_SIGNATURE_NOT_ACCEPTED,)
         return ValidationFailed(faults) if faults else None
 
 
@@ -250,7 +252,9 @@ def _require_active(account: Account | None) -> Account:
     return account
 
 
-def _usable(tx: Transaction, id: str, account_id: str, now: Instant) -> WalletChallenge:
+def _lock_usable_challenge(
+    tx: Transaction, id: str, account_id: str, now: Instant
+) -> WalletChallenge:
     challenge = tx.get(WalletChallenge, id, for_update=True)
     if challenge is None or challenge.account_id != account_id:
         raise NotFound("wallet challenge")
@@ -261,7 +265,9 @@ def _usable(tx: Transaction, id: str, account_id: str, now: Instant) -> WalletCh
     return challenge
 
 
-def _known(tx: Transaction, account_id: str, challenge: WalletChallenge) -> Wallet | None:
+def _find_linked_wallet(
+    tx: Transaction, account_id: str, challenge: WalletChallenge
+) -> Wallet | None:
     """The account's wallet of that address, locked, if it lists one.
 
     Raises Conflicting where the address is verified for another account. A find may miss either
@@ -271,7 +277,7 @@ def _known(tx: Transaction, account_id: str, challenge: WalletChallenge) -> Wall
     for found in tx.find(Wallet, "by_verified_address", (key,), limit=1).records:
         holder = tx.get(Wallet, found.id, for_update=True)
         if holder is not None and holder.account_id != account_id:
-            raise Conflicting("This address is verified for another account.")
+            raise ResourceConflict("This address is verified for another account.")
         if holder is not None:
             return holder
     own = (account_id, challenge.chain_type, challenge.address)
@@ -280,7 +286,7 @@ def _known(tx: Transaction, account_id: str, challenge: WalletChallenge) -> Wall
     return None
 
 
-def _linked(id: str, challenge: WalletChallenge, label: str | None, now: Instant) -> Wallet:
+def _link_wallet(id: str, challenge: WalletChallenge, label: str | None, now: Instant) -> Wallet:
     return Wallet(
         id=id,
         account_id=challenge.account_id,
@@ -292,14 +298,16 @@ def _linked(id: str, challenge: WalletChallenge, label: str | None, now: Instant
     )
 
 
-def _long_over(tx: Transaction, account_id: str, now: Instant) -> tuple[WalletChallenge, ...]:
+def _find_stale_challenges(
+    tx: Transaction, account_id: str, now: Instant
+) -> tuple[WalletChallenge, ...]:
     """Some of the account's challenges that nobody asks for any more."""
     page = tx.find(
         WalletChallenge,
         "by_account",
         (account_id,),
-        where=(Where("expires_at", "<", now - FORGET_AFTER_MS),),
-        limit=FORGOTTEN_AT_ONCE,
+        where=(Where("expires_at", "<", now - CHALLENGE_RETENTION_MS),),
+        limit=CHALLENGE_PURGE_BATCH,
     )
     found = (tx.get(WalletChallenge, old.id, for_update=True) for old in page.records)
     return tuple(old for old in found if old is not None)

@@ -16,25 +16,33 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import ChainType
-from payments_core.chains.http.client import Limits, Wire
-from payments_core.chains.http.json_fields import HEIGHTS, U64, digits, integer, parsed, part, text
+from payments_core.chains.http.client import HttpClient, RequestLimits
+from payments_core.chains.http.json_fields import (
+    HEIGHT_BOUND,
+    U64,
+    get_field,
+    parse_digits,
+    parse_json,
+    require_integer,
+    require_text,
+)
 from payments_core.chains.port import (
-    BalancesAt,
     Block,
     ChainMismatch,
     ChainUnavailable,
+    FinalBalances,
     Heads,
-    Unsupported,
+    UnsupportedByChain,
 )
-from payments_core.chains.read_only import BalancesOnly
+from payments_core.chains.read_only import ReadOnlyChain
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_637
 MAINNET_NETWORK = 1
 """What the main network's nodes call themselves in `chain_id` (CAIP-2, namespace aptos)."""
 
-WHOLE_S = 20.0
+TOTAL_TIMEOUT_S = 20.0
 """How long one operation takes at most, with all its requests."""
 
 _HASH = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
@@ -49,7 +57,7 @@ class _Tip:
     version: int
 
 
-class AptosChain(BalancesOnly):
+class AptosChain(ReadOnlyChain):
     """One network of Aptos, over one node. Threads may share it."""
 
     chain_type: ChainType = "aptos"
@@ -61,7 +69,7 @@ class AptosChain(BalancesOnly):
         *,
         chain_id: int = MAINNET_CHAIN_ID,
         network: int = MAINNET_NETWORK,
-        limits: Limits | None = None,
+        limits: RequestLimits | None = None,
     ) -> None:
         """`url` ends where the API begins, as in `https://node.example/v1`.
 
@@ -70,66 +78,69 @@ class AptosChain(BalancesOnly):
         """
         self.chain_id = chain_id
         self._network = network
-        self._wire = Wire(url, limits)
+        self._client = HttpClient(url, limits)
 
     def __repr__(self) -> str:
-        return f"AptosChain({self._wire.name})"
+        return f"AptosChain({self._client.name})"
 
     def heads(self) -> Heads:
         """The newest block, which is final: a block is shown once a quorum has committed it.
 
         Raises ChainUnavailable, ChainMismatch.
         """
-        tip = self._tip(time.monotonic() + WHOLE_S)
+        tip = self._read_tip(time.monotonic() + TOTAL_TIMEOUT_S)
         return Heads(tip.block, tip.block)
 
     def block(self, number: int) -> Block | None:
         """The block of a height, or None above the newest. Raises as `heads` does."""
-        until = time.monotonic() + WHOLE_S
-        tip = self._tip(until)
+        until = time.monotonic() + TOTAL_TIMEOUT_S
+        tip = self._read_tip(until)
         if number == tip.block.number:
             return tip.block
         is_below = 0 <= number < tip.block.number
-        return self._block(number, tip.version, until).block if is_below else None
+        return self._read_block(number, tip.version, until).block if is_below else None
 
-    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         """What holders have of an asset at the end of the newest block.
 
         The asset is a fungible one by the address of its metadata, or a coin by its type. Of a
         fungible one the node counts the primary store alone. Raises ChainUnavailable,
         ChainMismatch, and Unsupported for what is no asset or no holder of Aptos.
         """
-        asset, addresses = _asset(token_address), {held: _address(held) for held in holders}
-        until = time.monotonic() + WHOLE_S
-        tip = self._tip(until)
+        asset, addresses = (
+            _parse_asset(token_address),
+            {held: _parse_holder(held) for held in holders},
+        )
+        until = time.monotonic() + TOTAL_TIMEOUT_S
+        tip = self._read_tip(until)
         at = f"?ledger_version={tip.version}"
         amounts = {
-            holder: integer(
+            holder: require_integer(
                 self._get(f"/accounts/{address}/balance/{asset}{at}", until), "balance", below=U64
             )
             for holder, address in addresses.items()
         }
-        return BalancesAt(tip.block.number, amounts)
+        return FinalBalances(tip.block.number, amounts)
 
     def close(self) -> None:
         """Close the connections that wait."""
-        self._wire.close()
+        self._client.close()
 
-    def _tip(self, until: float) -> _Tip:
+    def _read_tip(self, until: float) -> _Tip:
         ledger = self._get("/", until)
-        if integer(part(ledger, "chain_id"), "chain id") != self._network:
-            raise ChainMismatch(f"{self._wire.name} serves another network of Aptos")
-        height = digits(part(ledger, "block_height"), "block height", below=HEIGHTS)
-        newest = digits(part(ledger, "ledger_version"), "ledger version")
-        return self._block(height, newest, until)
+        if require_integer(get_field(ledger, "chain_id"), "chain id") != self._network:
+            raise ChainMismatch(f"{self._client.name} serves another network of Aptos")
+        height = parse_digits(get_field(ledger, "block_height"), "block height", below=HEIGHT_BOUND)
+        newest = parse_digits(get_field(ledger, "ledger_version"), "ledger version")
+        return self._read_block(height, newest, until)
 
-    def _block(self, height: int, newest_version: int, until: float) -> _Tip:
+    def _read_block(self, height: int, newest_version: int, until: float) -> _Tip:
         shown = self._get(f"/blocks/by_height/{height}?with_transactions=false", until)
-        hash = text(part(shown, "block_hash"), "block hash")
-        first = digits(part(shown, "first_version"), "first version")
-        last = digits(part(shown, "last_version"), "last version")
+        hash = require_text(get_field(shown, "block_hash"), "block hash")
+        first = parse_digits(get_field(shown, "first_version"), "first version")
+        last = parse_digits(get_field(shown, "last_version"), "last version")
         is_right = (
-            digits(part(shown, "block_height"), "block height") == height
+            parse_digits(get_field(shown, "block_height"), "block height") == height
             and _HASH.fullmatch(hash) is not None
             and first <= last <= newest_version
         )
@@ -138,22 +149,24 @@ class AptosChain(BalancesOnly):
         return _Tip(Block(height, hash), last)
 
     def _get(self, path: str, until: float) -> object:
-        status, raw = self._wire.send("GET", until, path)
+        status, raw = self._client.send("GET", until, path)
         if status != 200:
-            raise ChainUnavailable(f"{self._wire.name}: answered with status {status}")
-        return parsed(raw)
+            raise ChainUnavailable(f"{self._client.name}: answered with status {status}")
+        return parse_json(raw)
 
 
-def _address(given: str) -> str:
+def _parse_holder(given: str) -> str:
     try:
-        return canonical("aptos", given)
+        return normalize_address("aptos", given)
     except AddressError:
-        raise Unsupported("the holder is no address of Aptos") from None
+        raise UnsupportedByChain("the holder is no address of Aptos") from None
 
 
-def _asset(given: str) -> str:
+def _parse_asset(given: str) -> str:
     """The asset as it stands in a path."""
     try:
-        return given if _COIN.fullmatch(given) else canonical("aptos", given)
+        return given if _COIN.fullmatch(given) else normalize_address("aptos", given)
     except AddressError:
-        raise Unsupported("the token is neither a fungible asset nor a coin of Aptos") from None
+        raise UnsupportedByChain(
+            "the token is neither a fungible asset nor a coin of Aptos"
+        ) from None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from payments_core.addresses import base58_bytes
+from payments_core.addresses import decode_base58
 from payments_core.assets import ChainType
 
 _HEX = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
@@ -20,7 +20,7 @@ class HashError(ValueError):
 def canonical_hash(chain_type: ChainType, text: str) -> str:
     """The canonical form of a transaction's hash. Raises HashError."""
     if chain_type == "solana":
-        if base58_bytes(text, 64) is None:
+        if decode_base58(text, 64) is None:
             raise HashError("must be base58 of 64 bytes")
         return text
     if not _HEX.fullmatch(text):

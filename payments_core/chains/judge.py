@@ -24,7 +24,7 @@ Reason = Literal[
 
 
 @attrs.frozen
-class Expectation:
+class ExpectedTransfer:
     """The transfer that would count: a token's pinned address, to one recipient, on one chain."""
 
     chain_id: int
@@ -45,7 +45,7 @@ class Verdict:
         return self.reason == "not_final"
 
 
-def deepened(heads: Heads, confirmations: int) -> Heads:
+def with_confirmations(heads: Heads, confirmations: int) -> Heads:
     """The heads to who asks for so many blocks on top of one that is final.
 
     The chain's own finality is never undercut. What is final then is told by its number alone.
@@ -57,7 +57,7 @@ def deepened(heads: Heads, confirmations: int) -> Heads:
 
 
 def judge(
-    expectation: Expectation,
+    expectation: ExpectedTransfer,
     chain_id: int,
     view: TransactionView,
     heads: Heads,
@@ -81,7 +81,7 @@ def judge(
 
 
 def _judge_log(
-    expectation: Expectation, log: TransferLog, is_final: bool, consumed: Set[int]
+    expectation: ExpectedTransfer, log: TransferLog, is_final: bool, consumed: Set[int]
 ) -> Verdict:
     if log.token_address != expectation.token_address:
         return Verdict(log, "wrong_token")

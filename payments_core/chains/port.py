@@ -31,7 +31,7 @@ class ChainMismatch(ChainUnavailable):
     """
 
 
-class Unsupported(ChainError):
+class UnsupportedByChain(ChainError):
     """This chain cannot do that."""
 
 
@@ -132,7 +132,7 @@ class TransferIntent:
 
 
 @attrs.frozen
-class Signed:
+class SignedTransaction:
     """A signed transaction: its hash is known before it is sent."""
 
     hash: str
@@ -140,7 +140,7 @@ class Signed:
 
 
 @attrs.frozen
-class BalancesAt:
+class FinalBalances:
     """Token balances by holder, all of them at one final height."""
 
     height: int
@@ -159,15 +159,15 @@ class Chain(Protocol):
         """The family, which decides the form of addresses and signatures."""
 
     @property
-    def longest_pause_ms(self) -> int:
+    def max_scan_interval_ms(self) -> int:
         """How seldom the chain may be scanned when nothing was found for long."""
 
     @property
-    def longest_scan(self) -> int:
+    def max_scan_blocks(self) -> int:
         """Over how many blocks one `scan` may go."""
 
     @property
-    def patience_ms(self) -> int | None:
+    def bump_after_ms(self) -> int | None:
         """For how long a transaction that was sent may be in no block, before it is bumped."""
 
     def derive(self, spec: AddressSpec) -> str:
@@ -193,7 +193,7 @@ class Chain(Protocol):
         Without `recipients` the transfers to anybody. What is found may not be final.
         """
 
-    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         """Balances at the newest final height."""
 
     def check_contract_signature(
@@ -205,23 +205,23 @@ class Chain(Protocol):
         block. Raises Unsupported where accounts are no contracts.
         """
 
-    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+    def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
         """Sign, and never send. The slot is one of the environment's sender; it counts from 0.
 
         Signed again, the bytes may differ, as fees do: those that were stored are the ones.
         """
 
-    def fill(self, environment_id: str, slot: int) -> Signed:
+    def prepare_noop(self, environment_id: str, nonce: int) -> SignedTransaction:
         """Sign what does nothing, for a slot that nothing else may take any more."""
 
-    def bump(self, environment_id: str, signed: Signed) -> Signed | None:
+    def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
         """The same, with fees that let it replace what was signed; None where it cannot be."""
 
-    def slots_used(self, sender: str) -> int:
+    def final_nonce(self, sender: str) -> int:
         """How many slots of a sender (its address) final transactions have filled, whosever.
 
         0 where nobody else can have the sender's key.
         """
 
-    def broadcast(self, signed: Signed) -> None:
+    def broadcast(self, signed: SignedTransaction) -> None:
         """Send signed bytes; sending them again is harmless. The answer proves nothing."""

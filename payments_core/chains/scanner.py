@@ -16,15 +16,15 @@ from typing import ClassVar
 import attrs
 
 from payments_core.assets import CHAINS
-from payments_core.chains.backoff import POLL_MS, wait_for_chain
+from payments_core.chains.backoff import POLL_MS, back_off
 from payments_core.chains.port import Block, Chain, ChainUnavailable, Heads, ScannedTransfer
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.jobs import FOREVER, Job
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import (
     DIRECTORY,
-    Claimed,
+    ClaimedJob,
     CommitUnknown,
     Conflict,
     Storage,
@@ -35,25 +35,25 @@ from payments_core.storage.records import Collection, Record
 _log = logging.getLogger(__name__)
 
 SCAN = "chains.scan"
-RING = 64
+RING_BLOCKS = 64
 """So many blocks the cursor remembers; only a reorg older than the oldest of them is missed."""
 
-MOST_TRANSFERS = 500
+MAX_OWN_TRANSFERS = 500
 """Transfers to us that one scan tells of, give or take a block."""
 
-MOST_HELD = 20_000
+TARGET_TRANSFERS = 20_000
 """Transfers to anybody that one scan should find; the next goes over fewer blocks where it was
 more. A busy chain has a hundred a second, of which one is ours."""
 
-FIRST_LOOK_BACK = 50_000
+INITIAL_LOOKBACK_BLOCKS = 50_000
 """Where the first scan of all begins: addresses may have been given out before it."""
 
-FEW_BLOCKS = 64
+LANDMARK_SPACING_BLOCKS = 64
 """A wider gap between two remembered blocks is divided, so that a reorg is not overrated."""
 
-Wanted = Callable[[set[str]], set[str]]
-Found = Callable[[int, Sequence[ScannedTransfer]], None]
-Undone = Callable[[int, int, int], None]
+RecipientFilter = Callable[[set[str]], set[str]]
+TransfersListener = Callable[[int, Sequence[ScannedTransfer]], None]
+ReorgListener = Callable[[int, int, int], None]
 
 
 @attrs.frozen(kw_only=True)
@@ -78,7 +78,7 @@ class ScanCursor(Record):
 
 
 @attrs.frozen(kw_only=True)
-class ScanWish(Record):
+class ScanRequest(Record):
     """How often a scan was asked for besides its time; the id is that of the cursor."""
 
     collection: ClassVar[Collection] = Collection("scan_wishes")
@@ -86,7 +86,7 @@ class ScanWish(Record):
     count: int
 
 
-def scanned_to(storage: Storage, mode: str, chain_id: int) -> int:
+def get_scanned_height(storage: Storage, mode: str, chain_id: int) -> int:
     """The height up to which a reorganisation would be noticed; -1 where nothing was scanned.
 
     Ask before looking at the chain: were it reorganised between the scan and the look, the next
@@ -106,31 +106,31 @@ class Scanner:
         ports: Ports,
         chains: Mapping[int, Chain],
         mode: str,
-        wanted: Sequence[Wanted],
-        found: Sequence[Found],
-        undone: Sequence[Undone],
+        filter_known: Sequence[RecipientFilter],
+        on_transfers: Sequence[TransfersListener],
+        on_reorg: Sequence[ReorgListener],
     ) -> None:
-        """`wanted` say which of some recipients are ours; `found` and `undone` are told of the
-        transfers to those, and of the first and last block undone."""
+        """`filter_known` say which of some recipients are ours. `on_transfers` get the transfers to
+        those, `on_reorg` the first and the last block that a reorg took back."""
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
         self._mode = mode
-        self._wanted = wanted
-        self._found = found
-        self._undone = undone
+        self._recipient_filters = filter_known
+        self._transfers_listeners = on_transfers
+        self._reorg_listeners = on_reorg
         self._telemetry = ports.telemetry
 
-    def ensure(self) -> None:
+    def ensure_scheduled(self) -> None:
         """Have a scan of every chain, from now on; call it before any address is given out.
 
         One that was parked goes on: whoever starts a process has seen the alarm.
         """
         for chain_id in self._chains:
-            self._until_done(partial(self._ensure, chain_id))
+            self._transact_until_done(partial(self._ensure_job, chain_id))
 
-    def _ensure(self, chain_id: int, tx: Transaction) -> None:
+    def _ensure_job(self, chain_id: int, tx: Transaction) -> None:
         id = self._id(chain_id)
         job = tx.get(Job, id, for_update=True)
         if job is None:
@@ -144,7 +144,7 @@ class Scanner:
                     subject=str(chain_id),
                 )
             )
-        elif job.lease_until == FOREVER:
+        elif job.lease_until == NEVER:
             tx.replace(attrs.evolve(job, due_at=self._clock.now(), lease_until=0, claims=0))
 
     def wake(self, chain_id: int) -> None:
@@ -157,65 +157,74 @@ class Scanner:
 
         def work(tx: Transaction) -> None:
             job = tx.get(Job, id, for_update=True)  # locked first, as when a scan ends
-            wish = tx.get(ScanWish, id, for_update=True)
+            wish = tx.get(ScanRequest, id, for_update=True)
             if wish is None:
-                tx.insert(ScanWish(id=id, count=1))
+                tx.insert(ScanRequest(id=id, count=1))
             else:
                 tx.replace(attrs.evolve(wish, count=wish.count + 1))
             now = self._clock.now()
             if job is not None and job.due_at > now >= job.lease_until:
                 tx.replace(attrs.evolve(job, due_at=now))
 
-        self._until_done(work)
+        self._transact_until_done(work)
 
-    def scan(self, claimed: Claimed) -> None:
+    def scan(self, claimed: ClaimedJob) -> None:
         """The job: go on from the cursor, as far as one scan goes."""
         chain_id = int(claimed.job.subject)
         chain = self._chains.get(chain_id)
         if chain is None:  # served once, and no longer
-            self._ledger.finish(claimed)
+            self._committer.finish(claimed)
             return
         id = self._id(chain_id)
         cursor, wish = self._storage.read(
-            DIRECTORY, lambda snapshot: (snapshot.get(ScanCursor, id), snapshot.get(ScanWish, id))
+            DIRECTORY,
+            lambda snapshot: (snapshot.get(ScanCursor, id), snapshot.get(ScanRequest, id)),
         )
         try:
-            after, pause_ms = self._advanced(chain, cursor, claimed.job.failures)
+            after, pause_ms = self._advance(chain, cursor, claimed.job.failures)
         except ChainUnavailable:
-            self._telemetry.scan_failed(chain_id)
-            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            self._telemetry.record_scan_failure(chain_id)
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now()))
             return
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            wished = tx.get(ScanWish, id, for_update=True) != wish
-            again_at = self._clock.now() + (0 if wished else pause_ms)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            wished = tx.get(ScanRequest, id, for_update=True) != wish
+            next_run_at = self._clock.now() + (0 if wished else pause_ms)
             if after.version == 0:
-                return Decision(None, inserts=(after,), again_at=again_at)
+                return Decision(None, inserts=(after,), next_run_at=next_run_at)
             changed = () if after == cursor else (after,)
-            return Decision(None, replaces=changed, again_at=again_at)
+            return Decision(None, replaces=changed, next_run_at=next_run_at)
 
-        self._ledger.commit(Scope(DIRECTORY, self._mode), decide, claimed=claimed)
+        self._committer.commit(WorkerAuthority(DIRECTORY, self._mode), decide, claimed=claimed)
 
-    def look(self, chain_id: int, recipients: Sequence[str]) -> None:
+    def scan_addresses(self, chain_id: int, recipients: Sequence[str]) -> None:
         """Look for transfers to these addresses now, besides the job. Raises ChainUnavailable."""
         chain = self._chains[chain_id]
         latest = chain.heads().latest.number
-        first = max(0, latest - chain.longest_scan)
-        self._tell(chain_id, chain.scan(_tokens(chain_id), recipients, first, latest))
+        first = max(0, latest - chain.max_scan_blocks)
+        self._notify_listeners(
+            chain_id, chain.scan(_token_addresses(chain_id), recipients, first, latest)
+        )
 
-    def _ours(self, transfers: Sequence[ScannedTransfer]) -> tuple[ScannedTransfer, ...]:
+    def _filter_known(self, transfers: Sequence[ScannedTransfer]) -> tuple[ScannedTransfer, ...]:
         """Those of the transfers that are to us."""
         recipients = {transfer.recipient for transfer in transfers}
-        ours = {address for wanted in self._wanted for address in wanted(recipients)}
+        ours = {
+            address
+            for filter_known in self._recipient_filters
+            for address in filter_known(recipients)
+        }
         return tuple(transfer for transfer in transfers if transfer.recipient in ours)
 
-    def _advanced(
+    def _advance(
         self, chain: Chain, cursor: ScanCursor | None, failures: int
     ) -> tuple[ScanCursor, int]:
         """The cursor after a scan, and the pause until the next: none where it is far behind."""
         heads = chain.heads()
         if cursor is None:
-            first = chain.block(max(0, heads.latest.number - FIRST_LOOK_BACK)) or heads.final
+            first = (
+                chain.block(max(0, heads.latest.number - INITIAL_LOOKBACK_BLOCKS)) or heads.final
+            )
             if first.number:
                 _log.warning("chain %d is scanned from block %d on", chain.chain_id, first.number)
             cursor = ScanCursor(
@@ -225,37 +234,37 @@ class Scanner:
             )
         if heads.latest.number < cursor.tip and chain.block(cursor.tip) is None:
             raise ChainUnavailable("the node is behind the one that was asked before")
-        kept = self._kept(chain, cursor)
+        kept = self._drop_reorged(chain, cursor)
         tip = kept[-1][0]
         if tip < cursor.tip:
-            for undone in self._undone:
-                undone(chain.chain_id, tip + 1, cursor.tip)
+            for on_reorg in self._reorg_listeners:
+                on_reorg(chain.chain_id, tip + 1, cursor.tip)
         # What was not answered may have been too much for one question.
         span = max(1, _span(chain, cursor) >> min(failures, 32))
         last = min(heads.latest.number, tip + span)
         # Remembered before they are scanned: a reorg in between then shows at the next scan.
-        landmarks = self._landmarks(chain, tip, last, heads)
+        landmarks = self._choose_landmarks(chain, tip, last, heads)
         blocks = last - tip
-        everybody = chain.scan(_tokens(chain.chain_id), None, tip + 1, last)
-        transfers = self._ours(everybody)
-        if len(transfers) > MOST_TRANSFERS:  # one scan must end before its lease does
-            transfers = _first_blocks(transfers)
+        everybody = chain.scan(_token_addresses(chain.chain_id), None, tip + 1, last)
+        transfers = self._filter_known(everybody)
+        if len(transfers) > MAX_OWN_TRANSFERS:  # one scan must end before its lease does
+            transfers = _take_whole_blocks(transfers)
             last = transfers[-1].block.number
             landmarks = [block for block in landmarks if block.number < last]
             landmarks.append(transfers[-1].block)
-        ring = _ring(kept, landmarks)
-        self._tell(chain.chain_id, transfers)
+        ring = _extend_ring(kept, landmarks)
+        self._notify_listeners(chain.chain_id, transfers)
         pause_ms = cursor.pause_ms
         if transfers or tip < cursor.tip:
             pause_ms = POLL_MS
         elif last == heads.latest.number:
-            pause_ms = min(2 * cursor.pause_ms, chain.longest_pause_ms)
+            pause_ms = min(2 * cursor.pause_ms, chain.max_scan_interval_ms)
         next_span = _next_span(chain, span, blocks, len(everybody))
         after = attrs.evolve(cursor, ring=ring, pause_ms=pause_ms, span=next_span)
-        self._telemetry.scanned(chain.chain_id, last, heads.latest.number)
+        self._telemetry.record_scan(chain.chain_id, last, heads.latest.number)
         return after, 0 if last < heads.latest.number else pause_ms
 
-    def _kept(self, chain: Chain, cursor: ScanCursor) -> tuple[tuple[int, str], ...]:
+    def _drop_reorged(self, chain: Chain, cursor: ScanCursor) -> tuple[tuple[int, str], ...]:
         """The ring without the blocks that the chain has undone; the oldest is never given up."""
         ring = cursor.ring
         while (block := chain.block(ring[-1][0])) is None or block.hash != ring[-1][1]:
@@ -265,22 +274,25 @@ class Scanner:
             ring = ring[:-1]
         return ring
 
-    def _landmarks(self, chain: Chain, tip: int, last: int, heads: Heads) -> list[Block]:
+    def _choose_landmarks(self, chain: Chain, tip: int, last: int, heads: Heads) -> list[Block]:
         """The blocks to remember of those just scanned."""
-        heights = {last - distance for distance in (0, FEW_BLOCKS // 4, FEW_BLOCKS)}
+        heights = {
+            last - distance
+            for distance in (0, LANDMARK_SPACING_BLOCKS // 4, LANDMARK_SPACING_BLOCKS)
+        }
         heights |= {heads.final.number} if heads.final.number <= last else set()
         blocks = [chain.block(height) for height in sorted(heights) if height > tip]
         return [block for block in blocks if block is not None]
 
-    def _tell(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
+    def _notify_listeners(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         if transfers:
-            for found in self._found:
-                found(chain_id, transfers)
+            for on_transfers in self._transfers_listeners:
+                on_transfers(chain_id, transfers)
 
     def _id(self, chain_id: int) -> str:
         return _cursor_id(self._mode, chain_id)
 
-    def _until_done(self, work: Callable[[Transaction], None]) -> None:
+    def _transact_until_done(self, work: Callable[[Transaction], None]) -> None:
         while True:
             try:
                 self._storage.transact(DIRECTORY, work)
@@ -294,31 +306,31 @@ def _cursor_id(mode: str, chain_id: int) -> str:
 
 
 def _span(chain: Chain, cursor: ScanCursor) -> int:
-    return min(chain.longest_scan, cursor.span or chain.longest_scan)
+    return min(chain.max_scan_blocks, cursor.span or chain.max_scan_blocks)
 
 
 def _next_span(chain: Chain, span: int, blocks: int, held: int) -> int | None:
     """Over how many blocks the next scan goes, by what so many held; None is the longest."""
-    if held > MOST_HELD:
-        return max(1, blocks * MOST_HELD // held)
-    wider = span if held > MOST_HELD // 4 else 2 * span
-    return wider if wider < chain.longest_scan else None
+    if held > TARGET_TRANSFERS:
+        return max(1, blocks * TARGET_TRANSFERS // held)
+    wider = span if held > TARGET_TRANSFERS // 4 else 2 * span
+    return wider if wider < chain.max_scan_blocks else None
 
 
-def _tokens(chain_id: int) -> tuple[str, ...]:
+def _token_addresses(chain_id: int) -> tuple[str, ...]:
     return tuple(asset.address for asset in CHAINS[chain_id].assets)
 
 
-def _first_blocks(transfers: tuple[ScannedTransfer, ...]) -> tuple[ScannedTransfer, ...]:
+def _take_whole_blocks(transfers: tuple[ScannedTransfer, ...]) -> tuple[ScannedTransfer, ...]:
     """The transfers of as many whole blocks as one scan may tell of, and of one at least."""
-    beyond = transfers[MOST_TRANSFERS].block.number
+    beyond = transfers[MAX_OWN_TRANSFERS].block.number
     first = tuple(transfer for transfer in transfers if transfer.block.number < beyond)
     return first or tuple(item for item in transfers if item.block.number == beyond)
 
 
-def _ring(
+def _extend_ring(
     ring: tuple[tuple[int, str], ...], blocks: Sequence[Block]
 ) -> tuple[tuple[int, str], ...]:
     known = dict(ring)
     known.update({block.number: block.hash for block in blocks})
-    return tuple(sorted(known.items()))[-RING:]
+    return tuple(sorted(known.items()))[-RING_BLOCKS:]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 
 ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 """The order of secp256k1."""
@@ -24,26 +24,26 @@ _RECOVERY_BYTES = {0: 0, 1: 1, 27: 0, 28: 1}
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})*)", re.ASCII)
 
 
-class SignatureFault(ValueError):
+class SignatureError(ValueError):
     """Why a signature proves nothing; the message completes "signature …"."""
 
 
-def evm_signer(digest: bytes, signature: str) -> str:
+def recover_signer(digest: bytes, signature: str) -> str:
     """The address, with its EIP-55 checksum, whose key signed a digest of 32 bytes.
 
     `signature` is hex of 65 bytes: r, s, and a recovery byte of 0, 1, 27 or 28. Raises
-    SignatureFault, also for a high s.
+    SignatureError, also for a high s.
     """
     match = _HEX.fullmatch(signature)
     raw = bytes.fromhex(match[1]) if match else b""
     if len(raw) != 65:
-        raise SignatureFault("must be 65 bytes in hex")
+        raise SignatureError("must be 65 bytes in hex")
     if raw[64] not in _RECOVERY_BYTES:
-        raise SignatureFault("must end in a recovery byte of 0, 1, 27 or 28")
-    return recovered(digest, raw[:64] + bytes([_RECOVERY_BYTES[raw[64]]]))
+        raise SignatureError("must end in a recovery byte of 0, 1, 27 or 28")
+    return recover_signer_from_bytes(digest, raw[:64] + bytes([_RECOVERY_BYTES[raw[64]]]))
 
 
-def contract_signature(text: str) -> bytes | None:
+def parse_contract_signature(text: str) -> bytes | None:
     """The bytes that hex stands for, to be asked a contract about; None for no hex or too much.
 
     `0x` is one of no bytes: a Safe accepts it for what its owners signed on chain.
@@ -54,18 +54,18 @@ def contract_signature(text: str) -> bytes | None:
     return bytes.fromhex(match[1])
 
 
-def recovered(digest: bytes, signature: bytes) -> str:
-    """The same of 65 bytes whose last is 0 or 1, as a transaction has it. Raises SignatureFault."""
+def recover_signer_from_bytes(digest: bytes, signature: bytes) -> str:
+    """The same of 65 bytes whose last is 0 or 1, as a transaction has it. Raises SignatureError."""
     from coincurve import PublicKey  # loads a C library: only those who need it wait for it
 
     if len(signature) != 65 or signature[64] > 1:
-        raise SignatureFault("must be 65 bytes that end in 0 or 1")
+        raise SignatureError("must be 65 bytes that end in 0 or 1")
     if int.from_bytes(signature[32:64], "big") > HALF_ORDER:
-        raise SignatureFault("must have a low s (EIP-2)")
+        raise SignatureError("must have a low s (EIP-2)")
     try:
         key = PublicKey.from_signature_and_message(signature, digest, hasher=None)
     except ValueError:  # r or s is no number of the curve's
-        raise SignatureFault(NOT_SIGNED) from None
+        raise SignatureError(NOT_SIGNED) from None
     return address_of(key.format(compressed=False))
 
 
@@ -73,4 +73,4 @@ def address_of(public_key: bytes) -> str:
     """The address of a public key of 65 bytes, the uncompressed form."""
     from eth_utils.crypto import keccak
 
-    return checksummed(keccak(public_key[1:])[-20:])
+    return encode_checksum_address(keccak(public_key[1:])[-20:])

@@ -12,19 +12,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from payments_core.addresses import base58_bytes
+from payments_core.addresses import decode_base58
 from payments_core.assets import ChainType
-from payments_core.chains.evm.rpc import Call, Node, Refusal
-from payments_core.chains.http.client import Limits
-from payments_core.chains.http.json_fields import U64, digits, integer, parsed, part, parts, text
+from payments_core.chains.evm.rpc import Node, Refusal, RpcCall
+from payments_core.chains.http.client import RequestLimits
+from payments_core.chains.http.json_fields import (
+    U64,
+    get_field,
+    parse_digits,
+    parse_json,
+    require_integer,
+    require_list,
+    require_text,
+)
 from payments_core.chains.port import (
-    BalancesAt,
     Block,
     ChainMismatch,
     ChainUnavailable,
+    FinalBalances,
     Heads,
 )
-from payments_core.chains.read_only import BalancesOnly
+from payments_core.chains.read_only import ReadOnlyChain
 
 MAINNET_CHAIN_ID = 9_000_000_000_000_501
 MAINNET_GENESIS = "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d"
@@ -36,7 +44,7 @@ TOKEN_PROGRAMS = frozenset({
 })  # fmt: skip
 """The programs whose accounts hold tokens; what another program says of balances is its own."""
 
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """So often balances are asked for until all of them are of one slot."""
 
 _FINAL = {"commitment": "finalized"}
@@ -48,7 +56,7 @@ _WITHOUT_CONTENT = {
 }
 
 
-class SolanaChain(BalancesOnly):
+class SolanaChain(ReadOnlyChain):
     """One cluster of Solana, over one node. Threads may share it."""
 
     chain_type: ChainType = "solana"
@@ -60,7 +68,7 @@ class SolanaChain(BalancesOnly):
         *,
         chain_id: int = MAINNET_CHAIN_ID,
         genesis_hash: str = MAINNET_GENESIS,
-        limits: Limits | None = None,
+        limits: RequestLimits | None = None,
     ) -> None:
         """Raises ValueError, which does not repeat the address, unless it is http or https.
 
@@ -79,15 +87,17 @@ class SolanaChain(BalancesOnly):
 
         Raises ChainUnavailable, ChainMismatch.
         """
-        final, latest = self._results(Call("getSlot", (_FINAL,)), Call("getSlot", (_LATEST,)))
-        slots = integer(final, "finalized slot"), integer(latest, "confirmed slot")
+        final, latest = self._call_node(
+            RpcCall("getSlot", (_FINAL,)), RpcCall("getSlot", (_LATEST,))
+        )
+        slots = require_integer(final, "finalized slot"), require_integer(latest, "confirmed slot")
         if slots[0] > slots[1]:
             raise ChainUnavailable("the node's finalized slot is above its confirmed one")
-        shown = self._blocks((slots[0], _FINAL), (slots[1], _LATEST))
-        newest_final = _block(slots[0], shown[0])
+        shown = self._read_blocks((slots[0], _FINAL), (slots[1], _LATEST))
+        newest_final = _parse_block(slots[0], shown[0])
         if shown[1] is None:  # some moments pass before all of a confirmed block is there
             return Heads(newest_final, newest_final)
-        return Heads(_block(slots[1], shown[1]), newest_final)
+        return Heads(_parse_block(slots[1], shown[1]), newest_final)
 
     def block(self, number: int) -> Block | None:
         """The block of a slot, or None above the newest confirmed one.
@@ -95,92 +105,96 @@ class SolanaChain(BalancesOnly):
         Raises ChainMismatch, and ChainUnavailable for a slot without a block too: nodes say
         nothing else of one whose block they have forgotten.
         """
-        (latest,) = self._results(Call("getSlot", (_LATEST,)))
-        if not 0 <= number <= integer(latest, "confirmed slot"):
+        (latest,) = self._call_node(RpcCall("getSlot", (_LATEST,)))
+        if not 0 <= number <= require_integer(latest, "confirmed slot"):
             return None
-        (shown,) = self._blocks((number, _LATEST))
-        return _block(number, shown)
+        (shown,) = self._read_blocks((number, _LATEST))
+        return _parse_block(number, shown)
 
-    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         """What holders have of a mint in all their token accounts, at one finalized slot.
 
         Raises ChainUnavailable, ChainMismatch.
         """
         owners = tuple(dict.fromkeys(holders))
         if not owners:
-            (slot,) = self._results(Call("getSlot", (_FINAL,)))
-            return BalancesAt(integer(slot, "finalized slot"), {})
+            (slot,) = self._call_node(RpcCall("getSlot", (_FINAL,)))
+            return FinalBalances(require_integer(slot, "finalized slot"), {})
         how = {**_FINAL, "encoding": "jsonParsed"}
         calls = [
-            Call("getTokenAccountsByOwner", (owner, {"mint": token_address}, how))
+            RpcCall("getTokenAccountsByOwner", (owner, {"mint": token_address}, how))
             for owner in owners
         ]
-        for _ in range(ATTEMPTS):
-            answers = self._results(*calls)
+        for _ in range(MAX_ATTEMPTS):
+            answers = self._call_node(*calls)
             amounts = {
-                owner: _held(part(answer, "value"), token_address, owner)
+                owner: _sum_token_accounts(get_field(answer, "value"), token_address, owner)
                 for owner, answer in zip(owners, answers, strict=True)
             }
-            slots = {integer(part(answer, "context", "slot"), "slot") for answer in answers}
+            slots = {
+                require_integer(get_field(answer, "context", "slot"), "slot") for answer in answers
+            }
             if len(slots) == 1:
-                return BalancesAt(slots.pop(), amounts)
+                return FinalBalances(slots.pop(), amounts)
         raise ChainUnavailable("the node did not read all balances at one slot")
 
     def close(self) -> None:
         """Close the connections that wait."""
         self._node.close()
 
-    def _results(self, *calls: Call) -> list[object]:
+    def _call_node(self, *calls: RpcCall) -> list[object]:
         """The results of calls; the first ones count only once the node has named its cluster."""
         if self._is_ours:
-            return [parsed(raw) for raw in self._node.results(calls)]
-        answers = self._node.results([Call("getGenesisHash"), *calls])
-        genesis, *results = (parsed(raw) for raw in answers)
-        if text(genesis, "genesis hash") != self._genesis_hash:
+            return [parse_json(raw) for raw in self._node.call_all(calls)]
+        answers = self._node.call_all([RpcCall("getGenesisHash"), *calls])
+        genesis, *results = (parse_json(raw) for raw in answers)
+        if require_text(genesis, "genesis hash") != self._genesis_hash:
             raise ChainMismatch(f"{self._node.name} serves another cluster of Solana")
         self._is_ours = True
         return results
 
-    def _blocks(self, *wanted: tuple[int, dict[str, str]]) -> list[object]:
+    def _read_blocks(self, *wanted: tuple[int, dict[str, str]]) -> list[object]:
         """The blocks of slots by a commitment, each None where the node has none to show."""
-        calls = [Call("getBlock", (slot, {**how, **_WITHOUT_CONTENT})) for slot, how in wanted]
+        calls = [RpcCall("getBlock", (slot, {**how, **_WITHOUT_CONTENT})) for slot, how in wanted]
         answers = self._node.batch(calls)
-        return [None if isinstance(raw, Refusal) else parsed(raw) for raw in answers]
+        return [None if isinstance(raw, Refusal) else parse_json(raw) for raw in answers]
 
 
-def _block(slot: int, answer: object) -> Block:
+def _parse_block(slot: int, answer: object) -> Block:
     if answer is None:
         raise ChainUnavailable(f"the node shows no block of slot {slot}")
-    hash = text(part(answer, "blockhash"), "block hash")
-    parent = integer(part(answer, "parentSlot"), "parent slot")
-    if base58_bytes(hash, 32) is None or (parent >= slot > 0):
+    hash = require_text(get_field(answer, "blockhash"), "block hash")
+    parent = require_integer(get_field(answer, "parentSlot"), "parent slot")
+    if decode_base58(hash, 32) is None or (parent >= slot > 0):
         raise ChainUnavailable(f"the node's block of slot {slot} cannot be right")
     return Block(slot, hash)
 
 
-def _held(accounts: object, mint: str, owner: str) -> int:
+def _sum_token_accounts(accounts: object, mint: str, owner: str) -> int:
     """The sum of an owner's token accounts of one mint."""
-    amounts = dict(_token_account(item, mint, owner) for item in parts(accounts, "accounts"))
+    amounts = dict(
+        _parse_token_account(item, mint, owner) for item in require_list(accounts, "accounts")
+    )
     total = sum(amounts.values())
-    if len(amounts) != len(parts(accounts, "accounts")) or total >= U64:
+    if len(amounts) != len(require_list(accounts, "accounts")) or total >= U64:
         # All tokens of a mint together are fewer than 2^64.
         raise ChainUnavailable("the node's token accounts cannot all be true")
     return total
 
 
-def _token_account(item: object, mint: str, owner: str) -> tuple[str, int]:
+def _parse_token_account(item: object, mint: str, owner: str) -> tuple[str, int]:
     """A token account's address and how much it holds."""
-    address = text(part(item, "pubkey"), "account's address")
-    info = part(item, "account", "data", "parsed", "info")
+    address = require_text(get_field(item, "pubkey"), "account's address")
+    info = get_field(item, "account", "data", "parsed", "info")
     is_asked_for = (
-        base58_bytes(address, 32) is not None
-        and text(part(item, "account", "owner"), "program") in TOKEN_PROGRAMS
-        and part(item, "account", "data", "parsed", "type") == "account"
-        and part(info, "mint") == mint
-        and part(info, "owner") == owner
+        decode_base58(address, 32) is not None
+        and require_text(get_field(item, "account", "owner"), "program") in TOKEN_PROGRAMS
+        and get_field(item, "account", "data", "parsed", "type") == "account"
+        and get_field(info, "mint") == mint
+        and get_field(info, "owner") == owner
         # A frozen account holds what it holds, and cannot send it: so it is with blacklists too.
-        and part(info, "state") in ("initialized", "frozen")
+        and get_field(info, "state") in ("initialized", "frozen")
     )
     if not is_asked_for:
         raise ChainUnavailable("the node answered with an account that was not asked for")
-    return address, digits(part(info, "tokenAmount", "amount"), "amount")
+    return address, parse_digits(get_field(info, "tokenAmount", "amount"), "amount")

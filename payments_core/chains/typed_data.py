@@ -17,30 +17,30 @@ ZERO_ADDRESS = "0x" + "0" * 40
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 
 
-class TypedDataFault(ValueError):
+class InvalidTypedData(ValueError):
     """A value that its type does not have; the message names the field."""
 
 
 @attrs.frozen
-class Form:
+class StructType:
     """A struct of EIP-712: its name, and name and type of its fields in their order."""
 
     name: str
     fields: tuple[tuple[str, str], ...]
 
     @property
-    def type(self) -> str:
+    def encoded_type(self) -> str:
         """The form as its type hash reads it."""
         listed = ",".join(f"{type} {name}" for name, type in self.fields)
         return f"{self.name}({listed})"
 
 
-SETTLEMENT = Form(
+SETTLEMENT = StructType(
     "Settlement", (("quoteId", "string"), ("nonce", "uint256"), ("deadline", "uint256"))
 )
 """What a payer signs for `settle` (interface, the older generation)."""
 
-VAULT_EXECUTE = Form(
+VAULT_EXECUTE = StructType(
     "Execute",
     (
         ("to", "address"),
@@ -55,7 +55,7 @@ VAULT_EXECUTE = Form(
 VAULT_NAME = "payments-core vault"
 VAULT_VERSION = "1"
 
-SAFE_TX = Form(
+SAFE_TX = StructType(
     "SafeTx",
     (
         ("to", "address"),
@@ -80,22 +80,22 @@ _DOMAIN_FIELDS = {
 }
 
 
-def typed_digest(domain: Mapping[str, Any], form: Form, message: Mapping[str, Any]) -> bytes:
+def typed_digest(domain: Mapping[str, Any], form: StructType, message: Mapping[str, Any]) -> bytes:
     """The 32 bytes that are signed.
 
     A domain has one or more of `name`, `version`, `chainId` and `verifyingContract`, a message
-    all fields of its form; addresses are text, `bytes` are bytes. Raises TypedDataFault.
+    all fields of its form; addresses are text, `bytes` are bytes. Raises InvalidTypedData.
     """
     from eth_utils.crypto import keccak
 
     return keccak(typed_message(domain, form, message))
 
 
-def typed_message(domain: Mapping[str, Any], form: Form, message: Mapping[str, Any]) -> bytes:
-    """The 66 bytes that `typed_digest` is the hash of. Raises TypedDataFault."""
+def typed_message(domain: Mapping[str, Any], form: StructType, message: Mapping[str, Any]) -> bytes:
+    """The 66 bytes that `typed_digest` is the hash of. Raises InvalidTypedData."""
     present = tuple(item for item in _DOMAIN_FIELDS.items() if item[0] in domain)
-    domain_hash = _struct_hash(Form("EIP712Domain", present), domain)
-    return b"\x19\x01" + domain_hash + _struct_hash(form, message)
+    domain_hash = _hash_struct(StructType("EIP712Domain", present), domain)
+    return b"\x19\x01" + domain_hash + _hash_struct(form, message)
 
 
 def settlement_digest(
@@ -108,7 +108,7 @@ def settlement_digest(
     nonce: int,
     deadline: int,
 ) -> bytes:
-    """What a payer signs to settle a quote. Raises TypedDataFault."""
+    """What a payer signs to settle a quote. Raises InvalidTypedData."""
     domain = {
         "name": name,
         "version": version,
@@ -122,7 +122,7 @@ def settlement_digest(
 def vault_execute_digest(
     *, chain_id: int, vault: str, nonce: int, to: str, value: int, data: bytes, operation: int
 ) -> bytes:
-    """What a vault's owner signs: the vault's own `executeDigest`. Raises TypedDataFault."""
+    """What a vault's owner signs: the vault's own `executeDigest`. Raises InvalidTypedData."""
     domain = {
         "name": VAULT_NAME,
         "version": VAULT_VERSION,
@@ -138,7 +138,7 @@ def safe_transaction_message(
 ) -> bytes:
     """What `safe_transaction_digest` without gas fields is the hash of: `encodeTransactionData`.
 
-    A Safe hands it to those of its owners that are contracts. Raises TypedDataFault.
+    A Safe hands it to those of its owners that are contracts. Raises InvalidTypedData.
     """
     message = {
         "to": to,
@@ -170,7 +170,7 @@ def safe_transaction_digest(
     gas_token: str = ZERO_ADDRESS,
     refund_receiver: str = ZERO_ADDRESS,
 ) -> bytes:
-    """What a Safe's owners sign, the same as `getTransactionHash`. Raises TypedDataFault.
+    """What a Safe's owners sign, the same as `getTransactionHash`. Raises InvalidTypedData.
 
     Without gas fields the Safe refunds nobody. A Safe's domain has no name and no version.
     """
@@ -189,53 +189,53 @@ def safe_transaction_digest(
     return typed_digest({"chainId": chain_id, "verifyingContract": safe}, SAFE_TX, message)
 
 
-def _struct_hash(form: Form, values: Mapping[str, Any]) -> bytes:
+def _hash_struct(form: StructType, values: Mapping[str, Any]) -> bytes:
     from eth_utils.crypto import keccak
 
     if not form.fields or set(values) != {name for name, _ in form.fields}:
-        raise TypedDataFault(f"{form.name} has other fields")
-    words = [_WORDS[type](name, values[name]) for name, type in form.fields]
-    return keccak(keccak(form.type.encode()) + b"".join(words))
+        raise InvalidTypedData(f"{form.name} has other fields")
+    words = [_ENCODERS[type](name, values[name]) for name, type in form.fields]
+    return keccak(keccak(form.encoded_type.encode()) + b"".join(words))
 
 
-def _unsigned(bits: int) -> Callable[[str, Any], bytes]:
-    def word(name: str, number: Any) -> bytes:
+def _unsigned_encoder(bits: int) -> Callable[[str, Any], bytes]:
+    def encode_word(name: str, number: Any) -> bytes:
         if type(number) is not int or not 0 <= number < 1 << bits:
-            raise TypedDataFault(f"{name} must be an integer of up to {bits} bits")
+            raise InvalidTypedData(f"{name} must be an integer of up to {bits} bits")
         return number.to_bytes(32, "big")
 
-    return word
+    return encode_word
 
 
-def _address(name: str, text: Any) -> bytes:
+def _encode_address(name: str, text: Any) -> bytes:
     if not isinstance(text, str) or not _ADDRESS.fullmatch(text):
-        raise TypedDataFault(f"{name} must be 0x and 40 hex digits")
+        raise InvalidTypedData(f"{name} must be 0x and 40 hex digits")
     return bytes.fromhex(text[2:]).rjust(32, b"\0")
 
 
-def _string(name: str, text: Any) -> bytes:
+def _encode_string(name: str, text: Any) -> bytes:
     from eth_utils.crypto import keccak
 
     if not isinstance(text, str):
-        raise TypedDataFault(f"{name} must be text")
+        raise InvalidTypedData(f"{name} must be text")
     try:
         return keccak(text.encode())
     except UnicodeEncodeError:
-        raise TypedDataFault(f"{name} must be text that UTF-8 can write") from None
+        raise InvalidTypedData(f"{name} must be text that UTF-8 can write") from None
 
 
-def _bytes(name: str, raw: Any) -> bytes:
+def _encode_bytes(name: str, raw: Any) -> bytes:
     from eth_utils.crypto import keccak
 
     if not isinstance(raw, bytes):
-        raise TypedDataFault(f"{name} must be bytes")
+        raise InvalidTypedData(f"{name} must be bytes")
     return keccak(raw)
 
 
-_WORDS: Mapping[str, Callable[[str, Any], bytes]] = {
-    "address": _address,
-    "bytes": _bytes,
-    "string": _string,
-    "uint8": _unsigned(8),
-    "uint256": _unsigned(256),
+_ENCODERS: Mapping[str, Callable[[str, Any], bytes]] = {
+    "address": _encode_address,
+    "bytes": _encode_bytes,
+    "string": _encode_string,
+    "uint8": _unsigned_encoder(8),
+    "uint256": _unsigned_encoder(256),
 }

@@ -104,7 +104,7 @@ class KeyRing:
 
     def seal_repeatably(self, purpose: str, context: str, plain: bytes) -> bytes:
         """As `seal`, but the same input gives the same bytes: the nonce is a keyed hash of it."""
-        key = self._derive(self._current, purpose + "/nonce")
+        key = self._derive_key(self._current, purpose + "/nonce")
         message = len(context).to_bytes(4, "big") + context.encode() + plain
         nonce = hashlib.blake2b(message, key=key, digest_size=_NONCE_BYTES).digest()
         return self._seal(purpose, context, plain, nonce)
@@ -120,7 +120,7 @@ class KeyRing:
             raise SealBroken
         nonce, cipher = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
         try:
-            return decrypt(cipher, context.encode(), nonce, self._derive(key, purpose))
+            return decrypt(cipher, context.encode(), nonce, self._derive_key(key, purpose))
         except exceptions.CryptoError:
             raise SealBroken from None
 
@@ -134,7 +134,7 @@ class KeyRing:
 
     def tag(self, purpose: str, message: bytes) -> bytes:
         """A 16-byte authenticator under the current key, for values that are not secret."""
-        key = self._derive(self._current, purpose)
+        key = self._derive_key(self._current, purpose)
         return hashlib.blake2b(message, key=key, digest_size=16).digest()
 
     def tag_matches(self, purpose: str, message: bytes, tag: bytes) -> bool:
@@ -142,7 +142,9 @@ class KeyRing:
         return any(
             hmac.compare_digest(
                 tag,
-                hashlib.blake2b(message, key=self._derive(key, purpose), digest_size=16).digest(),
+                hashlib.blake2b(
+                    message, key=self._derive_key(key, purpose), digest_size=16
+                ).digest(),
             )
             for key in self._keys.values()
         )
@@ -151,15 +153,15 @@ class KeyRing:
         # PyNaCl takes 15 ms to import, so only those who seal pay for it.
         from nacl.bindings import crypto_aead_xchacha20poly1305_ietf_encrypt as encrypt
 
-        key = self._derive(self._current, purpose)
+        key = self._derive_key(self._current, purpose)
         cipher = encrypt(plain, context.encode(), nonce, key)
         return self._current.id.encode() + b":" + nonce + cipher
 
     def _digest(self, key: MasterKey, purpose: str, value: str) -> str:
-        pepper = self._derive(key, purpose)
+        pepper = self._derive_key(key, purpose)
         return hmac.digest(pepper, value.encode(), "sha256").hex()
 
-    def _derive(self, key: MasterKey, purpose: str) -> bytes:
+    def _derive_key(self, key: MasterKey, purpose: str) -> bytes:
         derived = self._derived.get((key.id, purpose))
         if derived is None:
             derived = hashlib.blake2b(

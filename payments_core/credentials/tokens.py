@@ -17,8 +17,8 @@ import msgspec
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import KeyRing, SealBroken
 
-CLIENT_SESSION = "cst_"
-ACCESS = "cat_"
+CLIENT_SESSION_PREFIX = "cst_"
+ACCESS_PREFIX = "cat_"
 _PAYMENT_SECRET_INFIX = "_secret_"
 _SAFE = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_TOKEN = 1_000
@@ -46,7 +46,7 @@ class Tokens:
 
     def mint(self, prefix: str, claims: Claims) -> str:
         """A token of the kind that `prefix` names."""
-        return prefix + _text(self._key_ring.seal("token", prefix, _pack(claims)))
+        return prefix + _encode(self._key_ring.seal("token", prefix, _pack(claims)))
 
     def read(self, prefix: str, token: str) -> Claims:
         """The claims of an authentic token of that kind, expired or not. Raises TokenInvalid."""
@@ -57,7 +57,7 @@ class Tokens:
     def payment_secret(self, claims: Claims) -> str:
         """`<paymentId>_secret_...`: the same text for the same Payment under the same key."""
         head = claims.subject + _PAYMENT_SECRET_INFIX
-        return head + _text(self._key_ring.seal_repeatably("token", head, _pack(claims)))
+        return head + _encode(self._key_ring.seal_repeatably("token", head, _pack(claims)))
 
     def read_payment_secret(self, secret: str) -> Claims:
         """The claims of a Payment client secret. Raises TokenInvalid."""
@@ -69,7 +69,7 @@ class Tokens:
 
     def _open(self, context: str, text: str) -> Claims:
         try:
-            packed = self._key_ring.open("token", context, _bytes(text))
+            packed = self._key_ring.open("token", context, _decode(text))
             return _unpack(packed)
         except (SealBroken, msgspec.MsgspecError, UnicodeEncodeError):
             raise TokenInvalid from None
@@ -83,17 +83,17 @@ def _unpack(packed: bytes) -> Claims:
     return Claims(*msgspec.json.decode(packed, type=tuple[str, str, str, int]))
 
 
-def _text(sealed: bytes) -> str:
+def _encode(sealed: bytes) -> str:
     return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
-def _bytes(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     if len(text) > _MAX_TOKEN or not _SAFE.fullmatch(text):
         raise TokenInvalid
     try:
         sealed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except binascii.Error:
         raise TokenInvalid from None
-    if _text(sealed) != text:  # spare bits of the last character: a second text for one token
+    if _encode(sealed) != text:  # spare bits of the last character: a second text for one token
         raise TokenInvalid
     return sealed

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.chains.backoff import wait_for_chain
-from payments_core.chains.outbox.record import our_own
+from payments_core.chains.backoff import back_off
+from payments_core.chains.outbox.record import find_own_hashes
 from payments_core.chains.port import (
     Block,
     Chain,
@@ -24,86 +24,96 @@ from payments_core.chains.port import (
 )
 from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
-from payments_core.deposits.lifecycle import Arrival
-from payments_core.deposits.looking import arrival_of
+from payments_core.deposits.lifecycle import IncomingTransfer
+from payments_core.deposits.looking import incoming_transfer_of
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
-from payments_core.engine.decision import Decision, Follow, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.port import LOCATE_KEYS, Claimed, Located, Snapshot, Transaction
+from payments_core.storage.port import (
+    MAX_LOCATE_KEYS,
+    ClaimedJob,
+    LocatedRecord,
+    Snapshot,
+    Transaction,
+)
 from payments_core.tenants.modes import is_of_mode
 from payments_core.tenants.record import Environment
 
 WATCH_DEPOSIT = "deposits.watch"
 ARRIVE = "deposits.arrive"
 
-TOLD_AT_ONCE = 50
+LOOKUP_BATCH = 50
 """So many transactions are asked for in one question."""
 
-Addresses = Mapping[str, Mapping[str, Sequence[DepositAddress]]]
+AddressRows = Mapping[str, Mapping[str, Sequence[DepositAddress]]]
 """The rows of deposit addresses: by address, then by partition."""
 
 _log = logging.getLogger(__name__)
 
 
-class Arrivals:
+class DepositDiscovery:
     """Listens to the scanner of one mode."""
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain], mode: str) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
         self._mode = mode
 
-    def wanted(self, recipients: set[str]) -> set[str]:
+    def filter_known(self, recipients: set[str]) -> set[str]:
         """Those of the recipients that are deposit addresses."""
-        return set(self._addresses(recipients))
+        return set(self._find_addresses(recipients))
 
-    def found(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
+    def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Write every transfer to a deposit address, whatever chain the address was issued for.
 
         Our own transfers make no deposit, nor do those of nothing or of an unknown token. What
         cannot be told of a transaction now, a job asks until it can: a stranger may make one that
         no node tells, and the scan must go on.
         """
-        addresses = self._addresses({transfer.recipient for transfer in transfers})
+        addresses = self._find_addresses({transfer.recipient for transfer in transfers})
         to_us = {item.transaction_hash: item for item in transfers if item.recipient in addresses}
-        hashes = sorted(to_us.keys() - our_own(self._storage, to_us))
-        for start in range(0, len(hashes), TOLD_AT_ONCE):
-            batch = hashes[start : start + TOLD_AT_ONCE]
-            views = self._told(chain_id, batch)
+        hashes = sorted(to_us.keys() - find_own_hashes(self._storage, to_us))
+        for start in range(0, len(hashes), LOOKUP_BATCH):
+            batch = hashes[start : start + LOOKUP_BATCH]
+            views = self._read_transactions(chain_id, batch)
             for hash in batch:
                 if hash in views:
-                    self._note(chain_id, views[hash], addresses)
+                    self._record_transfers(chain_id, views[hash], addresses)
                 else:
-                    self._later(chain_id, to_us[hash], addresses[to_us[hash].recipient])
+                    self._schedule_lookup(chain_id, to_us[hash], addresses[to_us[hash].recipient])
 
-    def arrive(self, claimed: Claimed) -> None:
+    def retry_lookup(self, claimed: ClaimedJob) -> None:
         """The job: ask once more for a transaction that could not be told when it was found."""
         chain_id, hash = int(claimed.job.arguments["chainId"]), claimed.job.subject
         found = Block(int(claimed.job.arguments["height"]), claimed.job.arguments["block"])
-        view = self._told(chain_id, [hash]).get(hash)
+        view = self._read_transactions(chain_id, [hash]).get(hash)
         if view is not None:
-            self._note(chain_id, view, self._addresses({log.recipient for log in view.logs}))
-        elif not self._is_undone(chain_id, found):  # else it is scanned again where it is now
-            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            self._record_transfers(
+                chain_id, view, self._find_addresses({log.recipient for log in view.logs})
+            )
+        elif not self._is_reorged(chain_id, found):  # else it is scanned again where it is now
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now()))
             return
-        self._ledger.finish(claimed)
+        self._committer.finish(claimed)
 
-    def undone(self, chain_id: int, first: int, last: int) -> None:
+    def on_reorg(self, chain_id: int, first: int, last: int) -> None:
         """Have every deposit looked at again that was seen in these blocks."""
-        for start in range(first, last + 1, LOCATE_KEYS):
-            heights = range(start, min(start + LOCATE_KEYS, last + 1))
+        for start in range(first, last + 1, MAX_LOCATE_KEYS):
+            heights = range(start, min(start + MAX_LOCATE_KEYS, last + 1))
             after: tuple[str, str] | None = None
             while page := self._storage.locate(
                 Deposit, "by_block", [(chain_id, height) for height in heights], after=after
             ):
                 for located in page:
-                    self._undone(located.partition, located.record.id)
+                    self._recheck_deposit(located.partition, located.record.id)
                 after = (page[-1].partition, page[-1].record.id)
 
-    def _told(self, chain_id: int, hashes: Sequence[str]) -> Mapping[str, TransactionView]:
+    def _read_transactions(
+        self, chain_id: int, hashes: Sequence[str]
+    ) -> Mapping[str, TransactionView]:
         """Those of the transactions that can be told, and are in a block."""
         try:
             views = self._chains[chain_id].transactions(hashes)
@@ -111,17 +121,21 @@ class Arrivals:
             return {}
         return {hash: view for hash, view in views.items() if view is not None and view.block}
 
-    def _note(self, chain_id: int, view: TransactionView, addresses: Addresses) -> None:
+    def _record_transfers(
+        self, chain_id: int, view: TransactionView, addresses: AddressRows
+    ) -> None:
         """Write the transfers of a transaction that count, with their places in it."""
         assert view.block is not None
         for log in view.logs if view.succeeded else ():
-            arrival = arrival_of(chain_id, view.hash, view.block, log)
-            if arrival is None:
+            incoming = incoming_transfer_of(chain_id, view.hash, view.block, log)
+            if incoming is None:
                 continue
-            for partition, issued in addresses.get(arrival.address, {}).items():
-                self._arrived(partition, _address_on(chain_id, issued), arrival)
+            for partition, issued in addresses.get(incoming.address, {}).items():
+                self._record_deposit(partition, _choose_address(chain_id, issued), incoming)
 
-    def _later(self, chain_id: int, transfer: ScannedTransfer, partitions: Iterable[str]) -> None:
+    def _schedule_lookup(
+        self, chain_id: int, transfer: ScannedTransfer, partitions: Iterable[str]
+    ) -> None:
         hash, block = transfer.transaction_hash, transfer.block
         arguments = {"chainId": str(chain_id), "height": str(block.number), "block": block.hash}
         _log.info("chain %d: %s was found, and cannot be told yet", chain_id, hash)
@@ -129,14 +143,14 @@ class Arrivals:
             if not is_of_mode(self._storage, partition, self._mode):
                 continue
             now = self._clock.now()
-            ask = Follow("chain", ARRIVE, f"arrival:{chain_id}:{hash}", now, hash, arguments)
+            ask = NewJob("chain", ARRIVE, f"arrival:{chain_id}:{hash}", now, hash, arguments)
             outcome: Decision[None] = Decision(None, jobs=(ask,))
-            self._ledger.commit(
-                Scope(partition, self._mode),
-                lambda tx, draw, it=outcome: it,  # type: ignore[misc]
+            self._committer.commit(
+                WorkerAuthority(partition, self._mode),
+                lambda tx, id_sequence, it=outcome: it,  # type: ignore[misc]
             )
 
-    def _is_undone(self, chain_id: int, found: Block) -> bool:
+    def _is_reorged(self, chain_id: int, found: Block) -> bool:
         """Whether another block has taken the place of the one in which it was found."""
         try:
             block = self._chains[chain_id].block(found.number)
@@ -144,105 +158,112 @@ class Arrivals:
             return False
         return block is not None and block.hash != found.hash
 
-    def _addresses(self, recipients: set[str]) -> Addresses:
+    def _find_addresses(self, recipients: set[str]) -> AddressRows:
         """Those of the recipients that are deposit addresses: their rows, by partition."""
         rows: dict[str, dict[str, list[DepositAddress]]] = defaultdict(lambda: defaultdict(list))
         keys = [(address,) for address in sorted(recipients)]
-        for start in range(0, len(keys), LOCATE_KEYS):
-            for located in self._located(keys[start : start + LOCATE_KEYS]):
+        for start in range(0, len(keys), MAX_LOCATE_KEYS):
+            for located in self._locate_addresses(keys[start : start + MAX_LOCATE_KEYS]):
                 rows[located.record.address][located.partition].append(located.record)
         return rows
 
-    def _located(self, keys: Sequence[tuple[str]]) -> list[Located[DepositAddress]]:
+    def _locate_addresses(self, keys: Sequence[tuple[str]]) -> list[LocatedRecord[DepositAddress]]:
         """All rows of these addresses: an address has one for each chain it was issued for."""
-        found: list[Located[DepositAddress]] = []
+        found: list[LocatedRecord[DepositAddress]] = []
         after: tuple[str, str] | None = None
         while page := self._storage.locate(DepositAddress, "by_address", keys, after=after):
             found += page
             after = (page[-1].partition, page[-1].record.id)
         return found
 
-    def _arrived(self, partition: str, address: DepositAddress, arrival: Arrival) -> None:
-        def look(snapshot: Snapshot) -> tuple[Environment, Account, Deposit | None]:
+    def _record_deposit(
+        self, partition: str, address: DepositAddress, incoming: IncomingTransfer
+    ) -> None:
+        def load(snapshot: Snapshot) -> tuple[Environment, Account, Deposit | None]:
             environment = snapshot.get(Environment, partition)
             account = snapshot.get(Account, address.account_id)
             assert environment is not None
             assert account is not None
-            return environment, account, _found(snapshot, arrival)
+            return environment, account, _find_deposit(snapshot, incoming)
 
-        environment, account, known = self._storage.read(partition, look)
-        if environment.mode != self._mode or (known is not None and not _is_news(known, arrival)):
+        environment, account, known = self._storage.read(partition, load)
+        if environment.mode != self._mode or (
+            known is not None and not _has_moved(known, incoming)
+        ):
             return
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             # One that is not found may be there all the same: its unique key then begins this anew.
-            found = _found(tx, arrival)
+            found = _find_deposit(tx, incoming)
             if found is not None:
-                known = _locked(tx, found.id)
-                return _again(known, now) if _is_news(known, arrival) else Decision(None)
+                known = _lock_deposit(tx, found.id)
+                return (
+                    _schedule_watch(known, now) if _has_moved(known, incoming) else Decision(None)
+                )
             new = lifecycle.detect(
-                draw.id("deposit"),
+                id_sequence.issue("deposit"),
                 address,
-                arrival,
+                incoming,
                 external_user_id=account.external_user_id,
                 api_version=environment.api_version,
                 now=now,
             )
-            return new.as_decision().joined(Decision(None, jobs=(_watch(new.record.id, now),)))
+            return new.as_decision().merge(Decision(None, jobs=(_watch_job(new.record.id, now),)))
 
-        self._ledger.commit(Scope(partition, self._mode), decide)
+        self._committer.commit(WorkerAuthority(partition, self._mode), decide)
 
-    def _undone(self, partition: str, deposit_id: str) -> None:
+    def _recheck_deposit(self, partition: str, deposit_id: str) -> None:
         if not is_of_mode(self._storage, partition, self._mode):
             return
         now = self._clock.now()
-        self._ledger.commit(
-            Scope(partition, self._mode), lambda tx, draw: _again(_locked(tx, deposit_id), now)
+        self._committer.commit(
+            WorkerAuthority(partition, self._mode),
+            lambda tx, id_sequence: _schedule_watch(_lock_deposit(tx, deposit_id), now),
         )
 
 
-def _is_news(known: Deposit, arrival: Arrival) -> bool:
+def _has_moved(known: Deposit, incoming: IncomingTransfer) -> bool:
     """Whether the chain shows a deposit elsewhere than it was last seen.
 
     One that failed for another reason than a reorg waits for a check.
     """
     if known.status == "failed" and known.failure != REORGED:
         return False
-    return known.block_hash != arrival.block_hash
+    return known.block_hash != incoming.block_hash
 
 
-def _again(deposit: Deposit, now: Instant) -> Decision[None]:
+def _schedule_watch(deposit: Deposit, now: Instant) -> Decision[None]:
     """Have it looked at, by a job of its own unless it has one.
 
     The record is replaced in any case: a look that is under way may have been too early, and
     finds the version changed.
     """
-    jobs = () if deposit.watched else (_watch(deposit.id, now),)
+    jobs = () if deposit.watched else (_watch_job(deposit.id, now),)
     return Decision(None, replaces=(attrs.evolve(deposit, watched=True),), jobs=jobs)
 
 
-def _watch(deposit_id: str, now: Instant) -> Follow:
-    return Follow("chain", WATCH_DEPOSIT, f"deposit:{deposit_id}", now, deposit_id)
+def _watch_job(deposit_id: str, now: Instant) -> NewJob:
+    return NewJob("chain", WATCH_DEPOSIT, f"deposit:{deposit_id}", now, deposit_id)
 
 
-def _address_on(chain_id: int, issued: Sequence[DepositAddress]) -> DepositAddress:
+def _choose_address(chain_id: int, issued: Sequence[DepositAddress]) -> DepositAddress:
     """The row of that chain, or else the one that was issued first."""
     return min(issued, key=lambda row: (row.chain_id != chain_id, row.created_at, row.id))
 
 
-def _found(snapshot: Snapshot, arrival: Arrival) -> Deposit | None:
+def _find_deposit(snapshot: Snapshot, incoming: IncomingTransfer) -> Deposit | None:
     key = (
-        arrival.chain_id,
-        arrival.transaction_hash,
-        arrival.position,
-        arrival.address,
+        incoming.chain_id,
+        incoming.transaction_hash,
+        incoming.position,
+        incoming.address,
     )
     records = snapshot.find(Deposit, "by_log", key, limit=1).records
     return records[0] if records else None
 
 
-def _locked(tx: Transaction, deposit_id: str) -> Deposit:
+def _lock_deposit(tx: Transaction, deposit_id: str) -> Deposit:
     deposit = tx.get(Deposit, deposit_id, for_update=True)
     assert deposit is not None
     return deposit

@@ -8,12 +8,12 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
-from payments_core.engine.events import Happening
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.events import NewEvent
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.money import Atomic
 
-DEPOSIT = Machine(
+DEPOSIT = StateMachine(
     "deposit",
     (
         Transition(
@@ -37,7 +37,7 @@ DEPOSIT = Machine(
             emits="deposit.settled",
             why="The sweep is final: the vault has the funds.",
         ),
-        *rows(
+        *transitions_from(
             ("detected", "confirmed"),
             "reorg",
             "failed",
@@ -78,7 +78,7 @@ DEPOSIT = Machine(
 
 
 @attrs.frozen(kw_only=True)
-class Arrival:
+class IncomingTransfer:
     """A transfer to a deposit address as the chain shows it, and the block that it is in."""
 
     chain_id: int
@@ -103,13 +103,13 @@ def apply_trigger(deposit: Deposit, trigger: str, *, now: Instant, **changes: An
         updated_at=now,
         **changes,
     )
-    return Step(after, _happened(row.emits, after))
+    return Step(after, _build_event(row.emits, after))
 
 
 def detect(
     id: str,
     address: DepositAddress,
-    arrival: Arrival,
+    incoming: IncomingTransfer,
     *,
     external_user_id: str,
     api_version: str,
@@ -121,16 +121,16 @@ def detect(
         id=id,
         account_id=address.account_id,
         deposit_address_id=address.id,
-        chain_id=arrival.chain_id,
-        asset_symbol=arrival.asset_symbol,
-        amount=arrival.amount,
-        sender=arrival.sender,
-        address=arrival.address,
-        transaction_hash=arrival.transaction_hash,
-        position=arrival.position,
-        log_index=arrival.log_index,
-        block_number=arrival.block_number,
-        block_hash=arrival.block_hash,
+        chain_id=incoming.chain_id,
+        asset_symbol=incoming.asset_symbol,
+        amount=incoming.amount,
+        sender=incoming.sender,
+        address=incoming.address,
+        transaction_hash=incoming.transaction_hash,
+        position=incoming.position,
+        log_index=incoming.log_index,
+        block_number=incoming.block_number,
+        block_hash=incoming.block_hash,
         status=row.target,
         status_version=1,
         external_user_id=external_user_id,
@@ -138,28 +138,28 @@ def detect(
         created_at=now,
         updated_at=now,
     )
-    return Step(deposit, _happened(row.emits, deposit))
+    return Step(deposit, _build_event(row.emits, deposit))
 
 
-def is_same(deposit: Deposit, arrival: Arrival) -> bool:
+def is_same(deposit: Deposit, incoming: IncomingTransfer) -> bool:
     """Whether the chain still shows what the deposit says, in whatever block."""
     return (deposit.asset_symbol, deposit.amount, deposit.sender) == (
-        arrival.asset_symbol,
-        arrival.amount,
-        arrival.sender,
+        incoming.asset_symbol,
+        incoming.amount,
+        incoming.sender,
     )
 
 
-def placed(deposit: Deposit, arrival: Arrival) -> Deposit:
+def with_location(deposit: Deposit, incoming: IncomingTransfer) -> Deposit:
     """The deposit as the chain shows it now."""
     return attrs.evolve(
         deposit,
-        asset_symbol=arrival.asset_symbol,
-        amount=arrival.amount,
-        sender=arrival.sender,
-        log_index=arrival.log_index,
-        block_number=arrival.block_number,
-        block_hash=arrival.block_hash,
+        asset_symbol=incoming.asset_symbol,
+        amount=incoming.amount,
+        sender=incoming.sender,
+        log_index=incoming.log_index,
+        block_number=incoming.block_number,
+        block_hash=incoming.block_hash,
     )
 
 
@@ -186,9 +186,9 @@ def reorg(deposit: Deposit, *, now: Instant) -> Step[Deposit]:
     )
 
 
-def come_back(deposit: Deposit, arrival: Arrival, *, now: Instant) -> Step[Deposit]:
+def reappear(deposit: Deposit, incoming: IncomingTransfer, *, now: Instant) -> Step[Deposit]:
     """A reorged one that the chain shows once more, maybe with other facts."""
-    return apply_trigger(placed(deposit, arrival), "return", now=now, failure=None)
+    return apply_trigger(with_location(deposit, incoming), "return", now=now, failure=None)
 
 
 def fail(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
@@ -196,17 +196,17 @@ def fail(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
     return apply_trigger(deposit, "fail", now=now, failure=reason)
 
 
-def unsettle(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
+def reverse_settlement(deposit: Deposit, reason: str, *, now: Instant) -> Step[Deposit]:
     """Out of the vault again: the sweep was undone beyond finality, and failed for good."""
     return apply_trigger(deposit, "sweep_reorged", now=now, failure=reason, settled_at=None)
 
 
-def retry(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
+def retry_sweep(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposit]:
     """The sweep of one whose sweep failed once more, as another transfer."""
     return apply_trigger(deposit, "retry", now=now, failure=None, sweep_id=sweep_id)
 
 
-def _happened(name: str | None, deposit: Deposit) -> tuple[Happening, ...]:
+def _build_event(name: str | None, deposit: Deposit) -> tuple[NewEvent, ...]:
     assert name is not None, "every step of a deposit has its event"
     payload = {
         "accountId": deposit.account_id,
@@ -219,5 +219,5 @@ def _happened(name: str | None, deposit: Deposit) -> tuple[Happening, ...]:
         "transactionHash": deposit.transaction_hash,
     }
     return (
-        Happening(name, payload, deposit.api_version, deposit.account_id, deposit.external_user_id),
+        NewEvent(name, payload, deposit.api_version, deposit.account_id, deposit.external_user_id),
     )

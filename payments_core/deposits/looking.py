@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.assets import CHAINS, Asset
-from payments_core.chains.judge import Expectation, judge
+from payments_core.chains.judge import ExpectedTransfer, judge
 from payments_core.chains.port import (
     Block,
     Chain,
@@ -14,24 +14,24 @@ from payments_core.chains.port import (
     TransactionView,
     TransferLog,
 )
-from payments_core.deposits.lifecycle import Arrival
+from payments_core.deposits.lifecycle import IncomingTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.money import Atomic
 
 
 @attrs.frozen
-class Look:
+class DepositObservation:
     """What a look saw. Without an arrival the transfer is certainly not in the chain now.
 
     `final_height` was the newest final block when the look began.
     """
 
-    arrival: Arrival | None
+    incoming: IncomingTransfer | None
     is_final: bool
     final_height: int
 
 
-def look(chain: Chain, deposit: Deposit) -> Look:
+def observe_deposit(chain: Chain, deposit: Deposit) -> DepositObservation:
     """Ask the chain for a deposit's transfer.
 
     A node that merely does not know it, as one that lags behind, has said nothing: gone is only
@@ -39,24 +39,24 @@ def look(chain: Chain, deposit: Deposit) -> Look:
     """
     heads = chain.heads()
     view = chain.transaction(deposit.transaction_hash)
-    seen = None if view is None else _seen(deposit, view, heads)
+    seen = None if view is None else _observe_transaction(deposit, view, heads)
     if seen is not None:
         return seen
     if deposit.block_hash is not None:
         block = chain.block(deposit.block_number)
         if block is None or block.hash == deposit.block_hash:
             raise ChainUnavailable("the node does not know what its own block contains")
-    return Look(None, is_final=False, final_height=heads.final.number)
+    return DepositObservation(None, is_final=False, final_height=heads.final.number)
 
 
-def arrival_of(
+def incoming_transfer_of(
     chain_id: int, transaction_hash: str, block: Block, log: TransferLog
-) -> Arrival | None:
+) -> IncomingTransfer | None:
     """A transfer that counts, or None: of nothing, or of a token that is not served."""
-    asset = _asset_at(chain_id, log.token_address)
+    asset = _find_asset(chain_id, log.token_address)
     if asset is None or log.amount_atomic == 0:
         return None
-    return Arrival(
+    return IncomingTransfer(
         chain_id=chain_id,
         asset_symbol=asset.symbol,
         amount=Atomic(log.amount_atomic),
@@ -70,21 +70,23 @@ def arrival_of(
     )
 
 
-def _seen(deposit: Deposit, view: TransactionView, heads: Heads) -> Look | None:
+def _observe_transaction(
+    deposit: Deposit, view: TransactionView, heads: Heads
+) -> DepositObservation | None:
     """What the transaction shows where the deposit's transfer was, if that counts."""
     logs = [log for log in view.logs if log.position == deposit.position]
     if view.block is None or not logs:
         return None
-    arrival = arrival_of(deposit.chain_id, view.hash, view.block, logs[0])
-    if arrival is None:
+    incoming = incoming_transfer_of(deposit.chain_id, view.hash, view.block, logs[0])
+    if incoming is None:
         return None
-    expectation = Expectation(deposit.chain_id, logs[0].token_address, deposit.address)
+    expectation = ExpectedTransfer(deposit.chain_id, logs[0].token_address, deposit.address)
     for verdict in judge(expectation, deposit.chain_id, view, heads, consumed=frozenset()):
         if verdict.log == logs[0] and (verdict.reason is None or verdict.is_pending):
-            return Look(arrival, verdict.reason is None, heads.final.number)
+            return DepositObservation(incoming, verdict.reason is None, heads.final.number)
     return None
 
 
-def _asset_at(chain_id: int, token_address: str) -> Asset | None:
+def _find_asset(chain_id: int, token_address: str) -> Asset | None:
     assets = CHAINS[chain_id].assets if chain_id in CHAINS else ()
     return next((asset for asset in assets if asset.address == token_address), None)

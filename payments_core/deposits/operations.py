@@ -7,33 +7,33 @@ from typing import Literal, TypeVar
 
 import attrs
 
-from payments_core.accounts.belongings import page_of
+from payments_core.accounts.belongings import list_for_account
 from payments_core.accounts.record import Account
-from payments_core.chains.outbox.record import Outgoing, send_job
+from payments_core.chains.outbox.record import OutboundTransfer, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
 from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
-from payments_core.deposits.lifecycle import Arrival
-from payments_core.deposits.looking import look
+from payments_core.deposits.lifecycle import IncomingTransfer
+from payments_core.deposits.looking import observe_deposit
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
-from payments_core.deposits.sweeping import SWEEP, sweep_of, vault_address
-from payments_core.engine.decision import Decision, held
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.deposits.sweeping import SWEEP, new_sweep, vault_address
+from payments_core.engine.decision import Decision, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import AccountSuspended, DependencyFailed, NotFound, UnsupportedChain
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 
-SHOWN = 50
+MAX_SHOWN_DEPOSITS = 50
 """A check answers with so many of the newest deposits."""
 
-RETRIED = 20
+MAX_RETRIED_SWEEPS = 20
 """A check sends so many failed sweeps again; each of them asks the chain."""
 
-MOST_ADDRESSES = 1_000
-MOST_FAILED = 200
+MAX_ADDRESSES = 1_000
+MAX_FAILED_SWEEPS = 200
 
 T = TypeVar("T")
 DepositStatus = Literal["detected", "confirmed", "settled", "failed"]
@@ -48,7 +48,7 @@ class IssuedAddress:
 
 
 @attrs.frozen
-class Checked:
+class DepositCheck:
     """An account's newest deposits after a look at the chain."""
 
     account_id: str
@@ -57,11 +57,11 @@ class Checked:
 
 
 @attrs.frozen
-class _Retry:
+class _SweepRetry:
     """A deposit whose sweep failed, and its transfer as the chain shows it: final."""
 
     deposit: Deposit
-    arrival: Arrival
+    incoming: IncomingTransfer
     vault: str
 
 
@@ -73,18 +73,18 @@ class Deposits:
     ) -> None:
         """`scanner` gives the scanner of a mode."""
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
         self._scanner = scanner
 
-    def address(
+    def issue_address(
         self,
         authority: Authority,
         account_id: str,
         chain_id: int,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> IssuedAddress:
         """The account's deposit address on a chain: the same at every call.
 
@@ -94,18 +94,18 @@ class Deposits:
         now = self._clock.now()
         # Within the transaction a stale read might miss it, and refuse what has been given.
         known = self._storage.read(
-            authority.partition, lambda snapshot: _addresses_of(snapshot, account_id)
+            authority.partition, lambda snapshot: _load_addresses(snapshot, account_id)
         )
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[IssuedAddress]:
-            account = held(tx, Account, account_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[IssuedAddress]:
+            account = lock_shared(tx, Account, account_id)
             if account is None:
                 raise NotFound("account")
             chain = self._chains.get(chain_id)
             if chain is None:
                 raise UnsupportedChain(chain_id)
             # One made meanwhile may be missed all the same: its unique key then begins this anew.
-            rows = (*known, *_addresses_of(tx, account_id))
+            rows = (*known, *_load_addresses(tx, account_id))
             present = {row.chain_id: row for row in rows}
             if chain_id in present:
                 return Decision(IssuedAddress(present[chain_id], is_new=False))
@@ -113,7 +113,7 @@ class Deposits:
                 raise AccountSuspended(account.id, account.status)
             spec = AddressSpec(authority.partition, "deposit", account_id)
             issued = DepositAddress(
-                id=draw.id("deposit_address"),
+                id=id_sequence.issue("deposit_address"),
                 account_id=account_id,
                 chain_id=chain_id,
                 chain_type=chain.chain_type,
@@ -122,9 +122,9 @@ class Deposits:
             )
             return Decision(IssuedAddress(issued, is_new=True), inserts=(issued,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def addresses(
+    def list_addresses(
         self,
         authority: Authority,
         account_id: str,
@@ -133,11 +133,11 @@ class Deposits:
         limit: int = 50,
     ) -> Page[DepositAddress]:
         """The account's deposit addresses, oldest first. Raises NotFound."""
-        return page_of(
+        return list_for_account(
             self._storage, authority, account_id, DepositAddress, after=after, limit=limit
         )
 
-    def deposits(
+    def list_deposits(
         self,
         authority: Authority,
         account_id: str,
@@ -149,7 +149,7 @@ class Deposits:
         """The account's deposits, newest first, all or those of a status. Raises NotFound."""
         index = "by_account" if status is None else "by_status"
         key = () if status is None else (status,)
-        return page_of(
+        return list_for_account(
             self._storage,
             authority,
             account_id,
@@ -166,45 +166,45 @@ class Deposits:
         account_id: str,
         chain_id: int | None = None,
         *,
-        idempotent: Idempotent | None = None,
-    ) -> Checked:
+        idempotent: IdempotentRequest | None = None,
+    ) -> DepositCheck:
         """Look at the chain for the account's deposits now, on one chain or on all of them.
 
         What is found is detected when this returns. Sweeps that failed are sent again. Raises
         NotFound, UnsupportedChain, and DependencyFailed where a chain does not answer; what was
         found on the others stays found.
         """
-        self._ledger.replay(authority, idempotent)
+        self._committer.replay(authority, idempotent)
         addresses = self._storage.read(
             authority.partition, lambda snapshot: _require_addresses(snapshot, account_id)
         )
         if chain_id is not None and chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
         asked = sorted(self._chains) if chain_id is None else [chain_id]
-        self._look(authority.mode, addresses, asked)
-        retries = self._retries(authority.partition, account_id, asked)
+        self._scan_chains(authority.mode, addresses, asked)
+        retries = self._find_retries(authority.partition, account_id, asked)
         now = self._clock.now()
         shown = self._storage.read(
-            authority.partition, lambda snapshot: _newest(snapshot, account_id)
+            authority.partition, lambda snapshot: _load_newest_deposits(snapshot, account_id)
         )
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Checked]:
-            if held(tx, Account, account_id) is None:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DepositCheck]:
+            if lock_shared(tx, Account, account_id) is None:
                 raise NotFound("account")
             again: Decision[None] = Decision(None)
             retried: dict[str, Deposit] = {}
             for one in retries:
                 current = tx.get(Deposit, one.deposit.id, for_update=True)
                 if current is not None and current.version == one.deposit.version:
-                    sent = _sent_again(authority.partition, one, draw.id("out"), now)
-                    again = again.joined(sent)
+                    sent = _retry_sweep(authority.partition, one, id_sequence.issue("out"), now)
+                    again = again.merge(sent)
                     retried[current.id] = sent.result
             after = tuple(retried.get(deposit.id, deposit) for deposit in shown)
-            return Decision(Checked(account_id, now, after)).joined(again)
+            return Decision(DepositCheck(account_id, now, after)).merge(again)
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def _look(
+    def _scan_chains(
         self, mode: str, addresses: Sequence[DepositAddress], chain_ids: Sequence[int]
     ) -> None:
         """Have every one of these chains scanned for the addresses of its type."""
@@ -215,39 +215,39 @@ class Deposits:
             recipients = {row.address for row in addresses if row.chain_type == chain_type}
             try:
                 if recipients:
-                    scanner.look(chain_id, sorted(recipients))
+                    scanner.scan_addresses(chain_id, sorted(recipients))
             except ChainUnavailable as error:
                 silent = error
         if silent is not None:
             raise DependencyFailed("chain") from silent
 
-    def _retries(
+    def _find_retries(
         self, partition: str, account_id: str, chain_ids: Sequence[int]
-    ) -> tuple[_Retry, ...]:
+    ) -> tuple[_SweepRetry, ...]:
         """The account's failed sweeps on these chains whose deposits are still there, and final."""
         failed = self._storage.read(
-            partition, lambda snapshot: _failed_sweeps(snapshot, account_id, chain_ids)
+            partition, lambda snapshot: _load_failed_sweeps(snapshot, account_id, chain_ids)
         )
-        retries: list[_Retry] = []
+        retries: list[_SweepRetry] = []
         for deposit in failed:
             chain = self._chains[deposit.chain_id]
             try:
-                seen = look(chain, deposit)
+                seen = observe_deposit(chain, deposit)
             except ChainUnavailable as error:
                 raise DependencyFailed("chain") from error
-            if seen.arrival is not None and seen.is_final:
+            if seen.incoming is not None and seen.is_final:
                 vault = vault_address(chain, partition, account_id)
-                retries.append(_Retry(deposit, seen.arrival, vault))
+                retries.append(_SweepRetry(deposit, seen.incoming, vault))
         return tuple(retries)
 
 
-def _sent_again(partition: str, retry: _Retry, id: str, now: Instant) -> Decision[Deposit]:
+def _retry_sweep(partition: str, retry: _SweepRetry, id: str, now: Instant) -> Decision[Deposit]:
     """Another sweep of the same deposit: the one that failed is final, and moved nothing."""
-    deposit = lifecycle.placed(retry.deposit, retry.arrival)
-    outgoing: Outgoing = sweep_of(deposit, id, retry.vault, now=now)
+    deposit = lifecycle.with_location(retry.deposit, retry.incoming)
+    outgoing: OutboundTransfer = new_sweep(deposit, id, retry.vault, now=now)
     job = send_job(SWEEP, partition, outgoing, now)
-    again = lifecycle.retry(deposit, id, now=now)
-    return again.as_decision(again.record).joined(Decision(None, inserts=(outgoing,), jobs=(job,)))
+    again = lifecycle.retry_sweep(deposit, id, now=now)
+    return again.as_decision(again.record).merge(Decision(None, inserts=(outgoing,), jobs=(job,)))
 
 
 def _require_account(snapshot: Snapshot, account_id: str) -> None:
@@ -257,35 +257,36 @@ def _require_account(snapshot: Snapshot, account_id: str) -> None:
 
 def _require_addresses(snapshot: Snapshot, account_id: str) -> tuple[DepositAddress, ...]:
     _require_account(snapshot, account_id)
-    return _addresses_of(snapshot, account_id)
+    return _load_addresses(snapshot, account_id)
 
 
-def _addresses_of(snapshot: Snapshot, account_id: str) -> tuple[DepositAddress, ...]:
-    return _gathered(
+def _load_addresses(snapshot: Snapshot, account_id: str) -> tuple[DepositAddress, ...]:
+    return _collect_pages(
         lambda after: snapshot.find(DepositAddress, "by_account", (account_id,), after=after),
-        MOST_ADDRESSES,
+        MAX_ADDRESSES,
     )
 
 
-def _newest(snapshot: Snapshot, account_id: str) -> tuple[Deposit, ...]:
-    return _gathered(
-        lambda after: snapshot.find(Deposit, "by_account", (account_id,), after=after), SHOWN
+def _load_newest_deposits(snapshot: Snapshot, account_id: str) -> tuple[Deposit, ...]:
+    return _collect_pages(
+        lambda after: snapshot.find(Deposit, "by_account", (account_id,), after=after),
+        MAX_SHOWN_DEPOSITS,
     )
 
 
-def _failed_sweeps(
+def _load_failed_sweeps(
     snapshot: Snapshot, account_id: str, chain_ids: Sequence[int]
 ) -> tuple[Deposit, ...]:
     where = (Where("failure", "!=", REORGED),)
     key = (account_id, "failed")
-    found = _gathered(
+    found = _collect_pages(
         lambda after: snapshot.find(Deposit, "by_status", key, where=where, after=after),
-        MOST_FAILED,
+        MAX_FAILED_SWEEPS,
     )
-    return tuple(deposit for deposit in found if deposit.chain_id in chain_ids)[:RETRIED]
+    return tuple(deposit for deposit in found if deposit.chain_id in chain_ids)[:MAX_RETRIED_SWEEPS]
 
 
-def _gathered(find: Callable[[Position | None], Page[T]], most: int) -> tuple[T, ...]:
+def _collect_pages(find: Callable[[Position | None], Page[T]], most: int) -> tuple[T, ...]:
     """Records of as many pages as it takes, since one may be short."""
     found: list[T] = []
     after: Position | None = None

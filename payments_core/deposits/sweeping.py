@@ -11,11 +11,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
-from payments_core.chains.outbox.record import Outcome, Outgoing, Purpose, transfer, watch_job
-from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable, Contract, Signed
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    TransferOutcome,
+    TransferPurpose,
+    new_transfer,
+    watch_job,
+)
+from payments_core.chains.port import (
+    AddressSpec,
+    Chain,
+    ChainUnavailable,
+    Contract,
+    SignedTransaction,
+)
 from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
-from payments_core.deposits.looking import look
+from payments_core.deposits.looking import observe_deposit
 from payments_core.deposits.record import Deposit
 from payments_core.engine.decision import Decision
 from payments_core.storage.jobs import Job
@@ -30,9 +42,9 @@ def vault_address(chain: Chain, partition: str, account_id: str) -> str:
     return chain.derive(AddressSpec(partition, "vault", account_id))
 
 
-def sweep_of(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outgoing:
+def new_sweep(deposit: Deposit, id: str, vault: str, *, now: Instant) -> OutboundTransfer:
     """The transfer of a deposit to the vault at that address."""
-    return transfer(
+    return new_transfer(
         id,
         deposit.asset,
         "sweep",
@@ -47,7 +59,7 @@ def sweep_of(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outgoing
 class SweepOwner:
     """A deposit whose funds go to the vault. `chains.outbox.jobs` sends and follows the sweep."""
 
-    purpose: Purpose = "sweep"
+    purpose: TransferPurpose = "sweep"
     record_type = Deposit
     send_kind = SWEEP
     watch_kind = WATCH_SWEEP
@@ -63,7 +75,7 @@ class SweepOwner:
         return TransferToSend(record.chain_id, record.sweep_id)
 
     def on_sent(
-        self, tx: Transaction, record: Deposit, signed: Signed, *, now: Instant
+        self, tx: Transaction, record: Deposit, signed: SignedTransaction, *, now: Instant
     ) -> Decision[None]:
         """The deposit is `confirmed` until its sweep is final."""
         assert record.sweep_id is not None
@@ -75,7 +87,7 @@ class SweepOwner:
         """A deposit may have another sweep by now, so the job says which."""
         return TransferToWatch(job.arguments["sweepId"])
 
-    def read_chain(self, partition: str, record: Deposit, outcome: Outcome) -> bool:
+    def read_chain(self, partition: str, record: Deposit, outcome: TransferOutcome) -> bool:
         """Whether a sweep that failed settles its deposit: somebody else has swept."""
         return outcome.reason is not None and _is_swept(
             self._chains[record.chain_id], record, outcome.height
@@ -83,13 +95,19 @@ class SweepOwner:
 
     def lock(self, tx: Transaction, record: Deposit, outgoing_id: str) -> Deposit | None:
         """The deposit, if it still waits for this sweep."""
-        deposit = _locked(tx, record.id)
+        deposit = _lock_deposit(tx, record.id)
         if deposit.status != "confirmed" or deposit.sweep_id != outgoing_id:
             return None
         return deposit
 
     def on_final(
-        self, tx: Transaction, locked: Deposit, outcome: Outcome, facts: bool, *, now: Instant
+        self,
+        tx: Transaction,
+        locked: Deposit,
+        outcome: TransferOutcome,
+        facts: bool,
+        *,
+        now: Instant,
     ) -> Decision[None]:
         """In the vault, or failed for good."""
         if outcome.reason is None or facts:
@@ -99,19 +117,19 @@ class SweepOwner:
         return change.as_decision()
 
     def on_reversed(
-        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+        self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
         """The deposit is out of the vault again."""
-        deposit = _locked(tx, outgoing.owner_id)
+        deposit = _lock_deposit(tx, outgoing.owner_id)
         if deposit.status != "settled" or deposit.sweep_id != outgoing.id:
             return Decision(None)
-        return lifecycle.unsettle(deposit, reason, now=now).as_decision()
+        return lifecycle.reverse_settlement(deposit, reason, now=now).as_decision()
 
 
 def _is_swept(chain: Chain, deposit: Deposit, height: int) -> bool:
     """Whether the deposit is final, and by then nothing is left at its address."""
-    seen = look(chain, deposit)
-    if seen.arrival is None or not seen.is_final:
+    seen = observe_deposit(chain, deposit)
+    if seen.incoming is None or not seen.is_final:
         return False
     left = chain.balances(deposit.asset.address, [deposit.address])
     if left.height < height:
@@ -119,7 +137,7 @@ def _is_swept(chain: Chain, deposit: Deposit, height: int) -> bool:
     return left.amounts[deposit.address] == 0
 
 
-def _locked(tx: Transaction, deposit_id: str) -> Deposit:
+def _lock_deposit(tx: Transaction, deposit_id: str) -> Deposit:
     deposit = tx.get(Deposit, deposit_id, for_update=True)
     assert deposit is not None
     return deposit

@@ -1,6 +1,6 @@
 """The one function that commits decisions.
 
-`Ledger.commit` writes a decision, with its events, its jobs and the idempotent answer, in one
+`Committer.commit` writes a decision, with its events, its jobs and the idempotent answer, in one
 transaction or not at all. Nothing else in the library writes business records.
 """
 
@@ -16,21 +16,21 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import (
     EVENTS,
     FAN_OUT,
+    CommitAuthority,
     Decide,
     Decision,
-    Follow,
     LeaseLost,
-    Permit,
-    Scope,
+    NewJob,
+    WorkerAuthority,
 )
-from payments_core.engine.events import Event, Happening
-from payments_core.engine.idempotency.record import Idempotent, StoredAnswer
-from payments_core.engine.identifiers import Draw, Identifiers
+from payments_core.engine.events import Event, NewEvent
+from payments_core.engine.idempotency.record import IdempotentRequest, StoredResponse
+from payments_core.engine.identifiers import Identifiers, IdSequence
 from payments_core.errors import IdempotencyInProgress, PaymentsError, Unavailable
 from payments_core.storage import bulk, documents
-from payments_core.storage.jobs import FOREVER, Job
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import (
-    Claimed,
+    ClaimedJob,
     CommitUnknown,
     Conflict,
     LockTimeout,
@@ -40,25 +40,25 @@ from payments_core.storage.port import (
     UniqueConflict,
 )
 from payments_core.storage.records import Record
-from payments_core.telemetry import DEAF, Telemetry
+from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
 T = TypeVar("T")
 
-ATTEMPTS = 12
+MAX_ATTEMPTS = 12
 """How often a commit runs again after losing a race, before it says `unavailable`."""
 
 
 @attrs.define
-class _Outcome(Generic[T]):
+class _Attempt(Generic[T]):
     """What the last run of the work would have committed."""
 
     decision: Decision[T] | None = None
     witness: Record | None = None
-    drawn: bool = False
+    has_issued_id: bool = False
 
 
 @attrs.frozen
-class _Written:
+class _RowChanges:
     """The rows of a decision, in the order in which they are written."""
 
     inserts: Sequence[Record]
@@ -66,10 +66,10 @@ class _Written:
     deletes: Sequence[Record]
 
 
-DecideAll = Callable[[Transaction, Draw, Sequence[Claimed]], Mapping[str, Decision[Any]]]
+DecideAll = Callable[[Transaction, IdSequence, Sequence[ClaimedJob]], Mapping[str, Decision[Any]]]
 
 
-class Ledger:
+class Committer:
     """Commits decisions."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Ledger:
         clock: Clock,
         identifiers: Identifiers,
         key_ring: KeyRing,
-        telemetry: Telemetry = DEAF,
+        telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         self._storage = storage
         self._clock = clock
@@ -93,24 +93,26 @@ class Ledger:
 
     def commit(
         self,
-        permit: Permit,
+        authority: CommitAuthority,
         decide: Decide[T],
         *,
-        idempotent: Idempotent | None = None,
-        claimed: Claimed | None = None,
-        draw: Draw | None = None,
+        idempotent: IdempotentRequest | None = None,
+        claimed: ClaimedJob | None = None,
+        id_sequence: IdSequence | None = None,
     ) -> T:
         """Run `decide` in a transaction and write what it decides; return its result.
 
         `decide` does no I/O of its own and may run several times. Under `claimed`, the job ends
         (or is put off) in the same transaction, and LeaseLost is raised where it is no longer
-        ours. With `idempotent`, the rendered answer is stored last, and AlreadyAnswered is raised
+        ours. With `idempotent`, the rendered answer is stored last, and AlreadyResponded is raised
         where the request has been answered before. Raises what `decide` raises, and Unavailable.
-        `draw` is for those who need an id before the transaction.
+        `id_sequence` is for those who need an id before the transaction.
         """
-        with self._telemetry.commit():
+        with self._telemetry.observe_commit():
             try:
-                return self._commit(permit, decide, idempotent, claimed, draw or self.draw())
+                return self._commit(
+                    authority, decide, idempotent, claimed, id_sequence or self.id_sequence()
+                )
             except LockTimeout as error:
                 # Most likely a request with the same key is under way in another process.
                 raise (IdempotencyInProgress() if idempotent else Unavailable()) from error
@@ -119,106 +121,109 @@ class Ledger:
 
     def _commit(
         self,
-        permit: Permit,
+        authority: CommitAuthority,
         decide: Decide[T],
-        idempotent: Idempotent | None,
-        claimed: Claimed | None,
-        draw: Draw,
+        idempotent: IdempotentRequest | None,
+        claimed: ClaimedJob | None,
+        id_sequence: IdSequence,
     ) -> T:
-        outcome: _Outcome[T] = _Outcome()
-        doubtful: list[_Outcome[T]] = []  # of the attempts whose COMMIT was not answered
+        outcome: _Attempt[T] = _Attempt()
+        unanswered: list[_Attempt[T]] = []  # of the attempts whose COMMIT was not answered
 
         def work(tx: Transaction) -> None:
-            draw.rewind()
-            permit.confirm(tx)
+            id_sequence.reset()
+            authority.confirm(tx)
             job = tx.get(Job, claimed.job.id, for_update=True) if claimed else None
-            if claimed and not _is_ours(job, claimed):
+            if claimed and not _is_still_claimed(job, claimed):
                 raise LeaseLost(claimed.job.id)
-            _forget_expired(tx, idempotent, self._clock.now())
-            decision = decide(tx, draw)
-            outcome.decision, outcome.witness, outcome.drawn = decision, None, False
-            self._write(tx, permit, decision, draw, job, idempotent, outcome)
+            _delete_expired_response(tx, idempotent, self._clock.now())
+            decision = decide(tx, id_sequence)
+            outcome.decision, outcome.witness, outcome.has_issued_id = decision, None, False
+            self._write(tx, authority, decision, id_sequence, job, idempotent, outcome)
 
-        for _ in range(ATTEMPTS):
-            outcome = _Outcome()
+        for _ in range(MAX_ATTEMPTS):
+            outcome = _Attempt()
             try:
-                self._storage.transact(permit.partition, work)
-                return self._settled(outcome)
+                self._storage.transact(authority.partition, work)
+                return self._complete(outcome)
             except CommitUnknown:
-                self._telemetry.repeated("unanswered")
-                doubtful.append(outcome)
-                if done := self._happened(permit, doubtful, claimed):
-                    return self._settled(done)
+                self._telemetry.record_retry("unanswered")
+                unanswered.append(outcome)
+                if done := self._committed_attempt(authority, unanswered, claimed):
+                    return self._complete(done)
             except (UniqueConflict, PaymentsError, LeaseLost) as error:
-                if done := self._happened(permit, doubtful, claimed):
-                    return self._settled(done)
-                self.replay(permit, idempotent)
-                refusal = _refusal(outcome, error)
+                if done := self._committed_attempt(authority, unanswered, claimed):
+                    return self._complete(done)
+                self.replay(authority, idempotent)
+                refusal = _final_error(outcome, error)
                 if refusal is not None:
                     raise refusal from error
-                self._telemetry.repeated("lost_race")
+                self._telemetry.record_retry("lost_race")
             except Conflict:
-                self._telemetry.repeated("lost_race")
+                self._telemetry.record_retry("lost_race")
         raise Unavailable()
 
-    def finish(self, claimed: Claimed, decision: Decision[None] | None = None) -> None:
+    def finish(self, claimed: ClaimedJob, decision: Decision[None] | None = None) -> None:
         """End a claimed job, or put it off as a decision made beforehand says.
 
         Raises LeaseLost and Unavailable.
         """
         outcome: Decision[None] = decision or Decision(None)
-        self.commit(Scope.of(claimed), lambda tx, draw: outcome, claimed=claimed)
+        self.commit(WorkerAuthority.of(claimed), lambda tx, id_sequence: outcome, claimed=claimed)
 
-    def finish_all(self, scope: Scope, claimed: Sequence[Claimed], decide: DecideAll) -> None:
+    def finish_all(
+        self, authority: WorkerAuthority, claimed: Sequence[ClaimedJob], decide: DecideAll
+    ) -> None:
         """End claimed jobs of one partition in one commit.
 
         `decide` is given those that are still ours, and returns a decision for each by the job's
         id; none may rest on what another writes. Raises what it raises, and Unavailable.
         """
-        draw = self.draw()
+        id_sequence = self.id_sequence()
         by_id = {item.job.id: item for item in claimed}
         decided: Sequence[Decision[Any]] = ()
-        doubtful: Sequence[Decision[Any]] = ()
+        unanswered: Sequence[Decision[Any]] = ()
 
         def work(tx: Transaction) -> None:
             nonlocal decided
-            draw.rewind()
+            id_sequence.reset()
             jobs = bulk.lock_many(tx, Job, by_id)
             # One that is not ours was finished by another, or by a run whose COMMIT was lost.
-            ours = [item for id, item in by_id.items() if _is_ours(jobs.get(id), item)]
-            decisions = decide(tx, draw, ours)
+            ours = [item for id, item in by_id.items() if _is_still_claimed(jobs.get(id), item)]
+            decisions = decide(tx, id_sequence, ours)
             decided = tuple(decisions.values())
             written = [
-                self._written(scope, decision, draw, jobs[id]) for id, decision in decisions.items()
+                self._row_changes(authority, decision, id_sequence, jobs[id])
+                for id, decision in decisions.items()
             ]
             _write(tx, decided, written)
 
-        with self._telemetry.commit():
-            for _ in range(ATTEMPTS):
+        with self._telemetry.observe_commit():
+            for _ in range(MAX_ATTEMPTS):
                 try:
-                    self._storage.transact(scope.partition, work)
-                    self._wake((*decided, *doubtful))
+                    self._storage.transact(authority.partition, work)
+                    self._wake((*decided, *unanswered))
                     return
                 except CommitUnknown:
-                    self._telemetry.repeated("unanswered")
-                    doubtful = (*doubtful, *decided)
+                    self._telemetry.record_retry("unanswered")
+                    unanswered = (*unanswered, *decided)
                 except Conflict:
-                    self._telemetry.repeated("lost_race")
+                    self._telemetry.record_retry("lost_race")
                 except StorageUnavailable as error:
                     raise Unavailable() from error
             raise Unavailable()
 
-    def draw(self) -> Draw:
+    def id_sequence(self) -> IdSequence:
         """The ids of one operation, for `commit`."""
-        return Draw(self._identifiers)
+        return IdSequence(self._identifiers)
 
-    def replay(self, permit: Permit, idempotent: Idempotent | None) -> None:
-        """Raise AlreadyAnswered if the request was answered before, IdempotencyConflict if its
+    def replay(self, authority: CommitAuthority, idempotent: IdempotentRequest | None) -> None:
+        """Raise AlreadyResponded if the request was answered before, IdempotencyConflict if its
         key was used for another one; return if it is new, or has no key."""
         if idempotent is None:
             return
         stored = self._storage.read(
-            permit.partition, lambda snapshot: snapshot.get(StoredAnswer, idempotent.id)
+            authority.partition, lambda snapshot: snapshot.get(StoredResponse, idempotent.id)
         )
         if stored is not None and stored.expires_at > self._clock.now():
             raise idempotent.replay(stored, self._key_ring)
@@ -226,43 +231,54 @@ class Ledger:
     def _write(
         self,
         tx: Transaction,
-        permit: Permit,
+        authority: CommitAuthority,
         decision: Decision[T],
-        draw: Draw,
+        id_sequence: IdSequence,
         job: Job | None,
-        idempotent: Idempotent | None,
-        outcome: _Outcome[T],
+        idempotent: IdempotentRequest | None,
+        outcome: _Attempt[T],
     ) -> None:
-        written = self._written(permit, decision, draw, job)
+        written = self._row_changes(authority, decision, id_sequence, job)
         _write(tx, [decision], [written])
         if idempotent is not None:
-            answer = idempotent.stored(decision.result, self._clock.now(), self._key_ring)
+            answer = idempotent.build_record(decision.result, self._clock.now(), self._key_ring)
             tx.insert(answer)
             outcome.witness = answer
         elif written.inserts:
             outcome.witness = written.inserts[0]
-            outcome.drawn = draw.drew(written.inserts[0].id)
+            outcome.has_issued_id = id_sequence.has_issued(written.inserts[0].id)
 
-    def _written(
-        self, permit: Permit, decision: Decision[Any], draw: Draw, job: Job | None
-    ) -> _Written:
+    def _row_changes(
+        self,
+        authority: CommitAuthority,
+        decision: Decision[Any],
+        id_sequence: IdSequence,
+        job: Job | None,
+    ) -> _RowChanges:
         """The rows that a decision comes down to."""
         now = self._clock.now()
-        events = [_event(happening, draw.id("evt"), now) for happening in decision.events]
-        follows = [_fan_out(permit, event, now) for event in events]
-        jobs = [_job(permit, follow, draw.id("job")) for follow in (*follows, *decision.jobs)]
+        events = [
+            _build_event(new_event, id_sequence.issue("evt"), now) for new_event in decision.events
+        ]
+        fan_outs = [_build_fan_out(authority, event, now) for event in events]
+        jobs = [
+            _build_job(authority, new_job, id_sequence.issue("job"))
+            for new_job in (*fan_outs, *decision.jobs)
+        ]
         inserts = (*decision.inserts, *events, *jobs)  # jobs last: they come and go
         replaces, deletes = decision.replaces, decision.deletes
         if job is not None:
-            after = _after(job, decision.again_at, in_vain=decision.in_vain)
+            after = _reschedule_job(
+                job, decision.next_run_at, made_no_progress=decision.made_no_progress
+            )
             replaces, deletes = (
                 (replaces, (*deletes, job)) if after is None else ((*replaces, after), deletes)
             )
-        return _Written(inserts, replaces, deletes)
+        return _RowChanges(inserts, replaces, deletes)
 
-    def _happened(
-        self, permit: Permit, doubtful: list[_Outcome[T]], claimed: Claimed | None
-    ) -> _Outcome[T] | None:
+    def _committed_attempt(
+        self, authority: CommitAuthority, unanswered: list[_Attempt[T]], claimed: ClaimedJob | None
+    ) -> _Attempt[T] | None:
         """The one, of the transactions whose COMMIT went unanswered, that took place.
 
         A claimed job tells: only its holder moves it on. Otherwise a row tells that only this
@@ -270,24 +286,27 @@ class Ledger:
         A decision that inserts nothing must bear being made twice.
         """
         return next(
-            (one for one in reversed(doubtful) if self._took_place(permit, one, claimed)), None
+            (one for one in reversed(unanswered) if self._was_committed(authority, one, claimed)),
+            None,
         )
 
-    def _took_place(self, permit: Permit, outcome: _Outcome[T], claimed: Claimed | None) -> bool:
+    def _was_committed(
+        self, authority: CommitAuthority, outcome: _Attempt[T], claimed: ClaimedJob | None
+    ) -> bool:
         if claimed is not None:
             job = self._storage.read(
-                permit.partition, lambda snapshot: snapshot.get(Job, claimed.job.id)
+                authority.partition, lambda snapshot: snapshot.get(Job, claimed.job.id)
             )
             return job is None or job.version != claimed.job.version
         witness = outcome.witness
         if witness is None:
             return False
         found = self._storage.read(
-            permit.partition, lambda snapshot: snapshot.get(type(witness), witness.id)
+            authority.partition, lambda snapshot: snapshot.get(type(witness), witness.id)
         )
-        return found is not None and (outcome.drawn or found == documents.stamp(witness, 1))
+        return found is not None and (outcome.has_issued_id or found == documents.stamp(witness, 1))
 
-    def _settled(self, outcome: _Outcome[T]) -> T:
+    def _complete(self, outcome: _Attempt[T]) -> T:
         decision = outcome.decision
         assert decision is not None
         self._wake([decision])
@@ -299,7 +318,7 @@ class Ledger:
                 wake()
 
 
-def _refusal(outcome: _Outcome[T], error: Exception) -> Exception | None:
+def _final_error(outcome: _Attempt[T], error: Exception) -> Exception | None:
     """What to tell the caller; None where trying again may yet succeed."""
     if not isinstance(error, UniqueConflict):
         return error
@@ -308,7 +327,7 @@ def _refusal(outcome: _Outcome[T], error: Exception) -> Exception | None:
 
 
 def _write(
-    tx: Transaction, decisions: Sequence[Decision[Any]], written: Sequence[_Written]
+    tx: Transaction, decisions: Sequence[Decision[Any]], written: Sequence[_RowChanges]
 ) -> None:
     for decision in decisions:
         for record in decision.holds:
@@ -327,55 +346,57 @@ def _adds_work(decision: Decision[Any]) -> bool:
     return any(isinstance(record, Job) for record in (*decision.inserts, *decision.replaces))
 
 
-def _is_ours(job: Job | None, claimed: Claimed) -> bool:
+def _is_still_claimed(job: Job | None, claimed: ClaimedJob) -> bool:
     """Whether nobody has claimed or moved the job since."""
     known = claimed.job
     return job is not None and (job.claims, job.version) == (known.claims, known.version)
 
 
-def _after(job: Job, again_at: Instant | None, *, in_vain: bool) -> Job | None:
+def _reschedule_job(job: Job, next_run_at: Instant | None, *, made_no_progress: bool) -> Job | None:
     """The job as its outcome leaves it; None where it is over."""
-    if again_at is None:
+    if next_run_at is None:
         return None
-    if again_at == FOREVER:
-        return attrs.evolve(job, lease_until=FOREVER)
+    if next_run_at == NEVER:
+        return attrs.evolve(job, lease_until=NEVER)
     # The handler came to an end, so the count towards parking starts again.
-    failures = job.failures + 1 if in_vain else 0
-    return attrs.evolve(job, due_at=again_at, lease_until=0, claims=0, failures=failures)
+    failures = job.failures + 1 if made_no_progress else 0
+    return attrs.evolve(job, due_at=next_run_at, lease_until=0, claims=0, failures=failures)
 
 
-def _forget_expired(tx: Transaction, idempotent: Idempotent | None, now: Instant) -> None:
+def _delete_expired_response(
+    tx: Transaction, idempotent: IdempotentRequest | None, now: Instant
+) -> None:
     if idempotent is None:
         return
-    stored = tx.get(StoredAnswer, idempotent.id)
+    stored = tx.get(StoredResponse, idempotent.id)
     if stored is not None and stored.expires_at <= now:
         tx.delete(stored)
 
 
-def _event(happening: Happening, id: str, now: Instant) -> Event:
+def _build_event(new_event: NewEvent, id: str, now: Instant) -> Event:
     return Event(
         id=id,
-        name=happening.name,
-        api_version=happening.api_version,
+        name=new_event.name,
+        api_version=new_event.api_version,
         created_at=now,
-        payload=happening.payload,
-        account_id=happening.account_id,
-        external_user_id=happening.external_user_id,
+        payload=new_event.payload,
+        account_id=new_event.account_id,
+        external_user_id=new_event.external_user_id,
     )
 
 
-def _fan_out(permit: Permit, event: Event, now: Instant) -> Follow:
-    return Follow(EVENTS, FAN_OUT, f"events:{permit.partition}", now, event.id)
+def _build_fan_out(authority: CommitAuthority, event: Event, now: Instant) -> NewJob:
+    return NewJob(EVENTS, FAN_OUT, f"events:{authority.partition}", now, event.id)
 
 
-def _job(permit: Permit, follow: Follow, id: str) -> Job:
+def _build_job(authority: CommitAuthority, new_job: NewJob, id: str) -> Job:
     return Job(
         id=id,
-        queue=f"{permit.mode}.{follow.queue}",
-        lane=follow.lane,
-        kind=follow.kind,
-        due_at=follow.due_at,
-        subject=follow.subject,
-        arguments=follow.arguments,
-        ordinal=follow.ordinal,
+        queue=f"{authority.mode}.{new_job.queue}",
+        lane=new_job.lane,
+        kind=new_job.kind,
+        due_at=new_job.due_at,
+        subject=new_job.subject,
+        arguments=new_job.arguments,
+        ordinal=new_job.ordinal,
     )

@@ -12,11 +12,11 @@ from typing import Any, Generic, Protocol, TypeVar
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.events import Happening
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.events import NewEvent
+from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import PaymentsError
 from payments_core.storage.port import (
-    Claimed,
+    ClaimedJob,
     Transaction,
 )
 from payments_core.storage.records import R, Record
@@ -27,7 +27,7 @@ EVENTS = "events"
 FAN_OUT = "webhooks.fan_out"
 
 
-class Permit(Protocol):
+class CommitAuthority(Protocol):
     """In whose name a decision is committed."""
 
     @property
@@ -43,14 +43,14 @@ class Permit(Protocol):
 
 
 @attrs.frozen
-class Scope:
+class WorkerAuthority:
     """The service's own permit: what a worker does in an environment."""
 
     partition: str
     mode: str
 
     @classmethod
-    def of(cls, claimed: Claimed) -> Scope:
+    def of(cls, claimed: ClaimedJob) -> WorkerAuthority:
         """The environment and the mode that a claimed job belongs to."""
         return cls(claimed.partition, claimed.job.queue.partition(".")[0])
 
@@ -59,7 +59,7 @@ class Scope:
 
 
 @attrs.frozen
-class Follow:
+class NewJob:
     """A job as a decision states it; `queue` is given without its mode."""
 
     queue: str
@@ -76,8 +76,8 @@ class Decision(Generic[T]):
     """What shall be true after the commit, and the result for the caller.
 
     `holds` are records relied on and left unchanged. `refusals` says which error a taken unique
-    key means. Under a claimed job, `again_at` keeps the job for later and FOREVER parks it;
-    None ends it. `in_vain` says that nothing was achieved: the job counts its failures on.
+    key means. Under a claimed job, `next_run_at` keeps the job for later and NEVER parks it;
+    None ends it. `made_no_progress` says that nothing was achieved: the job counts its failures on.
     """
 
     result: T
@@ -85,13 +85,13 @@ class Decision(Generic[T]):
     inserts: tuple[Record, ...] = ()
     replaces: tuple[Record, ...] = ()
     deletes: tuple[Record, ...] = ()
-    events: tuple[Happening, ...] = ()
-    jobs: tuple[Follow, ...] = ()
+    events: tuple[NewEvent, ...] = ()
+    jobs: tuple[NewJob, ...] = ()
     refusals: Mapping[str, PaymentsError] = attrs.field(factory=dict)
-    again_at: Instant | None = None
-    in_vain: bool = False
+    next_run_at: Instant | None = None
+    made_no_progress: bool = False
 
-    def joined(self, *others: Decision[Any]) -> Decision[T]:
+    def merge(self, *others: Decision[Any]) -> Decision[T]:
         """This decision with the records, events and jobs of others, committed together."""
         parts = (self, *others)
         return attrs.evolve(
@@ -105,7 +105,7 @@ class Decision(Generic[T]):
         )
 
 
-def held(tx: Transaction, kind: type[R], id: str) -> R | None:
+def lock_shared(tx: Transaction, kind: type[R], id: str) -> R | None:
     """The record as it is until the commit, or None: for what is relied on and left unchanged.
 
     A plain `get` may be stale, and what it says must refuse nobody.
@@ -126,4 +126,4 @@ class StaleView(Exception):
     """What was read outside, for a decision, is older than what is recorded by now: read again."""
 
 
-Decide = Callable[[Transaction, Draw], Decision[T]]
+Decide = Callable[[Transaction, IdSequence], Decision[T]]

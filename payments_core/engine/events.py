@@ -29,7 +29,7 @@ class EventType:
     emitted: bool = True
 
 
-def _later(
+def _planned_events(
     family: str, fields: tuple[str, ...], meanings: Mapping[str, str]
 ) -> tuple[EventType, ...]:
     return tuple(
@@ -107,17 +107,17 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("deposit.failed", "The chain undid the deposit, or its sweep failed.", _DEPOSIT),
     EventType("account.created", "An account was created.", _ACCOUNT),
     EventType("account.updated", "An account's data or status changed.", _ACCOUNT),
-    *_later(
+    *_planned_events(
         "account",
         ("accountId", "capability", "status"),
         {"capability_updated": "A capability of an account changed."},
     ),
-    *_later(
+    *_planned_events(
         "bank_account",
         ("accountId", "bankAccountId", "status"),
         {"created": "A bank account was added.", "updated": "A bank account changed."},
     ),
-    *_later(
+    *_planned_events(
         "bank_funding",
         _BANK_FUNDING,
         {
@@ -143,7 +143,7 @@ BY_NAME: Mapping[str, EventType] = {event.name: event for event in CATALOGUE}
 
 
 @attrs.frozen
-class Happening:
+class NewEvent:
     """An event as a decision states it; `commit` gives it an id and stores it."""
 
     name: str

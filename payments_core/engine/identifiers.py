@@ -36,7 +36,7 @@ class Identifiers:
         return prefix + "_" + "".join(pairs)
 
 
-class Draw:
+class IdSequence:
     """Ids for one operation: when its work runs again, it draws the same ids in the same order.
 
     A row that the transaction inserts can then be looked up after a COMMIT whose answer was lost.
@@ -47,11 +47,11 @@ class Draw:
         self._drawn: dict[tuple[str, int], str] = {}
         self._counts: dict[str, int] = {}
 
-    def rewind(self) -> None:
+    def reset(self) -> None:
         """Begin again with the first id."""
         self._counts = {}
 
-    def id(self, prefix: str) -> str:
+    def issue(self, prefix: str) -> str:
         """The next id of that kind."""
         count = self._counts.get(prefix, 0)
         self._counts[prefix] = count + 1
@@ -59,12 +59,12 @@ class Draw:
             self._drawn[prefix, count] = self._identifiers.new(prefix)
         return self._drawn[prefix, count]
 
-    def drew(self, id: str) -> bool:
+    def has_issued(self, id: str) -> bool:
         """Whether this id was drawn here."""
         return id in self._drawn.values()
 
 
-def pattern(prefix: str) -> str:
+def id_pattern(prefix: str) -> str:
     """The whole of an id of that kind, as a regular expression."""
     return f"^{prefix}_{SHAPE.pattern}$"
 

@@ -7,11 +7,11 @@ import attrs
 from payments_core.clock import Clock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Tokens
-from payments_core.engine.committer import Ledger
+from payments_core.engine.committer import Committer
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import Entropy, system_entropy
 from payments_core.storage.port import Storage
-from payments_core.telemetry import DEAF, Telemetry
+from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
 
 @attrs.frozen
@@ -25,7 +25,7 @@ class Ports:
     """
 
     storage: Storage
-    committer: Ledger
+    committer: Committer
     clock: Clock
     identifiers: Identifiers
     entropy: Entropy
@@ -41,13 +41,13 @@ class Ports:
         clock: Clock,
         *,
         entropy: Entropy = system_entropy,
-        telemetry: Telemetry = DEAF,
+        telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> Ports:
         """The ports over a storage, with a committer of their own."""
         identifiers = Identifiers(clock, entropy)
         return cls(
             storage=storage,
-            committer=Ledger(storage, clock, identifiers, key_ring, telemetry),
+            committer=Committer(storage, clock, identifiers, key_ring, telemetry),
             clock=clock,
             identifiers=identifiers,
             entropy=entropy,

@@ -28,7 +28,7 @@ class Transition:
     why: str = ""
 
 
-class Machine:
+class StateMachine:
     """The transitions of one kind of record.
 
     Raises ValueError when two rows share a source and a trigger: an outcome must be certain.
@@ -72,7 +72,7 @@ class Machine:
         return (state, trigger) in self._table
 
 
-def rows(
+def transitions_from(
     sources: Iterable[str],
     trigger: str,
     target: str | None,

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 import attrs
 
 from payments_core.engine.decision import Decision
-from payments_core.engine.events import Happening
+from payments_core.engine.events import NewEvent
 from payments_core.storage.records import R, Record
 
 P = ParamSpec("P")
@@ -28,7 +28,7 @@ class Step(Generic[R]):
     """
 
     record: R
-    events: tuple[Happening, ...] = ()
+    events: tuple[NewEvent, ...] = ()
     entries: tuple[Record, ...] = ()
 
     def then(

@@ -17,13 +17,13 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
-IDLE_S = 4.0
-IDLE_PER_KEY = 16
-IDLE_IN_ALL = 256
+IDLE_TIMEOUT_S = 4.0
+MAX_IDLE_PER_KEY = 16
+MAX_IDLE_TOTAL = 256
 
 
 @attrs.frozen
-class Key:
+class ConnectionKey:
     """For whom a connection was made and verified, and by which process."""
 
     scheme: str
@@ -34,7 +34,7 @@ class Key:
     """A child that is forked has its parent's connections, and may not speak on them."""
 
 
-class Connection(Protocol):
+class PooledConnection(Protocol):
     """A socket, or what has one."""
 
     def fileno(self) -> int:
@@ -44,28 +44,28 @@ class Connection(Protocol):
         """Close it."""
 
 
-C = TypeVar("C", bound=Connection)
+C = TypeVar("C", bound=PooledConnection)
 
 
-class IdleConnections(Generic[C]):
+class ConnectionPool(Generic[C]):
     """May be used from many threads at once. A thread sweeps it while there is something in it."""
 
     def __init__(
         self,
-        idle_s: float = IDLE_S,
-        per_key: int = IDLE_PER_KEY,
-        in_all: int = IDLE_IN_ALL,
+        idle_s: float = IDLE_TIMEOUT_S,
+        per_key: int = MAX_IDLE_PER_KEY,
+        in_all: int = MAX_IDLE_TOTAL,
     ) -> None:
         self._idle_s = idle_s
         self._per_key = per_key
         self._in_all = in_all
         self._lock = threading.Lock()
-        self._since: dict[C, tuple[Key, float]] = {}  # the oldest first
-        self._by_key: dict[Key, list[C]] = {}  # the oldest first
+        self._since: dict[C, tuple[ConnectionKey, float]] = {}  # the oldest first
+        self._by_key: dict[ConnectionKey, list[C]] = {}  # the oldest first
         self._closed = threading.Event()
         self._sweeps: int | None = None  # the process that does; a forked child has no thread
 
-    def take(self, keys: Iterable[Key]) -> tuple[Key, C] | None:
+    def take(self, keys: Iterable[ConnectionKey]) -> tuple[ConnectionKey, C] | None:
         """One that waits under the first of these keys that has any, and that has heard nothing.
 
         The youngest: it is the least likely to be closed by the other side by now.
@@ -77,7 +77,7 @@ class IdleConnections(Generic[C]):
                 connection.close()
         return None
 
-    def put(self, key: Key, connection: C) -> None:
+    def put(self, key: ConnectionKey, connection: C) -> None:
         """Keep one, in the place of older ones if there are too many."""
         with self._lock:
             if self._closed.is_set():
@@ -87,11 +87,13 @@ class IdleConnections(Generic[C]):
             beside = self._by_key.setdefault(key, [])
             beside.append(connection)
             if len(beside) > self._per_key:
-                self._forget(beside[0]).close()
+                self._remove(beside[0]).close()
             if len(self._since) > self._in_all:
-                self._forget(next(iter(self._since))).close()
+                self._remove(next(iter(self._since))).close()
             if self._sweeps != key.process:
-                sweeper = threading.Thread(target=self._sweep, name="payments-idle", daemon=True)
+                sweeper = threading.Thread(
+                    target=self._close_expired, name="payments-idle", daemon=True
+                )
                 with suppress(RuntimeError):  # no more threads: the next one is swept with this
                     sweeper.start()
                     self._sweeps = key.process
@@ -101,20 +103,20 @@ class IdleConnections(Generic[C]):
         with self._lock:
             self._closed.set()
             for connection in tuple(self._since):
-                self._forget(connection).close()
+                self._remove(connection).close()
 
     def __len__(self) -> int:
         return len(self._since)
 
-    def _pop(self, key: Key) -> C | None:
+    def _pop(self, key: ConnectionKey) -> C | None:
         since = time.monotonic() - self._idle_s
         with self._lock:
             waiting = self._by_key.get(key)
             if not waiting or self._since[waiting[-1]][1] < since:
                 return None  # the sweep will have them
-            return self._forget(waiting[-1])
+            return self._remove(waiting[-1])
 
-    def _forget(self, connection: C) -> C:
+    def _remove(self, connection: C) -> C:
         key, _ = self._since.pop(connection)
         beside = self._by_key[key]
         beside.remove(connection)
@@ -122,7 +124,7 @@ class IdleConnections(Generic[C]):
             del self._by_key[key]
         return connection
 
-    def _sweep(self) -> None:
+    def _close_expired(self) -> None:
         """Close what has waited too long, until nothing is left."""
         while True:
             self._closed.wait(self._idle_s / 4)
@@ -132,13 +134,13 @@ class IdleConnections(Generic[C]):
                     connection, (_, at) = next(iter(self._since.items()))
                     if at > since:
                         break
-                    self._forget(connection).close()
+                    self._remove(connection).close()
                 if not self._since:
                     self._sweeps = None
                     return
 
 
-def _is_silent(connection: Connection) -> bool:
+def _is_silent(connection: PooledConnection) -> bool:
     """Whether nothing has come: neither an end, nor what nobody asked for."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)

@@ -23,7 +23,7 @@ class Deadline:
         return max(0.0, self.at - time.monotonic())
 
 
-def left(deadline: Deadline) -> float:
+def require_time_left(deadline: Deadline) -> float:
     """The seconds left, more than 0. Raises TimeoutError when it has passed."""
     seconds = deadline.remaining_s()
     if seconds <= 0:

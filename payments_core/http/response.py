@@ -18,15 +18,15 @@ from typing import Literal
 import attrs
 
 from payments_core.http.deadline import Deadline
-from payments_core.http.sockets import decrypted, when_ready
+from payments_core.http.sockets import call_when_ready, pending_tls_bytes
 
-HEAD_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
 """A response that has not got to its body by then, interim ones included, never will."""
 
-HEAD_LINES = 101
-INTERIM_RESPONSES = 8
+MAX_HEAD_LINES = 101
+MAX_INTERIM_RESPONSES = 8
 READ_BYTES = 8 * 1024
-CHUNK_LINE_BYTES = 256
+MAX_CHUNK_LINE_BYTES = 256
 
 Framing = Literal["none", "length", "chunked", "end", "unclear"]
 """Where a body ends: there is none, after `length` bytes, after its last chunk, where the
@@ -36,19 +36,19 @@ BodyEnd = Literal["clean", "complete", "partial"]
 """`complete`: the body was read to its end; `clean`: and the connection may be used again."""
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """No response came. The text is ours, and has nothing in it of what did come."""
 
 
 @attrs.frozen
-class Head:
+class ResponseHead:
     """What a head says that matters here. `plain`: all of it was as it should be."""
 
     status: int
     framing: Framing
     length: int
     retry_after: str | None
-    plain: bool
+    well_formed: bool
     persistent: bool
 
 
@@ -62,7 +62,7 @@ class HttpResponse:
     complete: bool
 
 
-class Incoming:
+class ResponseReader:
     """What comes over a connection that does not block, under the one deadline."""
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
@@ -71,9 +71,9 @@ class Incoming:
         self.buffer = bytearray()
         self.begun = False
 
-    def more(self) -> bool:
+    def receive(self) -> bool:
         """Wait for bytes; False where the connection ends. Raises OSError, TimeoutError too."""
-        data = when_ready(
+        data = call_when_ready(
             self._connection,
             select.POLLIN,
             self._deadline,
@@ -85,94 +85,100 @@ class Incoming:
         self.buffer += data
         return True
 
-    def has_more(self) -> bool:
-        """Whether bytes are left over, of those that TLS has decrypted too."""
-        return bool(self.buffer) or decrypted(self._connection) > 0
+    def has_unread_bytes(self) -> bool:
+        """Whether bytes are left over, also of those that TLS has decrypted already."""
+        return bool(self.buffer) or pending_tls_bytes(self._connection) > 0
 
-    def move(self, into: bytearray, limit: int) -> int:
+    def move_into(self, into: bytearray, limit: int) -> int:
         """Move what has come, at most so many bytes of it; the number moved."""
         moved = self.buffer[:limit]
         del self.buffer[:limit]
         into += moved
         return len(moved)
 
-    def line(self) -> bytes:
-        """A short line without its CRLF. Raises NoAnswer for anything else."""
-        while (end := self.buffer.find(b"\n", 0, CHUNK_LINE_BYTES)) < 0:
-            if len(self.buffer) >= CHUNK_LINE_BYTES or not self.more():
-                raise NoAnswer("a chunk has no size")
+    def read_line(self) -> bytes:
+        """A short line without its CRLF. Raises NoResponse for anything else."""
+        while (end := self.buffer.find(b"\n", 0, MAX_CHUNK_LINE_BYTES)) < 0:
+            if len(self.buffer) >= MAX_CHUNK_LINE_BYTES or not self.receive():
+                raise NoResponse("a chunk has no size")
         line = bytes(self.buffer[: end + 1])
         del self.buffer[: end + 1]
         if not line.endswith(b"\r\n"):
-            raise NoAnswer("a chunk's line does not end in CRLF")
+            raise NoResponse("a chunk's line does not end in CRLF")
         return line[:-2]
 
 
-def read_answer(incoming: Incoming, limit_bytes: int) -> tuple[HttpResponse, bool]:
+def read_response(incoming: ResponseReader, limit_bytes: int) -> tuple[HttpResponse, bool]:
     """The response, and whether the connection is clean: fit for another request.
 
-    At most `limit_bytes` of the body are read. Raises NoAnswer or OSError if no status comes. Once
-    it has come it stands.
+    At most `limit_bytes` of the body are read. Raises NoResponse or OSError if no status comes.
+    Once it has come it stands.
     """
     return read_body(read_head(incoming), incoming, limit_bytes)
 
 
-def read_body(head: Head, incoming: Incoming, limit_bytes: int) -> tuple[HttpResponse, bool]:
-    """As `read_answer`, after the head was read."""
+def read_body(
+    head: ResponseHead, incoming: ResponseReader, limit_bytes: int
+) -> tuple[HttpResponse, bool]:
+    """As `read_response`, after the head was read."""
     body = bytearray()
     try:
-        end = _BODIES[head.framing](head, incoming, body, limit_bytes)
-    except (OSError, NoAnswer):
+        end = _BODY_READERS[head.framing](head, incoming, body, limit_bytes)
+    except (OSError, NoResponse):
         end = "partial"
-    clean = end == "clean" and head.plain and head.persistent and not incoming.has_more()
+    clean = (
+        end == "clean" and head.well_formed and head.persistent and not incoming.has_unread_bytes()
+    )
     return HttpResponse(head.status, bytes(body), head.retry_after, end != "partial"), clean
 
 
-def read_head(incoming: Incoming) -> Head:
+def read_head(incoming: ResponseReader) -> ResponseHead:
     """The head after those of interim responses: 103 may come before it, and any number of 100s.
 
-    Raises NoAnswer or OSError if none comes.
+    Raises NoResponse or OSError if none comes.
     """
-    allowance = HEAD_BYTES
-    for _ in range(INTERIM_RESPONSES):
-        raw = _raw_head(incoming, allowance)
+    allowance = MAX_HEAD_BYTES
+    for _ in range(MAX_INTERIM_RESPONSES):
+        raw = _read_raw_head(incoming, allowance)
         allowance -= len(raw)
         head = parse_head(raw)
         if head.status >= 200 or head.status == 101:
             return head
-    raise NoAnswer("only interim responses came")
+    raise NoResponse("only interim responses came")
 
 
-_BEGINNING = b"HTTP/1."
-_END = re.compile(rb"\r?\n\r?\n")
+_STATUS_LINE_START = b"HTTP/1."
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 
-def _raw_head(incoming: Incoming, allowance: int) -> bytes:
+def _read_raw_head(incoming: ResponseReader, allowance: int) -> bytes:
     """A head with the empty line that ends it."""
     buffer, searched = incoming.buffer, 0
     while True:
-        begins = bytes(buffer[: len(_BEGINNING)])
-        if not _BEGINNING.startswith(begins):
-            raise NoAnswer("what came is no HTTP response")
-        end = _END.search(buffer, max(0, searched - 3))
+        begins = bytes(buffer[: len(_STATUS_LINE_START)])
+        if not _STATUS_LINE_START.startswith(begins):
+            raise NoResponse("what came is no HTTP response")
+        end = _HEAD_END.search(buffer, max(0, searched - 3))
         if (end.end() if end else len(buffer)) > allowance:
-            raise NoAnswer("the head of the response is too large")
+            raise NoResponse("the head of the response is too large")
         if end is not None:
             raw = bytes(buffer[: end.end()])
             del buffer[: end.end()]
             return raw
         searched = len(buffer)
-        if not incoming.more():
-            raise NoAnswer("the connection ended before the response")
+        if not incoming.receive():
+            raise NoResponse("the connection ended before the response")
 
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.([0-9])([ \t]+)([1-9][0-9]{2})(?:[ \t].*)?", re.DOTALL)
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
-_READ = frozenset({b"content-length", b"transfer-encoding", b"connection", b"retry-after"})
+_PARSED_HEADERS = frozenset(
+    {b"content-length", b"transfer-encoding", b"connection", b"retry-after"}
+)
 
 
-def parse_head(raw: bytes) -> Head:
-    """What a head says, given with the empty line that ends it. Raises NoAnswer."""
+def parse_head(raw: bytes) -> ResponseHead:
+    """What a head says, given with the empty line that ends it. Raises NoResponse."""
     plain = raw.endswith(b"\r\n\r\n") and raw.count(b"\n") == raw.count(b"\r\n") == raw.count(b"\r")
     if plain:
         lines = raw[:-4].split(b"\r\n")
@@ -180,9 +186,9 @@ def parse_head(raw: bytes) -> Head:
         lines = [line.removesuffix(b"\r") for line in raw.split(b"\n")[:-2]]
     status_line = _STATUS_LINE.fullmatch(lines[0])
     if status_line is None:
-        raise NoAnswer("the response has no status")
-    if len(lines) > HEAD_LINES:
-        raise NoAnswer("the response has too many headers")
+        raise NoResponse("the response has no status")
+    if len(lines) > MAX_HEAD_LINES:
+        raise NoResponse("the response has too many headers")
     minor, gap, status = status_line.groups()
     found: dict[bytes, list[bytes]] = {}
     clear = True
@@ -192,28 +198,28 @@ def parse_head(raw: bytes) -> Head:
             clear = False
             continue
         name = header[1].lower()
-        if name in _READ:
+        if name in _PARSED_HEADERS:
             found.setdefault(name, []).append(header[2].rstrip(b" \t"))
-    framing, length, well_framed = _framing(int(status), found)
+    framing, length, well_framed = _parse_framing(int(status), found)
     retry_after = found.get(b"retry-after")
-    return Head(
+    return ResponseHead(
         status=int(status),
         framing=framing if clear or framing == "none" else "unclear",
         length=length,
         retry_after=None if retry_after is None else b", ".join(retry_after).decode("latin-1"),
-        plain=plain and clear and well_framed and gap == b" ",
-        persistent=minor == b"1" and not _closes(found),
+        well_formed=plain and clear and well_framed and gap == b" ",
+        persistent=minor == b"1" and not _closes_connection(found),
     )
 
 
-_LENGTH = re.compile(rb"[0-9]{1,15}")
+_CONTENT_LENGTH = re.compile(rb"[0-9]{1,15}")
 
 
-def _framing(status: int, found: Mapping[bytes, list[bytes]]) -> tuple[Framing, int, bool]:
+def _parse_framing(status: int, found: Mapping[bytes, list[bytes]]) -> tuple[Framing, int, bool]:
     """Where the body ends (RFC 9112, 6.3), its length, and whether that was said once and well."""
     codings = found.get(b"transfer-encoding", [])
     lengths = found.get(b"content-length", [])
-    known = len(set(lengths)) == 1 and _LENGTH.fullmatch(lengths[0]) is not None
+    known = len(set(lengths)) == 1 and _CONTENT_LENGTH.fullmatch(lengths[0]) is not None
     if status < 200 or status in {204, 304}:
         return "none", 0, status >= 200 and not codings and (not lengths or known)
     if codings:
@@ -224,7 +230,7 @@ def _framing(status: int, found: Mapping[bytes, list[bytes]]) -> tuple[Framing, 
     return "end", 0, False
 
 
-def _closes(found: Mapping[bytes, list[bytes]]) -> bool:
+def _closes_connection(found: Mapping[bytes, list[bytes]]) -> bool:
     options = b",".join(found.get(b"connection", ())).lower().split(b",")
     return any(option.strip() != b"keep-alive" for option in options if option.strip())
 
@@ -232,57 +238,69 @@ def _closes(found: Mapping[bytes, list[bytes]]) -> bool:
 # Bodies: each reader adds to `body`, up to the limit, and says how far it has read.
 
 
-def _read_none(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
+def _read_none(
+    head: ResponseHead, incoming: ResponseReader, body: bytearray, limit: int
+) -> BodyEnd:
     return "clean"
 
 
-def _read_length(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
+def _read_length(
+    head: ResponseHead, incoming: ResponseReader, body: bytearray, limit: int
+) -> BodyEnd:
     wanted = min(head.length, limit)
-    incoming.move(body, wanted)
-    while len(body) < wanted and incoming.more():
-        incoming.move(body, wanted - len(body))
+    incoming.move_into(body, wanted)
+    while len(body) < wanted and incoming.receive():
+        incoming.move_into(body, wanted - len(body))
     return "clean" if len(body) == head.length else "partial"
 
 
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})([ \t]*;.*)?")
 
 
-def _read_chunked(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
+def _read_chunked(
+    head: ResponseHead, incoming: ResponseReader, body: bytearray, limit: int
+) -> BodyEnd:
     plain = True
-    while (size := _CHUNK_SIZE.fullmatch(incoming.line())) is not None:
+    while (size := _CHUNK_SIZE.fullmatch(incoming.read_line())) is not None:
         plain = plain and size[2] is None  # extensions: allowed, and seldom meant well
         missing = int(size[1], 16)
         if missing == 0:  # complete, and not clean where trailers come
-            return "clean" if incoming.line() == b"" and plain else "complete"
+            return "clean" if incoming.read_line() == b"" and plain else "complete"
         while missing:
-            missing -= incoming.move(body, min(missing, limit - len(body)))
+            missing -= incoming.move_into(body, min(missing, limit - len(body)))
             if len(body) == limit:
                 return "partial"
-            if missing and not incoming.more():
+            if missing and not incoming.receive():
                 return "partial"
-        if incoming.line() != b"":
+        if incoming.read_line() != b"":
             break
     return "partial"
 
 
-def _read_to_end(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
-    incoming.move(body, limit)
+def _read_to_end(
+    head: ResponseHead, incoming: ResponseReader, body: bytearray, limit: int
+) -> BodyEnd:
+    incoming.move_into(body, limit)
     while len(body) < limit:
-        if not incoming.more():
+        if not incoming.receive():
             return "complete"
-        incoming.move(body, limit - len(body))
+        incoming.move_into(body, limit - len(body))
     return "partial"
 
 
-def _read_what_came(head: Head, incoming: Incoming, body: bytearray, limit: int) -> BodyEnd:
-    incoming.move(body, limit)
+def _read_buffered(
+    head: ResponseHead, incoming: ResponseReader, body: bytearray, limit: int
+) -> BodyEnd:
+    incoming.move_into(body, limit)
     return "partial"
 
 
-_BODIES: Mapping[Framing, Callable[[Head, Incoming, bytearray, int], BodyEnd]] = {
+_BODY_READERS: Mapping[
+    Framing, Callable[[ResponseHead, ResponseReader, bytearray, int], BodyEnd]
+] = {
     "none": _read_none,
     "length": _read_length,
     "chunked": _read_chunked,
     "end": _read_to_end,
-    "unclear": _read_what_came,
+    "unclear": _read_buffered,
 }

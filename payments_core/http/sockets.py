@@ -1,6 +1,6 @@
 """Sockets under one deadline: connecting, TLS, sending, and waiting until there is something to do.
 
-A connection that was opened here does not block. Whoever uses it waits with `when_ready`.
+A connection that was opened here does not block. Whoever uses it waits with `call_when_ready`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from payments_core.http.deadline import Deadline, left
+from payments_core.http.deadline import Deadline, require_time_left
 
 T = TypeVar("T")
 
@@ -32,13 +32,13 @@ def connect(family: int, place: Any, within_s: float) -> socket.socket:
 def prepare(
     connection: socket.socket, tls: ssl.SSLContext | None, host: str, deadline: Deadline
 ) -> socket.socket:
-    """The connection, under TLS to that host if a context is given, ready for `when_ready`.
+    """The connection, under TLS to that host if a context is given, ready for `call_when_ready`.
 
     It is closed if that fails. Raises OSError, which TimeoutError and SSLError are.
     """
     try:
         if tls is not None:
-            connection.settimeout(left(deadline))  # bounds the handshake as a whole
+            connection.settimeout(require_time_left(deadline))  # bounds the handshake as a whole
             connection = tls.wrap_socket(connection, server_hostname=host)
         connection.setblocking(False)
     except BaseException:
@@ -51,11 +51,11 @@ def send_all(connection: socket.socket, data: bytes, deadline: Deadline) -> None
     """Send it all. Raises OSError, TimeoutError too."""
     view = memoryview(data)
     while view:
-        sent = when_ready(connection, select.POLLOUT, deadline, lambda: connection.send(view))  # noqa: B023
+        sent = call_when_ready(connection, select.POLLOUT, deadline, lambda: connection.send(view))  # noqa: B023
         view = view[sent:]
 
 
-def when_ready(
+def call_when_ready(
     connection: socket.socket, event: int, deadline: Deadline, act: Callable[[], T]
 ) -> T:
     """Do something with a socket that does not block, as soon as it can be done.
@@ -64,9 +64,9 @@ def when_ready(
     setting it costs two calls of the system, around which a thread gives up the interpreter.
     Raises OSError, TimeoutError too.
     """
-    waits = event == select.POLLIN and not decrypted(connection)
+    waits = event == select.POLLIN and not pending_tls_bytes(connection)
     while True:
-        within_s = left(deadline)
+        within_s = require_time_left(deadline)
         if waits:
             poll = select.poll()
             poll.register(connection, event)
@@ -82,6 +82,6 @@ def when_ready(
             waits = True
 
 
-def decrypted(connection: object) -> int:
+def pending_tls_bytes(connection: object) -> int:
     """How many bytes TLS has ready, which no poll can see."""
     return connection.pending() if isinstance(connection, ssl.SSLSocket) else 0

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 from payments_core.limiters.port import LimiterUnavailable
 
-FAILURES = 3
+MAX_FAILURES = 3
 PAUSE_S = 0.5
 
 
-class Breaker:
+class CircuitBreaker:
     """Counts failures in a row, of all threads.
 
     After `failures` of them it refuses for `pause_s`; then one attempt goes through, while the
@@ -22,16 +22,16 @@ class Breaker:
 
     def __init__(
         self,
-        failures: int = FAILURES,
+        failures: int = MAX_FAILURES,
         pause_s: float = PAUSE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._failures = failures
         self._pause_s = pause_s
         self._clock = clock
-        self.renew()
+        self.reset_after_fork()
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Forget all: in the child of a fork, where nobody ends the parent's attempts."""
         self._lock = threading.Lock()
         self._in_a_row = 0
@@ -43,16 +43,16 @@ class Breaker:
 
         Whatever it raises is a failure.
         """
-        self._enter()
+        self._require_closed()
         try:
             yield
         except BaseException:
-            self._failed()
+            self._record_failure()
             raise
         with self._lock:
             self._in_a_row = 0
 
-    def _enter(self) -> None:
+    def _require_closed(self) -> None:
         with self._lock:
             if self._in_a_row < self._failures:
                 return
@@ -62,7 +62,7 @@ class Breaker:
             # This one is the probe. Should it never end, the next is let through after a pause.
             self._closed_until = now + self._pause_s
 
-    def _failed(self) -> None:
+    def _record_failure(self) -> None:
         with self._lock:
             self._in_a_row += 1
             self._closed_until = self._clock() + self._pause_s

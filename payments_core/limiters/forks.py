@@ -7,25 +7,25 @@ from typing import Protocol
 from weakref import WeakSet
 
 
-class Renewable(Protocol):
+class ForkSafe(Protocol):
     """A limiter with something that must not be used on both sides of a fork."""
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Begin with locks and connections of its own. No other thread runs yet."""
 
 
-_limiters: WeakSet[Renewable] = WeakSet()
+_limiters: WeakSet[ForkSafe] = WeakSet()
 
 
-def renew_after_fork(limiter: Renewable) -> None:
-    """Have `limiter.renew` called in every child that is forked, for as long as it lives."""
+def register_fork_reset(limiter: ForkSafe) -> None:
+    """Have `limiter.reset_after_fork` called in every forked child while it lives."""
     _limiters.add(limiter)
 
 
-def _renew_all() -> None:
+def _reset_all() -> None:
     for limiter in tuple(_limiters):
-        limiter.renew()
+        limiter.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork either
-    os.register_at_fork(after_in_child=_renew_all)
+    os.register_at_fork(after_in_child=_reset_all)

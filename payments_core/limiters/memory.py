@@ -17,28 +17,28 @@ from itertools import islice, pairwise
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.limiters.forks import renew_after_fork
-from payments_core.limiters.port import Ask, LimiterUnavailable, Standing
+from payments_core.limiters.forks import register_fork_reset
+from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 
-CAPACITY = 100_000
+MAX_KEYS = 100_000
 """Keys with a counter of their own, in each window."""
 
-SLOTS = 32_768
+SHARED_COUNTERS = 32_768
 """Counters that all further keys of a window share."""
 
-KEPT = 3
+KEPT_WINDOWS = 3
 """Windows of each length whose counters are kept: the present one, and those opened before."""
 
-SPANS = 16
+MAX_FORGOTTEN_RUNS = 16
 """Runs of forgotten windows that are told apart; the nearest two become one when it is more."""
 
-TAKEN_DOWN = 64
+MIN_COUNTERS_FREED = 64
 """Expired counters that a call frees, at least."""
 
-Name = str | int
+CounterKey = str | int
 """A key, or the number of the slot that it shares."""
 
-Counters = dict[Name, int]
+Counters = dict[CounterKey, int]
 
 
 class MemoryLimiter:
@@ -47,37 +47,39 @@ class MemoryLimiter:
     About 20 MB for each window length under a flood of addresses, with the given capacity.
     """
 
-    def __init__(self, *, capacity: int = CAPACITY) -> None:
+    def __init__(self, *, capacity: int = MAX_KEYS) -> None:
         self._capacity = capacity
-        self._lengths: dict[int, _Length] = {}
+        self._lengths: dict[int, _WindowLength] = {}
         self._expired: list[Counters] = []
         self._closed = False
-        self.renew()
-        renew_after_fork(self)
+        self.reset_after_fork()
+        register_fork_reset(self)
 
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         """As the port says; all asks of a call under one hold of the lock."""
         with self._lock:
             if self._closed:
                 raise LimiterUnavailable("the limiter is closed")
             if self._expired:
-                self._take_down(TAKEN_DOWN + len(asks))
-            standings: list[Standing] = []
+                self._free_expired(MIN_COUNTERS_FREED + len(policy_checks))
+            policy_states: list[PolicyState] = []
             window_ms = 0
-            for ask in asks:
-                if ask.window_ms != window_ms:
-                    window_ms = ask.window_ms
-                    plain = self._plain(window_ms, now)
+            for policy_check in policy_checks:
+                if policy_check.window_ms != window_ms:
+                    window_ms = policy_check.window_ms
+                    plain = self._current_counters(window_ms, now)
                     reset_at = (now // window_ms + 1) * window_ms
-                before = plain.get(ask.key)
-                if before is None or ask.block_ms:
-                    standings.append(self._count(ask, now))
+                before = plain.get(policy_check.key)
+                if before is None or policy_check.block_ms:
+                    policy_states.append(self._count(policy_check, now))
                     window_ms = 0  # it may have opened a window, or begun a block
                     continue
-                plain[ask.key] = count = before + ask.cost
-                left = ask.limit - count
-                standings.append(Standing(left >= 0, ask.limit, left if left > 0 else 0, reset_at))
-            return standings
+                plain[policy_check.key] = count = before + policy_check.cost
+                left = policy_check.limit - count
+                policy_states.append(
+                    PolicyState(left >= 0, policy_check.limit, left if left > 0 else 0, reset_at)
+                )
+            return policy_states
 
     def close(self) -> None:
         with self._lock:
@@ -85,7 +87,7 @@ class MemoryLimiter:
             self._lengths.clear()
             self._expired.clear()
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """After a fork: another thread of the parent may have held the lock."""
         self._lock = threading.Lock()
 
@@ -97,7 +99,7 @@ class MemoryLimiter:
                 for length in self._lengths.values()
             )
 
-    def _plain(self, window_ms: int, now: Instant) -> Counters:
+    def _current_counters(self, window_ms: int, now: Instant) -> Counters:
         """The present counters where nothing but the counter decides; else none.
 
         The short way of `_count`, for the keys that are there: nearly every request of a service.
@@ -107,27 +109,32 @@ class MemoryLimiter:
             return {}
         return length.windows.get(now // window_ms) or {}
 
-    def _count(self, ask: Ask, now: Instant) -> Standing:
-        key, limit, cost, window_ms = ask.key, ask.limit, ask.cost, ask.window_ms
+    def _count(self, policy_check: PolicyCheck, now: Instant) -> PolicyState:
+        key, limit, cost, window_ms = (
+            policy_check.key,
+            policy_check.limit,
+            policy_check.cost,
+            policy_check.window_ms,
+        )
         length = self._lengths.get(window_ms)
         if length is None:
-            length = self._lengths[window_ms] = _Length()
+            length = self._lengths[window_ms] = _WindowLength()
         window = now // window_ms
         counters = length.windows.get(window)
         if counters is None:
-            known_again = length.known_again(window)
+            known_again = length.next_known_window(window)
             if known_again is not None:
-                again_at = max(known_again * window_ms, length.blocked_until(key))
-                return Standing(False, limit, 0, again_at)
-            counters = self._opened(length, window) if cost else {}
+                again_at = max(known_again * window_ms, length.block_end(key))
+                return PolicyState(False, limit, 0, again_at)
+            counters = self._open_window(length, window) if cost else {}
         reset_at = (window + 1) * window_ms
 
-        name: Name = key
+        name: CounterKey = key
         before = counters.get(name)
         if before is None:
             # A window that was once full stays so: a key never changes places within it.
             if len(counters) >= self._capacity:
-                name = hash(key) % SLOTS
+                name = hash(key) % SHARED_COUNTERS
                 before = counters.get(name, 0)
             else:
                 before = 0
@@ -135,26 +142,26 @@ class MemoryLimiter:
         if cost:
             counters[name] = count
 
-        if length.blocks or ask.block_ms:
-            until = length.blocked_until(key)
-            if until <= now and ask.block_ms and before <= limit < count:
-                until = now + ask.block_ms
+        if length.blocks or policy_check.block_ms:
+            until = length.block_end(key)
+            if until <= now and policy_check.block_ms and before <= limit < count:
+                until = now + policy_check.block_ms
                 length.block(name, until, now, self._capacity)
             if until > now:
                 over = count > limit and reset_at > until
-                return Standing(False, limit, 0, reset_at if over else until)
+                return PolicyState(False, limit, 0, reset_at if over else until)
         if count > limit:
-            return Standing(False, limit, 0, reset_at)
-        return Standing(True, limit, limit - count, reset_at)
+            return PolicyState(False, limit, 0, reset_at)
+        return PolicyState(True, limit, limit - count, reset_at)
 
-    def _opened(self, length: _Length, window: int) -> Counters:
-        if len(length.windows) == KEPT:
+    def _open_window(self, length: _WindowLength, window: int) -> Counters:
+        if len(length.windows) == KEPT_WINDOWS:
             self._expired.append(length.forget_oldest())
         counters: Counters = {}
         length.windows[window] = counters
         return counters
 
-    def _take_down(self, most: int) -> None:
+    def _free_expired(self, most: int) -> None:
         while self._expired and most:
             counters = self._expired[-1]
             some = min(most, len(counters))
@@ -166,7 +173,7 @@ class MemoryLimiter:
 
 
 @attrs.define
-class _Length:
+class _WindowLength:
     """What is known of all windows of one length."""
 
     windows: dict[int, Counters] = attrs.field(factory=dict)
@@ -175,10 +182,10 @@ class _Length:
     forgotten: list[tuple[int, int]] = attrs.field(factory=list)
     """First and last number of every run of windows that were open once, in their order."""
 
-    blocks: dict[Name, Instant] = attrs.field(factory=dict)
+    blocks: dict[CounterKey, Instant] = attrs.field(factory=dict)
     """When each block ends, roughly in that order."""
 
-    def known_again(self, window: int) -> int | None:
+    def next_known_window(self, window: int) -> int | None:
         """For a forgotten window the next number that is not; None for any other."""
         for first, last in reversed(self.forgotten):
             if first <= window <= last:
@@ -197,26 +204,26 @@ class _Length:
                 joined[-1] = (joined[-1][0], last)
             else:
                 joined.append((first, last))
-        if len(joined) > SPANS:
+        if len(joined) > MAX_FORGOTTEN_RUNS:
             gaps = [after[0] - before[1] for before, after in pairwise(joined)]
             narrow = gaps.index(min(gaps))
             joined[narrow : narrow + 2] = [(joined[narrow][0], joined[narrow + 1][1])]
         self.forgotten = joined
         return self.windows.pop(window)
 
-    def blocked_until(self, key: str) -> Instant:
+    def block_end(self, key: str) -> Instant:
         """When the key's block ends, or that of its slot; 0 without one."""
         if not self.blocks:
             return 0
-        return max(self.blocks.get(key, 0), self.blocks.get(hash(key) % SLOTS, 0))
+        return max(self.blocks.get(key, 0), self.blocks.get(hash(key) % SHARED_COUNTERS, 0))
 
-    def block(self, name: Name, until: Instant, now: Instant, capacity: int) -> None:
+    def block(self, name: CounterKey, until: Instant, now: Instant, capacity: int) -> None:
         """Begin a block; where there are too many, all keys of the slot are blocked."""
         for oldest in tuple(islice(self.blocks, 2)):
             if self.blocks[oldest] <= now:
                 del self.blocks[oldest]
         if len(self.blocks) >= capacity and isinstance(name, str):
-            name = hash(name) % SLOTS
+            name = hash(name) % SHARED_COUNTERS
         self.blocks[name] = max(until, self.blocks.get(name, 0))
 
 

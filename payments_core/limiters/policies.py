@@ -23,11 +23,11 @@ _KINDS: Mapping[Kind, str] = {
     "write": "all other methods",
     "post": "POST",
 }
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @attrs.frozen
-class Policy:
+class RatePolicy:
     """So many requests of a kind, to paths of a form, for each subject in each window.
 
     `rule` is its name in settings, and in `details.rule`; `where` describes `path`, or the routes
@@ -43,13 +43,13 @@ class Policy:
     where: str = ""
 
     @property
-    def counts_what(self) -> str:
+    def request_description(self) -> str:
         """Which requests count, for people."""
         return f"{_KINDS[self.kind]} {self.where}".rstrip()
 
-    def counts(self, method: str, path: str) -> bool:
+    def applies_to(self, method: str, path: str) -> bool:
         """Whether a request counts. `path` is the route's, with the names of its ids in it."""
-        is_read = method in _READS
+        is_read = method in _READ_METHODS
         if self.kind == "post" and method != "POST":
             return False
         if (self.kind == "read" and not is_read) or (self.kind == "write" and is_read):
@@ -57,19 +57,19 @@ class Policy:
         return self.path.fullmatch(path) is not None
 
 
-PER_ADDRESS = Policy("ip_minute", "address", 500, MINUTE)
+PER_ADDRESS = RatePolicy("ip_minute", "address", 500, MINUTE)
 """Every request; its refusal names no rule."""
 
 APP_POLICIES = (
-    Policy("general_minute", "environment", 500, MINUTE, "read"),
-    Policy("sensitive_minute", "environment", 70, MINUTE, "write"),
-    Policy("partner_app_minute", "app", 600, MINUTE),
-    Policy("partner_app_burst", "app", 120, 10 * SECOND, "read"),
-    Policy(
+    RatePolicy("general_minute", "environment", 500, MINUTE, "read"),
+    RatePolicy("sensitive_minute", "environment", 70, MINUTE, "write"),
+    RatePolicy("partner_app_minute", "app", 600, MINUTE),
+    RatePolicy("partner_app_burst", "app", 120, 10 * SECOND, "read"),
+    RatePolicy(
         "payments_app_minute", "app", 180, MINUTE, "post", re.compile("/v2/payments(/.*)?"),
         "to `/v2/payments` and below it",
     ),
-    Policy(
+    RatePolicy(
         "deposit_address_app_minute", "app", 120, MINUTE, "post",
         re.compile("(/.*)?/deposit-addresses(/.*)?"),
         "to `deposit-addresses`, `/check` among them",
@@ -77,20 +77,20 @@ APP_POLICIES = (
 )  # fmt: skip
 """For calls that are made with a server key or a client token, once it has proven whose it is."""
 
-ROUTE_POLICIES: Mapping[str, Policy] = {
+ROUTE_POLICIES: Mapping[str, RatePolicy] = {
     policy.rule: policy
     for policy in (
-        Policy("payment_state", "payment", 60, MINUTE, where="for a Payment's `state`"),
-        Policy("payment_link", "address", 30, MINUTE, where="for a payment link"),
-        Policy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
+        RatePolicy("payment_state", "payment", 60, MINUTE, where="for a Payment's `state`"),
+        RatePolicy("payment_link", "address", 30, MINUTE, where="for a payment link"),
+        RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
     )
 }
 """For single routes, which name theirs. Who is refused by one eats nothing of a partner's own."""
 
-RULES: Mapping[str, Policy] = {
+RULES: Mapping[str, RatePolicy] = {
     policy.rule: policy for policy in (PER_ADDRESS, *APP_POLICIES, *ROUTE_POLICIES.values())
 }
-OF_ENVIRONMENTS = frozenset(policy.rule for policy in APP_POLICIES)
+ENVIRONMENT_RULES = frozenset(policy.rule for policy in APP_POLICIES)
 """The rules that an environment may have limits of its own for."""
 
 
@@ -104,7 +104,7 @@ class AbuseBlock:
 
 
 @attrs.frozen
-class Limits:
+class RateLimits:
     """What a deployment allows: a limit for each rule that it names, the defaults for others.
 
     Raises ValueError for a rule that there is not, and for a limit below 1.
@@ -114,15 +114,15 @@ class Limits:
     abuse: AbuseBlock = AbuseBlock()
 
     def __attrs_post_init__(self) -> None:
-        require_limits(self.by_rule, RULES.keys())
+        require_valid_limits(self.by_rule, RULES.keys())
 
-    def of(self, policy: Policy, own: Mapping[str, int] | None = None) -> int:
+    def limit_of(self, policy: RatePolicy, own: Mapping[str, int] | None = None) -> int:
         """The limit of a policy; `own` are the environment's, which come first."""
         default = self.by_rule.get(policy.rule, policy.limit)
         return default if own is None else own.get(policy.rule, default)
 
 
-def require_limits(by_rule: Mapping[str, int], known: Collection[str]) -> None:
+def require_valid_limits(by_rule: Mapping[str, int], known: Collection[str]) -> None:
     """Raise ValueError for limits of unknown rules, or below 1."""
     for rule, limit in by_rule.items():
         if rule not in known:

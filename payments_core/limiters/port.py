@@ -26,7 +26,7 @@ class LimiterUnavailable(Exception):
 # Several of each are made for every request, and a frozen attrs class takes six times as long.
 
 
-class Ask(msgspec.Struct, frozen=True, gc=False):
+class PolicyCheck(msgspec.Struct, frozen=True, gc=False):
     """One policy that a request counts against. Raises ValueError for numbers below their least.
 
     Counters belong to the pair of key and window length; the limit may change between two asks.
@@ -53,7 +53,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
             raise ValueError("a limit, cost and block are 0 or more, and a window 1 ms or more")
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
+class PolicyState(msgspec.Struct, frozen=True, gc=False):
     """How one policy stands after a request was counted against it."""
 
     admitted: bool
@@ -76,7 +76,7 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
 class Limiter(Protocol):
     """An adapter. It may be used from many threads at once."""
 
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         """Count one request against each ask, and say how each stands, in their order.
 
         One round trip. Each ask is counted atomically, whatever becomes of its neighbours, and

@@ -7,9 +7,9 @@ check go to one script, so a cluster needs them in one slot: a prefix with a has
 call for each policy.)
 
 Windows are named by the callers' `now`; the server's clock only frees what has expired. A counter
-is kept for REMEMBERED_MS beyond the end of its window, so that neither processes whose clocks are
-that far apart nor a clock that steps back so far meet a fresh counter. Further back they do: a
-server that forgets by itself cannot tell a forgotten window from a new one.
+is kept for RETAIN_AFTER_WINDOW_MS beyond the end of its window, so that neither processes whose
+clocks are that far apart nor a clock that steps back so far meet a fresh counter. Further back they
+do: a server that forgets by itself cannot tell a forgotten window from a new one.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
 from payments_core.clock import MINUTE, Instant
-from payments_core.limiters.breaker import Breaker
-from payments_core.limiters.forks import renew_after_fork
-from payments_core.limiters.port import Ask, LimiterUnavailable, Standing
+from payments_core.limiters.breaker import CircuitBreaker
+from payments_core.limiters.forks import register_fork_reset
+from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 
 PREFIX = "payments:limits:"
 
 CONNECT_TIMEOUT_S = 0.03
-ANSWER_TIMEOUT_S = 0.06
+RESPONSE_TIMEOUT_S = 0.06
 """Together below a tenth of a second: a server that hangs must not hang its callers."""
 
-REMEMBERED_MS = MINUTE
+RETAIN_AFTER_WINDOW_MS = MINUTE
 """How long a counter is kept beyond its window, by the server's clock."""
 
 URL_OPTIONS = frozenset({
@@ -74,7 +74,7 @@ for at = 1, #KEYS / 2 do
     answer[2 * at] = ends
 end
 return answer
-""".replace("REMEMBERED_MS", str(REMEMBERED_MS))
+""".replace("REMEMBERED_MS", str(RETAIN_AFTER_WINDOW_MS))
 _DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -92,32 +92,34 @@ class RedisLimiter:
         *,
         prefix: str | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
-        answer_timeout_s: float = ANSWER_TIMEOUT_S,
+        answer_timeout_s: float = RESPONSE_TIMEOUT_S,
     ) -> None:
         """Raises ValueError for a URL that cannot be read; connects when first asked."""
-        address, named = _read(url)
+        address, named = _parse_url(url)
         self._prefix = named if prefix is None else prefix
-        self._breaker = Breaker()
+        self._breaker = CircuitBreaker()
         self._client: Any = redis.Redis(
-            connection_pool=_pool(address, connect_timeout_s, answer_timeout_s)
+            connection_pool=_create_pool(address, connect_timeout_s, answer_timeout_s)
         )
         self._closed = False
-        renew_after_fork(self)
+        register_fork_reset(self)
 
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         """As the port says; never tried again, since it may have been counted."""
         if self._closed:
             raise LimiterUnavailable("the limiter is closed")
-        if not asks:
+        if not policy_checks:
             return []
         with self._breaker.attempt():
             try:
-                answer = self._run(*_arguments(self._prefix, asks, now))
+                answer = self._run_script(*_script_arguments(self._prefix, policy_checks, now))
             except (RedisError, OSError) as error:
                 raise LimiterUnavailable(f"Redis: {type(error).__name__}") from error
         return [
-            _standing(ask, now, count, ends)
-            for ask, count, ends in zip(asks, answer[::2], answer[1::2], strict=True)
+            _policy_state(policy_check, now, count, ends)
+            for policy_check, count, ends in zip(
+                policy_checks, answer[::2], answer[1::2], strict=True
+            )
         ]
 
     def server_time(self) -> Instant:
@@ -132,12 +134,12 @@ class RedisLimiter:
         self._closed = True
         self._client.connection_pool.disconnect()
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Connections and locks of our own: those of a parent process stay the parent's."""
-        self._breaker.renew()
+        self._breaker.reset_after_fork()
         self._client.connection_pool.reset()
 
-    def _run(self, keys: Sequence[str], arguments: Sequence[int]) -> list[int]:
+    def _run_script(self, keys: Sequence[str], arguments: Sequence[int]) -> list[int]:
         call = (len(keys), *keys, *arguments)
         try:
             answer = self._client.execute_command("EVALSHA", _DIGEST, *call)
@@ -154,37 +156,43 @@ def open_url(url: str) -> RedisLimiter:
     return RedisLimiter(url)
 
 
-def _arguments(prefix: str, asks: Sequence[Ask], now: Instant) -> tuple[list[str], list[int]]:
+def _script_arguments(
+    prefix: str, policy_checks: Sequence[PolicyCheck], now: Instant
+) -> tuple[list[str], list[int]]:
     keys: list[str] = []
     arguments = [now]
-    for ask in asks:
-        window = now // ask.window_ms
-        place = f"{prefix}{ask.window_ms}:"
-        keys += (f"{place}{window}:{ask.key}", f"{place}block:{ask.key}")
-        kept_ms = (window + 1) * ask.window_ms - now + REMEMBERED_MS
-        arguments += (ask.limit, ask.cost, ask.block_ms, kept_ms)
+    for policy_check in policy_checks:
+        window = now // policy_check.window_ms
+        place = f"{prefix}{policy_check.window_ms}:"
+        keys += (f"{place}{window}:{policy_check.key}", f"{place}block:{policy_check.key}")
+        kept_ms = (window + 1) * policy_check.window_ms - now + RETAIN_AFTER_WINDOW_MS
+        arguments += (policy_check.limit, policy_check.cost, policy_check.block_ms, kept_ms)
     return keys, arguments
 
 
-def _standing(ask: Ask, now: Instant, count: int, ends: Instant) -> Standing:
-    over = count > ask.limit
-    reset_at = (now // ask.window_ms + 1) * ask.window_ms
+def _policy_state(
+    policy_check: PolicyCheck, now: Instant, count: int, ends: Instant
+) -> PolicyState:
+    over = count > policy_check.limit
+    reset_at = (now // policy_check.window_ms + 1) * policy_check.window_ms
     if ends:
-        return Standing(False, ask.limit, 0, max(reset_at, ends) if over else ends)
-    return Standing(not over, ask.limit, 0 if over else ask.limit - count, reset_at)
+        return PolicyState(False, policy_check.limit, 0, max(reset_at, ends) if over else ends)
+    return PolicyState(
+        not over, policy_check.limit, 0 if over else policy_check.limit - count, reset_at
+    )
 
 
-def _read(url: str) -> tuple[str, str]:
+def _parse_url(url: str) -> tuple[str, str]:
     """The URL without what is ours, and the prefix that it names."""
     address, _, query = url.partition("?")
     try:
         parts = urlsplit(address)
         options = dict(parse_qsl(query, strict_parsing=True)) if query else {}
     except ValueError:
-        raise _unreadable() from None
+        raise _invalid_url_error() from None
     database = parts.path.strip("/")
     if "#" in url or (parts.scheme != "unix" and database and not database.isdecimal()):
-        raise _unreadable()  # redis-py would leave out the rest without a word
+        raise _invalid_url_error()  # redis-py would leave out the rest without a word
     if options.keys() - URL_OPTIONS:
         # Not named: behind a ? that was not written %3F they are part of a password.
         raise ValueError(f"a limiter's URL has the options {', '.join(sorted(URL_OPTIONS))} only")
@@ -192,7 +200,9 @@ def _read(url: str) -> tuple[str, str]:
     return f"{address}?{urlencode(options)}", prefix
 
 
-def _pool(url: str, connect_timeout_s: float, answer_timeout_s: float) -> redis.ConnectionPool:
+def _create_pool(
+    url: str, connect_timeout_s: float, answer_timeout_s: float
+) -> redis.ConnectionPool:
     try:
         pool = redis.ConnectionPool.from_url(
             url,
@@ -206,7 +216,7 @@ def _pool(url: str, connect_timeout_s: float, answer_timeout_s: float) -> redis.
         )
     except ValueError:
         # Its message may quote what stands in the place of a port: part of a password.
-        raise _unreadable() from None
+        raise _invalid_url_error() from None
     if url.startswith("rediss:"):
         pool.connection_class = _TlsConnection
         _system_context(True)  # now, and not while a request waits
@@ -221,9 +231,9 @@ class _TlsConnection(redis.SSLConnection):
     """
 
     def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
-        return self._context().wrap_socket(sock, server_hostname=self.host)
+        return self._ssl_context().wrap_socket(sock, server_hostname=self.host)
 
-    def _context(self) -> ssl.SSLContext:
+    def _ssl_context(self) -> ssl.SSLContext:
         own = self.ca_certs or self.ca_path
         if not own and not self.certfile:
             return _system_context(self.check_hostname)
@@ -241,7 +251,7 @@ def _system_context(check_hostname: bool) -> ssl.SSLContext:
     return context
 
 
-def _unreadable() -> ValueError:
+def _invalid_url_error() -> ValueError:
     return ValueError(
         "the limiter's URL cannot be read; expected redis://[user:password@]host[:port][/db]"
         " (in a password / @ # ? are written %2F %40 %23 %3F)"

@@ -9,41 +9,42 @@ from __future__ import annotations
 import attrs
 
 from payments_core.clock import Clock
-from payments_core.engine.committer import Ledger
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw
-from payments_core.errors import Conflicting, NotFound
-from payments_core.storage.jobs import FOREVER, Job
+from payments_core.engine.committer import Committer
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.errors import NotFound, ResourceConflict
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import Storage, Transaction
-from payments_core.storage.wholesale import every
+from payments_core.storage.wholesale import scan_all
 
 
 @attrs.frozen
-class Parked:
+class ParkedJob:
     """A parked job, and the partition that it lies in."""
 
     partition: str
     job: Job
 
 
-def parked(storage: Storage, mode: str) -> tuple[Parked, ...]:
-    """The parked jobs of a mode, in every partition. Raises NotWholesale, StorageUnavailable.
+def list_parked_jobs(storage: Storage, mode: str) -> tuple[ParkedJob, ...]:
+    """The parked jobs of a mode, in every partition. Raises NoMaintenanceAccess,
+    StorageUnavailable.
 
     One that cannot be read is missing, with an alarm.
     """
     return tuple(
-        Parked(found.partition, found.record)
-        for found in every(storage, Job)
+        ParkedJob(found.partition, found.record)
+        for found in scan_all(storage, Job)
         if found.record.queue.startswith(f"{mode}.") and is_parked(found.record)
     )
 
 
 def is_parked(job: Job) -> bool:
     """Whether nothing will ever happen to the job by itself."""
-    return FOREVER in (job.due_at, job.lease_until)
+    return NEVER in (job.due_at, job.lease_until)
 
 
-def retry(ledger: Ledger, clock: Clock, partition: str, job_id: str) -> Job:
+def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Job:
     """Make a parked job due at once, with all its claims before it.
 
     What it did before it parked it may do again: every handler bears that. Raises NotFound,
@@ -51,7 +52,7 @@ def retry(ledger: Ledger, clock: Clock, partition: str, job_id: str) -> Job:
     """
     now = clock.now()
 
-    def decide(tx: Transaction, draw: Draw) -> Decision[Job]:
+    def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Job]:
         job = tx.get(Job, job_id, for_update=True)
         if job is None:
             raise NotFound("job")
@@ -59,7 +60,7 @@ def retry(ledger: Ledger, clock: Clock, partition: str, job_id: str) -> Job:
         if attrs.evolve(freed, version=0) == attrs.evolve(job, version=0):
             return Decision(job)  # by a run whose COMMIT was not answered
         if not is_parked(job):
-            raise Conflicting(f"The job {job_id} is not parked.")
+            raise ResourceConflict(f"The job {job_id} is not parked.")
         return Decision(freed, replaces=(freed,))
 
-    return ledger.commit(Scope(partition, "upkeep"), decide)
+    return committer.commit(WorkerAuthority(partition, "upkeep"), decide)

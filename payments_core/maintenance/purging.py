@@ -18,37 +18,37 @@ import attrs
 
 from payments_core.accounts.record import WalletChallenge
 from payments_core.clock import DAY, Instant
-from payments_core.engine.committer import Ledger
-from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.committer import Committer
+from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import StoredAnswer
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import StoredResponse
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.storage import bulk
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
 from payments_core.storage.records import R, Record, Value
-from payments_core.storage.wholesale import every
+from payments_core.storage.wholesale import scan_all
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.record import Environment
-from payments_core.webhooks.lifecycle import OPEN
+from payments_core.webhooks.lifecycle import OPEN_STATUSES
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
-from payments_core.webhooks.replaying import LONGEST_RECOVERY_DAYS
+from payments_core.webhooks.replaying import MAX_RECOVERY_DAYS
 
 _log = logging.getLogger(__name__)
 
 BATCH = 200
-EVENTS_AT_ONCE = 50
+EVENTS_PER_BATCH = 50
 """Each has a delivery for every endpoint that ever wanted it."""
 
-LEAST_EVENTS_MS = (LONGEST_RECOVERY_DAYS + 1) * DAY
+MIN_EVENTS_MS = (MAX_RECOVERY_DAYS + 1) * DAY
 """So far back an endpoint may ask for what it has missed."""
 
-LEAST_SESSIONS_MS = 2 * DAY
+MIN_SESSIONS_MS = 2 * DAY
 """A session lives for a day at most; after that nobody can come with its token."""
 
-LEAST_CHALLENGES_MS = 1 * DAY
+MIN_CHALLENGES_MS = 1 * DAY
 """A challenge lives for minutes; who comes late is then told so."""
 
 Progress = Callable[[str, int], None]
@@ -70,53 +70,53 @@ class Retention:
     challenges_ms: int = 30 * DAY
 
     def __attrs_post_init__(self) -> None:
-        if self.events_ms < LEAST_EVENTS_MS:
-            raise ValueError(f"events are kept for at least {LEAST_EVENTS_MS // DAY} days")
-        if self.sessions_ms < LEAST_SESSIONS_MS:
-            raise ValueError(f"sessions are kept for at least {LEAST_SESSIONS_MS // DAY} days")
-        if self.challenges_ms < LEAST_CHALLENGES_MS:
+        if self.events_ms < MIN_EVENTS_MS:
+            raise ValueError(f"events are kept for at least {MIN_EVENTS_MS // DAY} days")
+        if self.sessions_ms < MIN_SESSIONS_MS:
+            raise ValueError(f"sessions are kept for at least {MIN_SESSIONS_MS // DAY} days")
+        if self.challenges_ms < MIN_CHALLENGES_MS:
             raise ValueError("challenges are kept for at least a day")
 
 
 @attrs.frozen
-class Purged:
+class PurgeResult:
     """How many records of which collection went, or would go."""
 
     records: Mapping[str, int]
 
 
-Over = Callable[[Any], bool]
+IsExpired = Callable[[Any], bool]
 """Whether a record is over. It is asked again, of the locked record, before that goes."""
 
 
-class Purging:
+class RetentionPurge:
     """Deletes in batches, each in a transaction of its own; stopped anywhere, it is run again."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
 
     def run(
         self, retention: Retention, *, dry_run: bool = False, progress: Progress | None = None
-    ) -> Purged:
+    ) -> PurgeResult:
         """Forget what is older than the retention, in every environment; with `dry_run`, count it.
 
         What cannot be read stays, with an alarm, and all that comes after it in its environment.
-        Raises NotWholesale, StorageUnavailable, Unavailable.
+        Raises NoMaintenanceAccess, StorageUnavailable, Unavailable.
         """
         now = self._clock.now()
-        run = _Run(self._storage, self._ledger, dry_run=dry_run, progress=progress)
-        told = now - retention.events_ms
+        run = _PurgeRun(self._storage, self._committer, dry_run=dry_run, progress=progress)
+        events_before = now - retention.events_ms
         ended = now - retention.sessions_ms
         asked = now - retention.challenges_ms
-        run.every(ConsoleAction, lambda action: action.created_at < told)
-        run.every(WalletChallenge, lambda challenge: challenge.expires_at < asked)
-        run.sessions(lambda session: session.expires_at < ended)
-        for environment in every(self._storage, Environment):
+        run.purge_records(ConsoleAction, lambda action: action.created_at < events_before)
+        run.purge_records(WalletChallenge, lambda challenge: challenge.expires_at < asked)
+        run.purge_sessions(lambda session: session.expires_at < ended)
+        for environment in scan_all(self._storage, Environment):
             for what, forget, before in (
-                ("answers", run.answers, now),
-                ("events", run.events, told),
+                ("answers", run.purge_responses, now),
+                ("events", run.purge_events, events_before),
             ):
                 try:
                     forget(environment.partition, before)
@@ -126,49 +126,50 @@ class Purging:
                         environment.partition,
                         what,
                     )
-        return Purged(dict(run.gone))
+        return PurgeResult(dict(run.gone))
 
 
-class _Run:
+class _PurgeRun:
     """One run, and what went in it."""
 
     def __init__(
-        self, storage: Storage, ledger: Ledger, *, dry_run: bool, progress: Progress | None
+        self, storage: Storage, committer: Committer, *, dry_run: bool, progress: Progress | None
     ) -> None:
         self._storage = storage
-        self._ledger = ledger
+        self._committer = committer
         self._dry_run = dry_run
         self._progress = progress
         self.gone: Counter[str] = Counter()
 
-    def every(self, kind: type[R], over: Over) -> None:
+    def purge_records(self, kind: type[R], over: IsExpired) -> None:
         """Records that stand alone."""
-        for partition, records in self._batches(kind, over):
-            self._delete(partition, partial(_still, records=records, over=over))
+        for partition, records in self._iter_batches(kind, over):
+            self._delete(partition, partial(_lock_expired, records=records, over=over))
 
-    def sessions(self, over: Over) -> None:
+    def purge_sessions(self, over: IsExpired) -> None:
         """Client sessions, each with its exchange."""
-        for partition, sessions in self._batches(ClientSession, over):
+        for partition, sessions in self._iter_batches(ClientSession, over):
 
             def choose(tx: Transaction, sessions: Sequence[Record] = sessions) -> list[Record]:
-                gone: list[Record] = _still(tx, sessions, over)
+                gone: list[Record] = _lock_expired(tx, sessions, over)
                 exchanges = bulk.lock_many(tx, SessionExchange, [session.id for session in gone])
                 return [*gone, *exchanges.values()]
 
             self._delete(partition, choose)
 
-    def answers(self, partition: str, now: Instant) -> None:
+    def purge_responses(self, partition: str, now: Instant) -> None:
         """Stored answers whose time is over; the job of each environment does the same."""
-        for answers in self._pages(partition, StoredAnswer, "by_expiry"):
+        for answers in self._iter_pages(partition, StoredResponse, "by_expiry"):
             over = [answer for answer in answers if answer.expires_at <= now]
             if over:
                 self._delete(
-                    partition, partial(_still, records=over, over=lambda one: one.expires_at <= now)
+                    partition,
+                    partial(_lock_expired, records=over, over=lambda one: one.expires_at <= now),
                 )
             if len(over) < len(answers):
                 return
 
-    def events(self, partition: str, before: Instant) -> None:
+    def purge_events(self, partition: str, before: Instant) -> None:
         """Events with all their deliveries, unless one is still open or was touched since.
 
         Together, since an event without its deliveries looks as if it had been missed, and a
@@ -176,20 +177,22 @@ class _Run:
         """
         endpoints = [
             endpoint.id
-            for page in self._pages(partition, Endpoint, "by_created")
+            for page in self._iter_pages(partition, Endpoint, "by_created")
             for endpoint in page
         ]
         lane = (f"events:{partition}",)
         waiting = {
-            job.subject for page in self._pages(partition, Job, "by_lane", key=lane) for job in page
+            job.subject
+            for page in self._iter_pages(partition, Job, "by_lane", key=lane)
+            for job in page
         }
-        for page in self._pages(partition, Event, "by_created", limit=EVENTS_AT_ONCE):
+        for page in self._iter_pages(partition, Event, "by_created", limit=EVENTS_PER_BATCH):
             old = [event for event in page if event.created_at < before]
             over = [event for event in old if event.id not in waiting]
             if over:
                 self._delete(
                     partition,
-                    partial(_with_deliveries, events=over, endpoints=endpoints, before=before),
+                    partial(_lock_with_deliveries, events=over, endpoints=endpoints, before=before),
                 )
             if len(old) < len(page):
                 return
@@ -198,29 +201,29 @@ class _Run:
         """Delete what is chosen under its locks, and count it."""
         chosen: Sequence[Record] = ()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             nonlocal chosen
             chosen = choose(tx)
             return Decision(None, deletes=() if self._dry_run else tuple(chosen))
 
-        self._ledger.commit(Scope(partition, "upkeep"), decide)
+        self._committer.commit(WorkerAuthority(partition, "upkeep"), decide)
         for record in chosen:
             self.gone[type(record).collection.name] += 1
         for name in {type(record).collection.name for record in chosen}:
             if self._progress is not None:
                 self._progress(name, self.gone[name])
 
-    def _batches(self, kind: type[R], over: Over) -> Iterator[tuple[str, Sequence[R]]]:
+    def _iter_batches(self, kind: type[R], over: IsExpired) -> Iterator[tuple[str, Sequence[R]]]:
         """What is over of a kind, by partition and a batch at a time."""
         found: dict[str, list[R]] = defaultdict(list)
-        for one in every(self._storage, kind):
+        for one in scan_all(self._storage, kind):
             if over(one.record):
                 found[one.partition].append(one.record)
                 if len(found[one.partition]) == BATCH:
                     yield one.partition, found.pop(one.partition)
         yield from found.items()
 
-    def _pages(
+    def _iter_pages(
         self,
         partition: str,
         kind: type[R],
@@ -243,7 +246,7 @@ class _Run:
                 return
 
 
-def _still(tx: Transaction, records: Sequence[R], over: Over) -> list[R]:
+def _lock_expired(tx: Transaction, records: Sequence[R], over: IsExpired) -> list[R]:
     """Those of the records that are there, locked, and still over."""
     if not records:
         return []
@@ -252,7 +255,7 @@ def _still(tx: Transaction, records: Sequence[R], over: Over) -> list[R]:
     return [record for record in found.values() if over(record)]
 
 
-def _with_deliveries(
+def _lock_with_deliveries(
     tx: Transaction, events: Sequence[Event], endpoints: Sequence[str], before: Instant
 ) -> list[Record]:
     ids = {event.id: [delivery_id(event.id, id) for id in endpoints] for event in events}
@@ -261,6 +264,6 @@ def _with_deliveries(
     gone: list[Record] = []
     for event_id, event in present.items():
         deliveries = [stored[id] for id in ids[event_id] if id in stored]
-        if all(one.status not in OPEN and one.updated_at < before for one in deliveries):
+        if all(one.status not in OPEN_STATUSES and one.updated_at < before for one in deliveries):
             gone += [event, *deliveries]
     return gone

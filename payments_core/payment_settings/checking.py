@@ -8,14 +8,14 @@ from typing import Any
 
 import attrs
 
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import CHAINS
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.money import MoneyError, format_amount, parse_amount
-from payments_core.payment_settings.origins import origin_fault, url_fault
+from payments_core.payment_settings.origins import find_origin_fault, find_url_fault
 from payments_core.payment_settings.record import (
     AMOUNT_DECIMALS,
-    METHODS,
+    PAYMENT_METHODS,
     AllowedWallet,
     Branding,
     Terms,
@@ -36,15 +36,15 @@ MAX_FEE_BPS = 9_999
 """With 10000 nothing would be released, and a transfer of nothing can never be proven."""
 
 MAX_CONFIRMATIONS = 1_000
-NAME_CHARACTERS = 64
+MAX_NAME_CHARACTERS = 64
 
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}", re.ASCII)
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 
 
-def checked(terms: Terms, mode: str) -> Terms:
+def validate_terms(terms: Terms, mode: str) -> Terms:
     """The terms in canonical form. Raises ValidationFailed with every fault.
 
     In the sandbox origins and URLs may be http on the machine's own addresses.
@@ -52,93 +52,98 @@ def checked(terms: Terms, mode: str) -> Terms:
     local = mode == "sandbox"
     symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
     faults = [
-        *_each("allowedOrigins", terms.allowed_origins, _origin(local)),
-        *_each("allowedMethods", terms.allowed_methods, _one_of(METHODS, "method"), least=1),
-        *_each("chains", terms.chains, _one_of(CHAINS, "chain"), least=1),
-        *_each("assets", terms.assets, _one_of(symbols, "asset"), least=1),
-        *_range("expiresInSeconds", terms.expires_in_s, *EXPIRY_RANGE_S),
-        *_range("monitoringSeconds", terms.monitoring_s, *MONITORING_RANGE_S),
-        *_range("underpaymentToleranceBps", terms.tolerance_bps, 0, MAX_TOLERANCE_BPS),
-        *_range("feeBps", terms.fee_bps, 0, MAX_FEE_BPS),
-        *_confirmations(terms),
-        *_url("successUrl", terms.success_url, local),
-        *_url("cancelUrl", terms.cancel_url, local),
-        *_branding(terms.branding, local),
+        *_validate_items("allowedOrigins", terms.allowed_origins, _origin_check(local)),
+        *_validate_items(
+            "allowedMethods",
+            terms.allowed_methods,
+            _membership_check(PAYMENT_METHODS, "method"),
+            minimum=1,
+        ),
+        *_validate_items("chains", terms.chains, _membership_check(CHAINS, "chain"), minimum=1),
+        *_validate_items("assets", terms.assets, _membership_check(symbols, "asset"), minimum=1),
+        *_validate_range("expiresInSeconds", terms.expires_in_s, *EXPIRY_RANGE_S),
+        *_validate_range("monitoringSeconds", terms.monitoring_s, *MONITORING_RANGE_S),
+        *_validate_range("underpaymentToleranceBps", terms.tolerance_bps, 0, MAX_TOLERANCE_BPS),
+        *_validate_range("feeBps", terms.fee_bps, 0, MAX_FEE_BPS),
+        *_validate_confirmations(terms),
+        *_validate_url("successUrl", terms.success_url, local),
+        *_validate_url("cancelUrl", terms.cancel_url, local),
+        *_validate_branding(terms.branding, local),
     ]
-    least = _amount("minAmount", terms.min_amount, faults)
-    most = _amount("maxAmount", terms.max_amount, faults)
-    if least is not None and most is not None and least > most:
+    minimum = _parse_amount_limit("minAmount", terms.min_amount, faults)
+    maximum = _parse_amount_limit("maxAmount", terms.max_amount, faults)
+    if minimum is not None and maximum is not None and minimum > maximum:
         faults.append(FieldError("maxAmount", "must not be less than minAmount"))
-    wallets = _wallets(terms.allowed_destinations, faults)
+    wallets = _parse_wallets(terms.allowed_destinations, faults)
     if faults:
         raise ValidationFailed(tuple(faults))
     return attrs.evolve(
         terms,
         allowed_destinations=wallets,
-        min_amount=None if least is None else format_amount(least, AMOUNT_DECIMALS),
-        max_amount=None if most is None else format_amount(most, AMOUNT_DECIMALS),
+        min_amount=None if minimum is None else format_amount(minimum, AMOUNT_DECIMALS),
+        max_amount=None if maximum is None else format_amount(maximum, AMOUNT_DECIMALS),
         confirmations=dict(sorted(terms.confirmations.items())),
     )
 
 
-Judge = Callable[[Any], str | None]
+ItemCheck = Callable[[Any], str | None]
 """Tells what is wrong with an item, if anything is."""
 
 
-def _each(
-    path: str, items: Sequence[object] | None, judge: Judge, *, least: int = 0
+def _validate_items(
+    path: str, items: Sequence[object] | None, check: ItemCheck, *, minimum: int = 0
 ) -> Iterator[FieldError]:
     if items is None:
         return
-    if not least <= len(items) <= MAX_ITEMS:
-        yield FieldError(path, f"must have {least} to {MAX_ITEMS} items")
+    if not minimum <= len(items) <= MAX_ITEMS:
+        yield FieldError(path, f"must have {minimum} to {MAX_ITEMS} items")
         return
     for place, item in enumerate(items):
-        fault = judge(item) or ("is given twice" if item in items[:place] else None)
+        fault = check(item) or ("is given twice" if item in items[:place] else None)
         if fault:
             yield FieldError(f"{path}[{place}]", fault)
 
 
-def _one_of(known: Container[Any], noun: str) -> Judge:
+def _membership_check(known: Container[Any], noun: str) -> ItemCheck:
     return lambda item: None if item in known else f"is no supported {noun}"
 
 
-def _origin(local: bool) -> Judge:
-    return lambda item: origin_fault(item, local_allowed=local)
+def _origin_check(local: bool) -> ItemCheck:
+    return lambda item: find_origin_fault(item, local_allowed=local)
 
 
-def _range(path: str, value: int, least: int, most: int) -> Iterator[FieldError]:
-    if not least <= value <= most:
-        yield FieldError(path, f"must be {least} to {most}")
+def _validate_range(path: str, value: int, minimum: int, maximum: int) -> Iterator[FieldError]:
+    if not minimum <= value <= maximum:
+        yield FieldError(path, f"must be {minimum} to {maximum}")
 
 
-def _confirmations(terms: Terms) -> Iterator[FieldError]:
+def _validate_confirmations(terms: Terms) -> Iterator[FieldError]:
     for chain_id, count in terms.confirmations.items():
         path = f"confirmations.{chain_id}"
         if chain_id not in CHAINS:
             yield FieldError(path, "is no supported chain")
         else:
-            yield from _range(path, count, 1, MAX_CONFIRMATIONS)
+            yield from _validate_range(path, count, 1, MAX_CONFIRMATIONS)
 
 
-def _url(path: str, text: str | None, local: bool) -> Iterator[FieldError]:
-    fault = None if text is None else url_fault(text, local_allowed=local)
+def _validate_url(path: str, text: str | None, local: bool) -> Iterator[FieldError]:
+    fault = None if text is None else find_url_fault(text, local_allowed=local)
     if fault:
         yield FieldError(path, fault)
 
 
-def _branding(branding: Branding, local: bool) -> Iterator[FieldError]:
+def _validate_branding(branding: Branding, local: bool) -> Iterator[FieldError]:
     name, color = branding.name, branding.primary_color
-    if name is not None and not 1 <= len(name) <= NAME_CHARACTERS:
-        yield FieldError("branding.name", f"must have 1 to {NAME_CHARACTERS} characters")
-    elif name is not None and (_UNSEEN.search(name) or not name.strip()):
+    if name is not None and not 1 <= len(name) <= MAX_NAME_CHARACTERS:
+        yield FieldError("branding.name", f"must have 1 to {MAX_NAME_CHARACTERS} characters")
+    elif name is not None and (_INVISIBLE.search(name) or not name.strip()):
         yield FieldError("branding.name", "must be visible text, without control characters")
-    yield from _url("branding.logoUrl", branding.logo_url, local)
+    yield from _validate_url("branding.logoUrl", branding.logo_url, local)
     if color is not None and not _COLOR.fullmatch(color):
         yield FieldError("branding.primaryColor", "must be a color such as #1a2b3c")
 
 
-def _amount(path: str, text: str | None, faults: list[FieldError]) -> int | None:
+def _parse_amount_limit(path: str, text: str | None, faults: list[FieldError]) -> int | None:
     if text is None:
         return None
     try:
@@ -152,7 +157,9 @@ def _amount(path: str, text: str | None, faults: list[FieldError]) -> int | None
     return amount
 
 
-def _wallets(items: Sequence[AllowedWallet], faults: list[FieldError]) -> tuple[AllowedWallet, ...]:
+def _parse_wallets(
+    items: Sequence[AllowedWallet], faults: list[FieldError]
+) -> tuple[AllowedWallet, ...]:
     """The wallets with canonical addresses; a faulty one is left out."""
     path = "allowedDestinations"
     if len(items) > MAX_ITEMS:
@@ -165,7 +172,7 @@ def _wallets(items: Sequence[AllowedWallet], faults: list[FieldError]) -> tuple[
             faults.append(FieldError(f"{path}[{place}].chainId", "is no supported chain"))
             continue
         try:
-            wallet = attrs.evolve(item, address=canonical(entry.chain_type, item.address))
+            wallet = attrs.evolve(item, address=normalize_address(entry.chain_type, item.address))
         except AddressError as error:
             faults.append(FieldError(f"{path}[{place}].address", str(error)))
             continue

@@ -5,13 +5,13 @@ from __future__ import annotations
 import attrs
 
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import Conflicting
-from payments_core.payment_settings.checking import checked
+from payments_core.errors import ResourceConflict
+from payments_core.payment_settings.checking import validate_terms
 from payments_core.payment_settings.record import (
-    NEVER_SET,
+    DEFAULT_SETTINGS,
     SETTINGS_ID,
     PaymentSettings,
     PaymentSettingsVersion,
@@ -26,7 +26,7 @@ class PartnerPaymentSettings:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
 
     def read(self, authority: Authority) -> PaymentSettings:
@@ -34,7 +34,7 @@ class PartnerPaymentSettings:
         found = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(PaymentSettings, SETTINGS_ID)
         )
-        return found or NEVER_SET
+        return found or DEFAULT_SETTINGS
 
     def replace(
         self,
@@ -42,7 +42,7 @@ class PartnerPaymentSettings:
         terms: Terms,
         *,
         settings_version: int | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> PaymentSettings:
         """The settings with new terms, in their next version: for Payments created from now on.
 
@@ -50,14 +50,14 @@ class PartnerPaymentSettings:
         0 for settings that were never set. Raises ValidationFailed with every fault, and
         Conflicting where the settings have changed since that version.
         """
-        terms = checked(terms, authority.mode)
+        terms = validate_terms(terms, authority.mode)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[PaymentSettings]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[PaymentSettings]:
             found = tx.get(PaymentSettings, SETTINGS_ID, for_update=True)
-            settings = found or NEVER_SET
+            settings = found or DEFAULT_SETTINGS
             if settings_version not in (None, settings.settings_version):
-                raise Conflicting(
+                raise ResourceConflict(
                     f"The settings are at version {settings.settings_version} now; read them again."
                 )
             changed = attrs.evolve(
@@ -75,4 +75,4 @@ class PartnerPaymentSettings:
                 return Decision(changed, inserts=(kept, changed))
             return Decision(changed, inserts=(kept,), replaces=(changed,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)

@@ -12,7 +12,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 MAX_ORIGIN_CHARACTERS = 300
 MAX_URL_CHARACTERS = 2_048
-OWN_PORTS = {"https": "443", "http": "80"}
+DEFAULT_PORTS = {"https": "443", "http": "80"}
 
 _ORIGIN = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([1-9][0-9]{0,4}))?", re.ASCII)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _URL = re.compile(r"(https?)://([^/?#]*)(?:[/?#][!#-;=?-\[\]_a-z~]*)?", re.ASCII | re.IGNORECASE)
 
 
-def origin_fault(text: str, *, local_allowed: bool) -> str | None:
+def find_origin_fault(text: str, *, local_allowed: bool) -> str | None:
     """What is wrong with an origin, as a sentence that follows its path; None for a good one.
 
     It is https, or with `local_allowed` http on the machine's own addresses.
@@ -40,14 +40,14 @@ def origin_fault(text: str, *, local_allowed: bool) -> str | None:
         return "must name a host as browsers send it"
     if port is not None and int(port) > 65_535:
         return "must have a port up to 65535"
-    if port == OWN_PORTS[scheme]:
+    if port == DEFAULT_PORTS[scheme]:
         return "must leave out the port that its scheme has anyway, as browsers do"
     if scheme == "http" and not (local_allowed and _is_local(host)):
         return "must be https" + (", or http on this machine" if local_allowed else "")
     return None
 
 
-def url_fault(text: str, *, local_allowed: bool) -> str | None:
+def find_url_fault(text: str, *, local_allowed: bool) -> str | None:
     """What is wrong with a URL that a payer is sent to; None for a good one.
 
     It is https, or http as an origin may be, and holds no credentials.
@@ -60,11 +60,11 @@ def url_fault(text: str, *, local_allowed: bool) -> str | None:
     scheme, authority = match[1].lower(), match[2].lower()
     if "@" in authority:
         return "must not hold credentials"
-    host = authority.removesuffix(":" + OWN_PORTS[scheme])
-    return origin_fault(f"{scheme}://{host}", local_allowed=local_allowed)
+    host = authority.removesuffix(":" + DEFAULT_PORTS[scheme])
+    return find_origin_fault(f"{scheme}://{host}", local_allowed=local_allowed)
 
 
-def is_under(url: str, origins: Iterable[str]) -> bool:
+def is_under_origin(url: str, origins: Iterable[str]) -> bool:
     """Whether a good URL begins with one of these origins, to the letter.
 
     What follows begins with `/`, `?` or `#`: so the authority is the origin's and nobody else's.

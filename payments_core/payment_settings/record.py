@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Literal
 import attrs
 
 from payments_core.clock import DAY, SECOND, Instant
-from payments_core.engine.decision import held
+from payments_core.engine.decision import lock_shared
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Collection, Record
 
-Method = Literal["vault", "direct", "routing", "hosted_onramp"]
-METHODS: tuple[Method, ...] = ("vault", "direct", "routing", "hosted_onramp")
+PaymentMethod = Literal["vault", "direct", "routing", "hosted_onramp"]
+PAYMENT_METHODS: tuple[PaymentMethod, ...] = ("vault", "direct", "routing", "hosted_onramp")
 """The ways to pay a Payment."""
 
 SETTINGS_ID = "payment_settings"
@@ -59,7 +59,7 @@ class Terms:
     enabled: bool = False
     allowed_origins: tuple[str, ...] = ()
     allowed_destinations: tuple[AllowedWallet, ...] = ()
-    allowed_methods: tuple[Method, ...] = METHODS
+    allowed_methods: tuple[PaymentMethod, ...] = PAYMENT_METHODS
     chains: tuple[int, ...] | None = None
     assets: tuple[str, ...] | None = None
     min_amount: str | None = None
@@ -73,11 +73,11 @@ class Terms:
     cancel_url: str | None = None
     branding: Branding = Branding()
 
-    def admits(self, origin: str | None) -> bool:
+    def allows_origin(self, origin: str | None) -> bool:
         """Whether a browser on that origin may create Payments."""
         return self.enabled and origin is not None and origin in self.allowed_origins
 
-    def frozen(
+    def freeze_for_payment(
         self, chain_id: int, *, now: Instant, expires_in_s: int | None = None
     ) -> dict[str, Any]:
         """What a Payment on that chain keeps of them for good, by its fields' names.
@@ -95,7 +95,7 @@ class Terms:
         }
 
 
-DEFAULTS = Terms()
+DEFAULT_TERMS = Terms()
 
 
 @attrs.frozen(kw_only=True)
@@ -105,7 +105,7 @@ class PaymentSettings(Record):
     collection: ClassVar[Collection] = Collection("payment_settings")
 
     settings_version: int = 0
-    terms: Terms = DEFAULTS
+    terms: Terms = DEFAULT_TERMS
     created_at: Instant | None = None
     updated_at: Instant | None = None
 
@@ -120,9 +120,9 @@ class PaymentSettingsVersion(Record):
     created_at: Instant
 
 
-NEVER_SET = PaymentSettings(id=SETTINGS_ID)
+DEFAULT_SETTINGS = PaymentSettings(id=SETTINGS_ID)
 
 
-def held_settings(tx: Transaction) -> PaymentSettings:
-    """The settings as they are until the commit, or NEVER_SET."""
-    return held(tx, PaymentSettings, SETTINGS_ID) or NEVER_SET
+def lock_settings(tx: Transaction) -> PaymentSettings:
+    """The settings as they are until the commit, or DEFAULT_SETTINGS."""
+    return lock_shared(tx, PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS

@@ -9,27 +9,27 @@ import attrs
 
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Vault
-from payments_core.accounts.vaults.reservations import Asked, asking
-from payments_core.amounts import amount_of
+from payments_core.accounts.vaults.reservations import BalanceReading, retry_on_stale_balance
+from payments_core.amounts import parse_positive_amount
 from payments_core.chains.port import AddressSpec
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, UnsupportedAsset, UnsupportedChain
-from payments_core.payment_settings.record import held_settings
+from payments_core.payment_settings.record import lock_settings
 from payments_core.payments import lifecycle
 from payments_core.payments.creation import Payee, draft_payment
-from payments_core.payments.destinations import Destinations, To
+from payments_core.payments.destinations import DestinationRequest, Destinations
 from payments_core.payments.details import OptionDetails, PaymentDetails
-from payments_core.payments.funding.operations import authorized
-from payments_core.payments.mandates.drawing import drawn
+from payments_core.payments.funding.operations import reserve_and_authorize
+from payments_core.payments.mandates.drawing import charge_mandate
 from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.operations import expiry_job
 from payments_core.payments.options import lifecycle as options
-from payments_core.payments.options.offering import offer
+from payments_core.payments.options.offering import new_vault_option
 from payments_core.payments.record import Source
-from payments_core.payments.sends import active_payer
+from payments_core.payments.sends import lock_active_payer
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
@@ -45,7 +45,7 @@ class NewCollect:
 
     amount: str
     mandate_id: str
-    destination: To
+    destination: DestinationRequest
     chain_id: int | None = None
     asset_symbol: str | None = None
     reference: str | None = None
@@ -58,13 +58,13 @@ class Collects:
 
     def __init__(self, ports: Ports, destinations: Destinations, vaults: Vaults) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._destinations = destinations
         self._vaults = vaults
 
     def create(
-        self, authority: Authority, new: NewCollect, *, idempotent: Idempotent | None = None
+        self, authority: Authority, new: NewCollect, *, idempotent: IdempotentRequest | None = None
     ) -> PaymentDetails:
         """A collect whose transfer from the vault to the escrow is authorized by the mandate.
 
@@ -73,67 +73,69 @@ class Collects:
         over, PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
         """
         mandate, vault = self._storage.read(
-            authority.partition, lambda snapshot: _mandate(snapshot, new.mandate_id)
+            authority.partition, lambda snapshot: _load_mandate(snapshot, new.mandate_id)
         )
         asset = mandate.asset
         if new.chain_id not in (None, asset.chain_id):
             raise UnsupportedChain(new.chain_id or 0)
         if new.asset_symbol not in (None, asset.symbol):
             raise UnsupportedAsset(asset.chain_id, new.asset_symbol or "")
-        amount = amount_of(new.amount, asset)
-        recipient_id = self._destinations.recipient_id(authority, new.destination)
+        amount = parse_positive_amount(new.amount, asset)
+        recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
 
         def attempt() -> PaymentDetails:
             # a retry may find the mandate used up: it is answered
-            self._ledger.replay(authority, idempotent)
-            asked = self._vaults.ask(vault, asset)
-            return self._ledger.commit(
+            self._committer.replay(authority, idempotent)
+            reading = self._vaults.read_balance(vault, asset)
+            return self._committer.commit(
                 authority,
-                lambda tx, draw: self._decide(
-                    tx, draw, authority, new, mandate, amount, recipient_id, asked
+                lambda tx, id_sequence: self._decide(
+                    tx, id_sequence, authority, new, mandate, amount, recipient_id, reading
                 ),
                 idempotent=idempotent,
             )
 
-        return asking(attempt)
+        return retry_on_stale_balance(attempt)
 
     def _decide(
         self,
         tx: Transaction,
-        draw: Draw,
+        id_sequence: IdSequence,
         authority: Authority,
         new: NewCollect,
         mandate: Mandate,
         amount: int,
         recipient_id: str | None,
-        asked: Asked,
+        reading: BalanceReading,
     ) -> Decision[PaymentDetails]:
         now = self._clock.now()
-        terms = held_settings(tx).terms
-        payer, asset = active_payer(tx, authority, mandate.account_id), mandate.asset
-        recipient = self._destinations.recipient(tx, authority, recipient_id)
-        counted = drawn(tx, mandate.id, amount, now=now)
-        destination = self._destinations.destination(authority, new.destination, recipient, asset)
+        terms = lock_settings(tx).terms
+        payer, asset = lock_active_payer(tx, authority, mandate.account_id), mandate.asset
+        recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
+        counted = charge_mandate(tx, mandate.id, amount, now=now)
+        destination = self._destinations.resolve_destination(
+            authority, new.destination, recipient, asset
+        )
         payee = Payee(asset, amount, destination)
-        draft = draft_payment(authority, payee, new, draw, now=now)
+        draft = draft_payment(authority, payee, new, id_sequence, now=now)
         draft = attrs.evolve(
             draft,
             intent="collect",
-            **terms.frozen(asset.chain_id, now=now),
+            **terms.freeze_for_payment(asset.chain_id, now=now),
             source=Source(
                 account_id=payer.id,
                 external_user_id=payer.external_user_id,
-                vault_id=asked.vault.id,
-                address=asked.vault.address,
+                vault_id=reading.vault.id,
+                address=reading.vault.address,
                 mandate_id=mandate.id,
                 reserved_at=now,
             ),
-            escrow_address=self._destinations.chain(asset).derive(
+            escrow_address=self._destinations.require_chain(asset).derive(
                 AddressSpec(authority.partition, "escrow", draft.id)
             ),
         )
-        offered, operation = offer(draft, asked.vault, draw, now)
-        consumed = options.consume(offered, now=now)
+        offered, operation = new_vault_option(draft, reading.vault, id_sequence, now)
+        consumed = options.consume_action(offered, now=now)
         option = consumed.record
         drawing = attrs.evolve(
             draft,
@@ -141,18 +143,18 @@ class Collects:
             selected_option_id=option.id,
             authorized=(operation.id,),
         )
-        step = lifecycle.created(drawing, "create_drawn", now=now)
-        funded = authorized(
-            tx, draw, authority.partition, step.record, operation, asked, None, now=now
+        step = lifecycle.create(drawing, "create_drawn", now=now)
+        funded = reserve_and_authorize(
+            tx, id_sequence, authority.partition, step.record, operation, reading, None, now=now
         )
         details = OptionDetails(step.record, option, funded.result)
         expiry = Decision(None, jobs=(expiry_job(authority.partition, step.record),))
-        return step.as_decision(PaymentDetails(step.record, (details,))).joined(
+        return step.as_decision(PaymentDetails(step.record, (details,))).merge(
             consumed.as_decision(), expiry, counted, funded
         )
 
 
-def _mandate(snapshot: Snapshot, mandate_id: str) -> tuple[Mandate, Vault]:
+def _load_mandate(snapshot: Snapshot, mandate_id: str) -> tuple[Mandate, Vault]:
     mandate = snapshot.get(Mandate, mandate_id)
     if mandate is None:
         raise NotFound("mandate")

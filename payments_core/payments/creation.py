@@ -9,7 +9,7 @@ import attrs
 
 from payments_core.assets import Asset
 from payments_core.clock import Instant
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.payments.record import Destination, Payment
 from payments_core.tenants.authorization import Authority
 
@@ -40,7 +40,12 @@ class PartnerNotes(Protocol):
 
 
 def draft_payment(
-    authority: Authority, payee: Payee, notes: PartnerNotes, id_sequence: Draw, *, now: Instant
+    authority: Authority,
+    payee: Payee,
+    notes: PartnerNotes,
+    id_sequence: IdSequence,
+    *,
+    now: Instant,
 ) -> Payment:
     """A Payment before its first state, which is the table's to choose (`lifecycle.created`).
 
@@ -49,7 +54,7 @@ def draft_payment(
     """
     asset, destination = payee.asset, payee.destination
     return Payment(
-        id=id_sequence.id("payment"),
+        id=id_sequence.issue("payment"),
         status="",
         status_version=0,
         account_id=destination.account_id,
@@ -60,7 +65,7 @@ def draft_payment(
         destination=destination,
         escrow_address=None,
         allowed_methods=(),
-        session_id=id_sequence.id("ses"),
+        session_id=id_sequence.issue("ses"),
         reference=notes.reference,
         description=notes.description,
         metadata=notes.metadata,

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import Asset
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.deposits.record import DepositAddress
-from payments_core.engine.decision import held
+from payments_core.engine.decision import lock_shared
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
@@ -47,7 +47,7 @@ class ToWallet:
     address: str
 
 
-To = ToAccount | ToPaymentAddress | ToWallet
+DestinationRequest = ToAccount | ToPaymentAddress | ToWallet
 
 
 class Destinations:
@@ -57,7 +57,7 @@ class Destinations:
         self._storage = ports.storage
         self._chains = chains
 
-    def recipient_id(self, authority: Authority, wanted: To) -> str | None:
+    def resolve_recipient_id(self, authority: Authority, wanted: DestinationRequest) -> str | None:
         """The id of the account that is paid, None for a wallet.
 
         Raises NotFound, ValidationFailed, and DestinationNotAllowed for a wallet address that is
@@ -65,25 +65,29 @@ class Destinations:
         deposit, and our own transfers make neither.
         """
         if isinstance(wanted, ToWallet):
-            self.refuse_own(wanted.address)
+            self.reject_own_address(wanted.address)
             return None
         if isinstance(wanted, ToPaymentAddress):
             username, _, resolver = wanted.payment_address.rpartition("@")
             if resolver != authority.environment.partner_id:
                 raise NotFound("payment address")
-            return self._found(authority, "by_username", username.lower(), "payment address")
+            return self._find_account_id(
+                authority, "by_username", username.lower(), "payment address"
+            )
         if (wanted.account_id is None) == (wanted.external_user_id is None):
             raise ValidationFailed.at(
                 "destination.accountId", "give exactly one of accountId, externalUserId"
             )
         if wanted.account_id is not None:
             return wanted.account_id
-        return self._found(authority, "by_external_user", wanted.external_user_id, "account")
+        return self._find_account_id(
+            authority, "by_external_user", wanted.external_user_id, "account"
+        )
 
-    def refuse_own(self, address: str) -> None:
+    def reject_own_address(self, address: str) -> None:
         """Raise DestinationNotAllowed for an escrow or a deposit address of this deployment."""
         try:
-            key = (canonical("evm", address),)
+            key = (normalize_address("evm", address),)
         except AddressError:
             return  # not of this form, and so none of ours; whether it is an address comes later
         escrows = self._storage.locate(Payment, "by_escrow", [key], limit=1)
@@ -91,7 +95,7 @@ class Destinations:
         if escrows or deposits:
             raise DestinationNotAllowed("it is an address of this service's own")
 
-    def recipient(
+    def lock_recipient(
         self, tx: Transaction, authority: Authority, recipient_id: str | None
     ) -> Account | None:
         """The account that is paid, held.
@@ -101,7 +105,7 @@ class Destinations:
         """
         if recipient_id is None:
             return None
-        recipient = held(tx, Account, recipient_id)
+        recipient = lock_shared(tx, Account, recipient_id)
         if recipient is None:
             raise NotFound("account")
         if recipient.status != "active":
@@ -110,14 +114,18 @@ class Destinations:
             raise DestinationNotAllowed(f"the account is {recipient.status}")
         return recipient
 
-    def destination(
-        self, authority: Authority, wanted: To, recipient: Account | None, asset: Asset
+    def resolve_destination(
+        self,
+        authority: Authority,
+        wanted: DestinationRequest,
+        recipient: Account | None,
+        asset: Asset,
     ) -> Destination:
         """What is stored of it. Raises UnsupportedChain, ValidationFailed."""
-        chain = self.chain(asset)
+        chain = self.require_chain(asset)
         if isinstance(wanted, ToWallet):
             try:
-                address = canonical(chain.chain_type, wanted.address)
+                address = normalize_address(chain.chain_type, wanted.address)
             except AddressError as error:
                 raise ValidationFailed.at("destination.address", str(error)) from None
             return Destination(type="wallet", address=address)
@@ -131,14 +139,14 @@ class Destinations:
             payment_address=recipient.payment_address if named else None,
         )
 
-    def chain(self, asset: Asset) -> Chain:
+    def require_chain(self, asset: Asset) -> Chain:
         """The asset's chain. Raises UnsupportedChain."""
         chain = self._chains.get(asset.chain_id)
         if chain is None:
             raise UnsupportedChain(asset.chain_id)
         return chain
 
-    def _found(self, authority: Authority, index: str, key: str | None, noun: str) -> str:
+    def _find_account_id(self, authority: Authority, index: str, key: str | None, noun: str) -> str:
         page = self._storage.read(
             authority.partition, lambda snapshot: snapshot.find(Account, index, (key,), limit=1)
         )

@@ -26,16 +26,17 @@ class OptionDetails:
 
 
 @attrs.frozen
-class DirectDetails:
+class DirectOptionDetails:
     """A direct option, and the receipts that count towards it.
 
-    `coming` is what was seen on its way to the Payment, by whatever option, and is not final.
+    `pending_amount` is what was seen on its way to the Payment, by whatever option, and is not
+    final.
     """
 
     payment: Payment
     option: DirectOption
     receipts: tuple[Receipt, ...] = ()
-    coming: int = 0
+    pending_amount: int = 0
 
 
 @attrs.frozen
@@ -47,18 +48,19 @@ class PaymentDetails:
     receipts: tuple[Receipt, ...] = ()
     client_secret: str | None = attrs.field(default=None, repr=False)
     refunds: tuple[Refund, ...] = ()
-    direct_options: tuple[DirectDetails, ...] = ()
+    direct_options: tuple[DirectOptionDetails, ...] = ()
 
 
-def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
+def load_details(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     """Everything of a Payment, from one snapshot."""
-    receipts = receipts_of(snapshot, payment.id)
+    receipts = load_receipts(snapshot, payment.id)
     options = tuple(
-        option_details(snapshot, payment, option_id, receipts) for option_id in payment.option_ids
+        load_option_details(snapshot, payment, option_id, receipts)
+        for option_id in payment.option_ids
     )
     refunds = snapshot.find(Refund, "by_payment", (payment.id,), limit=100).records
     direct_options = tuple(
-        direct_details(snapshot, payment, option_id, receipts)
+        load_direct_option_details(snapshot, payment, option_id, receipts)
         for option_id in payment.direct_option_ids
     )
     return PaymentDetails(
@@ -66,12 +68,12 @@ def details_of(snapshot: Snapshot, payment: Payment) -> PaymentDetails:
     )
 
 
-def receipts_of(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:
+def load_receipts(snapshot: Snapshot, payment_id: str) -> tuple[Receipt, ...]:
     """The receipts of a Payment."""
     return snapshot.find(Receipt, "by_payment", (payment_id,), limit=100).records
 
 
-def option_details(
+def load_option_details(
     snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
 ) -> OptionDetails:
     """An option of a Payment, with the receipts among `receipts` that are its own."""
@@ -83,22 +85,22 @@ def option_details(
     return OptionDetails(payment, option, operation, own)
 
 
-def direct_details(
+def load_direct_option_details(
     snapshot: Snapshot, payment: Payment, option_id: str, receipts: tuple[Receipt, ...]
-) -> DirectDetails:
+) -> DirectOptionDetails:
     """A direct option of a Payment, with the receipts among `receipts` that are its own."""
     option = snapshot.get(DirectOption, option_id)
     assert option is not None
     own = tuple(receipt for receipt in receipts if receipt.option_id == option.id)
-    return DirectDetails(payment, option, own, coming_of(receipts))
+    return DirectOptionDetails(payment, option, own, sum_pending_amount(receipts))
 
 
-def coming_of(receipts: Iterable[Receipt]) -> int:
+def sum_pending_amount(receipts: Iterable[Receipt]) -> int:
     """What was seen and is not final yet."""
     return sum(receipt.amount for receipt in receipts if receipt.status == "observed")
 
 
-def locked_payment(tx: Transaction, payment_id: str) -> Payment:
+def lock_payment(tx: Transaction, payment_id: str) -> Payment:
     """The Payment, locked. Raises NotFound."""
     payment = tx.get(Payment, payment_id, for_update=True)
     if payment is None:
@@ -106,7 +108,7 @@ def locked_payment(tx: Transaction, payment_id: str) -> Payment:
     return payment
 
 
-def locked_option(tx: Transaction, option_id: str) -> tuple[Option, FundingOperation]:
+def lock_option(tx: Transaction, option_id: str) -> tuple[Option, FundingOperation]:
     """An option that is known to exist and its operation, locked in that order."""
     option = tx.get(Option, option_id, for_update=True)
     assert option is not None
@@ -115,7 +117,7 @@ def locked_option(tx: Transaction, option_id: str) -> tuple[Option, FundingOpera
     return option, operation
 
 
-def locked_direct_option(tx: Transaction, option_id: str) -> DirectOption:
+def lock_direct_option(tx: Transaction, option_id: str) -> DirectOption:
     """A direct option that is known to exist, locked."""
     option = tx.get(DirectOption, option_id, for_update=True)
     assert option is not None

@@ -12,24 +12,24 @@ from typing import Any
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.events import Happening
+from payments_core.engine.events import NewEvent
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, PaymentExpired
 from payments_core.money import Atomic
 from payments_core.payments.journal.lifecycle import post
-from payments_core.payments.journal.record import Cause
+from payments_core.payments.journal.record import EntryCause
 from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
-from payments_core.payments.senders import paid_more
+from payments_core.payments.senders import add_payment_from
 
-MOST_SIGHTED = 100
+MAX_PENDING_TRANSFERS = 100
 """So many transfers on their way are waited for; whoever sends more dust holds up nothing."""
 
-MOST_TIMELINE = 200
+MAX_TIMELINE_ENTRIES = 200
 """A longer timeline loses its middle: a record must stay small, whatever strangers send."""
 
-UNRELEASED: Mapping[str, Any] = {
+CLEARED_RELEASE: Mapping[str, Any] = {
     "can_retry": True,
     "release_id": None,
     "release_hash": None,
@@ -38,11 +38,11 @@ UNRELEASED: Mapping[str, Any] = {
 """What a transfer to the recipient that came to nothing leaves behind."""
 
 _RESOLUTIONS = {"reconcile_refund": "refund", "refund_excess": "refund_excess"}
-_UNDECIDED = (*CLOSED_EMPTY, "failed", "action_required")
-_MOMENTS = {"succeeded": "succeeded_at", "cancelled": "cancelled_at"}
+_AWAITING_DECISION = (*CLOSED_EMPTY, "failed", "action_required")
+_TIMESTAMP_FIELDS = {"succeeded": "succeeded_at", "cancelled": "cancelled_at"}
 
 
-def step(
+def apply_trigger(
     payment: Payment,
     /,
     trigger: str,
@@ -67,8 +67,8 @@ def step(
         reconciliation = Reconciliation(status="open")
     if resolution is not None and not payment.books.excess and row.target != "action_required":
         reconciliation = Reconciliation(status="resolved", resolution=resolution, resolved_at=now)
-    if row.target in _MOMENTS and row.target != payment.status:
-        changes[_MOMENTS[row.target]] = now
+    if row.target in _TIMESTAMP_FIELDS and row.target != payment.status:
+        changes[_TIMESTAMP_FIELDS[row.target]] = now
     entry = TimelineEntry(status=row.target, at=now, reason=reason)
     after = attrs.evolve(
         payment,
@@ -76,34 +76,34 @@ def step(
         status_version=payment.status_version + 1,
         labels=labels,
         reconciliation=reconciliation,
-        timeline=_extended(payment.timeline, entry),
+        timeline=_append_to_timeline(payment.timeline, entry),
         updated_at=now,
         **changes,
     )
-    return Step(after, (_happening(row.emits, after),) if row.emits else ())
+    return Step(after, (_build_event(row.emits, after),) if row.emits else ())
 
 
-def _extended(
+def _append_to_timeline(
     timeline: tuple[TimelineEntry, ...], entry: TimelineEntry
 ) -> tuple[TimelineEntry, ...]:
-    if len(timeline) < MOST_TIMELINE:
+    if len(timeline) < MAX_TIMELINE_ENTRIES:
         return (*timeline, entry)
-    half = MOST_TIMELINE // 2
+    half = MAX_TIMELINE_ENTRIES // 2
     return (*timeline[:half], *timeline[half + 1 :], entry)
 
 
 # Its beginning and its end.
 
 
-def created(payment: Payment, trigger: str = "create", *, now: Instant) -> Step[Payment]:
+def create(payment: Payment, trigger: str = "create", *, now: Instant) -> Step[Payment]:
     """A new Payment in its first state."""
     row = PAYMENT.step(None, trigger)
     first = TimelineEntry(status=row.target, at=now)
     payment = attrs.evolve(payment, status=row.target, status_version=1, timeline=(first,))
-    return Step(payment, (_happening("payment.created", payment),))
+    return Step(payment, (_build_event("payment.created", payment),))
 
 
-def check_payable(payment: Payment, *, now: Instant) -> None:
+def require_payable(payment: Payment, *, now: Instant) -> None:
     """Raise PaymentExpired or InvalidState where a payer can no longer act."""
     if payment.intent != "receive":
         raise InvalidState("payment", payment.status, "pay")
@@ -115,7 +115,7 @@ def check_payable(payment: Payment, *, now: Instant) -> None:
 
 def expire(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The Payment's time ran out while nothing was under way."""
-    return step(payment, "expire_short" if payment.received else "expire", now=now)
+    return apply_trigger(payment, "expire_short" if payment.received else "expire", now=now)
 
 
 def cancel(payment: Payment, *, now: Instant) -> Step[Payment]:
@@ -125,7 +125,7 @@ def cancel(payment: Payment, *, now: Instant) -> Step[Payment]:
     """
     if payment.received or payment.sighted:
         raise InvalidState("payment", payment.status, "cancel")
-    return step(payment, "cancel", now=now, authorized=())
+    return apply_trigger(payment, "cancel", now=now, authorized=())
 
 
 # Attempts.
@@ -137,16 +137,16 @@ def authorize(payment: Payment, operation_id: str, *, now: Instant) -> Step[Paym
     authorized = (*payment.authorized, operation_id)
     if payment.status == "processing" and not payment.authorized:
         return Step(attrs.evolve(payment, authorized=authorized, updated_at=now))
-    return step(payment, "attempt", now=now, authorized=authorized)
+    return apply_trigger(payment, "attempt", now=now, authorized=authorized)
 
 
-def sight(payment: Payment, evidence_id: str, *, now: Instant) -> Step[Payment]:
+def add_pending_transfer(payment: Payment, tracked_id: str, *, now: Instant) -> Step[Payment]:
     """A transfer to the escrow was seen that is not final."""
-    if evidence_id in payment.sighted or len(payment.sighted) >= MOST_SIGHTED:
+    if tracked_id in payment.sighted or len(payment.sighted) >= MAX_PENDING_TRANSFERS:
         return Step(payment)
-    sighted = (*payment.sighted, evidence_id)
+    sighted = (*payment.sighted, tracked_id)
     if payment.status == "awaiting_payment":
-        return step(payment, "attempt", now=now, sighted=sighted)
+        return apply_trigger(payment, "attempt", now=now, sighted=sighted)
     return Step(attrs.evolve(payment, sighted=sighted, updated_at=now))
 
 
@@ -156,64 +156,68 @@ def fail_attempt(
     """An authorization came to nothing. A collect has no other: whatever strangers sent, it has
     failed."""
     if payment.intent == "collect" and payment.status == "processing":
-        left = _without(payment, operation_id)
-        return step(left, "draw_failed", now=now, reason=reason, failure=reason)
+        left = _remove_attempt(payment, operation_id)
+        return apply_trigger(left, "draw_failed", now=now, reason=reason, failure=reason)
     return end_attempt(payment, operation_id, now=now, reason=reason)
 
 
 def end_attempt(payment: Payment, id: str, *, now: Instant, reason: str) -> Step[Payment]:
     """An attempt is over: an operation, or a transfer that was seen."""
-    left = _without(payment, id)
+    left = _remove_attempt(payment, id)
     if left == payment:
         return Step(payment)
     left = attrs.evolve(left, updated_at=now)
     if left.status != "processing" or left.is_pending:
         return Step(left)
-    return step(left, "attempt_ended", now=now, reason=reason)
+    return apply_trigger(left, "attempt_ended", now=now, reason=reason)
 
 
 # Receipts.
 
 
-def count(payment: Payment, receipt: Receipt, attempt: str, *, now: Instant) -> Step[Payment]:
+def apply_receipt(
+    payment: Payment, receipt: Receipt, attempt: str, *, now: Instant
+) -> Step[Payment]:
     """A receipt was verified: its amount counts, once. `attempt` is what brought it.
 
     What the release cannot take any more, or never could, is excess.
     """
-    room = _room(payment)
+    room = _escrow_capacity(payment)
     kept = min(room, receipt.amount)
     over = receipt.amount - kept
     trigger = _excess_trigger(payment, receipt)
     counted = attrs.evolve(
-        _without(payment, attempt),
+        _remove_attempt(payment, attempt),
         received=payment.received + receipt.amount,
         counted=payment.counted + kept,
-        paid_by=paid_more(payment.paid_by, receipt.sender, receipt.amount, over),
+        paid_by=add_payment_from(payment.paid_by, receipt.sender, receipt.amount, over),
     )
-    change = posted(
+    step = post_to_journal(
         counted, "receipt", receipt.id, now=now, payer=-receipt.amount, escrow=kept, excess=over
-    ).then(_counted, over, now=now)
-    return change.then(step, trigger, now=now) if over else change
+    ).then(_advance_on_receipt, over, now=now)
+    return step.then(apply_trigger, trigger, now=now) if over else step
 
 
-def _counted(payment: Payment, over: int, *, now: Instant) -> Step[Payment]:
+def _advance_on_receipt(payment: Payment, over: int, *, now: Instant) -> Step[Payment]:
     """The step that a receipt leads to, apart from the labels of its excess."""
     if payment.status in OPEN:
         if payment.counted >= payment.required:
-            return step(payment, "covered", now=now)
-        return step(payment, "short_and_pending" if payment.is_pending else "short", now=now)
+            return apply_trigger(payment, "covered", now=now)
+        return apply_trigger(
+            payment, "short_and_pending" if payment.is_pending else "short", now=now
+        )
     if payment.status in CLOSED_EMPTY and now < payment.monitoring_expires_at:
-        return step(payment, "late_receipt", now=now)
+        return apply_trigger(payment, "late_receipt", now=now)
     if payment.status in (*CLOSED_EMPTY, "failed"):
-        return step(payment, "receipt_after_window", now=now)
+        return apply_trigger(payment, "receipt_after_window", now=now)
     if payment.status == "action_required":
         if over and now < payment.expires_at:
             return Step(payment)
-        return step(payment, "further_receipt", now=now)
+        return apply_trigger(payment, "further_receipt", now=now)
     if over:
         return Step(payment)
     first = payment.status == "accepted" and payment.release_id is None
-    return step(payment, "completed" if first else "receipt_returned", now=now)
+    return apply_trigger(payment, "completed" if first else "receipt_returned", now=now)
 
 
 def _excess_trigger(payment: Payment, receipt: Receipt) -> str:
@@ -227,7 +231,7 @@ def _excess_trigger(payment: Payment, receipt: Receipt) -> str:
     return "duplicate" if was_covered and receipt.amount == payment.amount else "overpaid"
 
 
-def _room(payment: Payment) -> int:
+def _escrow_capacity(payment: Payment) -> int:
     """How much of a receipt goes to escrow.
 
     Until there is a release, what is missing of the amount; then only what a reorg has taken from
@@ -242,7 +246,7 @@ def _room(payment: Payment) -> int:
     return max(0, payment.amount - payment.counted)
 
 
-def undo(
+def reverse_receipt(
     payment: Payment, receipt: Receipt, *, now: Instant, release_stopped: bool
 ) -> Step[Payment]:
     """A verified receipt was reorged out: what it counted for is taken back.
@@ -255,11 +259,11 @@ def undo(
         payment,
         received=payment.received - receipt.amount,
         counted=payment.counted - receipt.counted,
-        paid_by=paid_more(payment.paid_by, receipt.sender, -receipt.amount, -over),
+        paid_by=add_payment_from(payment.paid_by, receipt.sender, -receipt.amount, -over),
     )
     if release_stopped:
         less = attrs.evolve(less, release_id=None, released=Atomic(0))
-    change = posted(
+    step = post_to_journal(
         less,
         "receipt_reorged",
         receipt.id,
@@ -269,7 +273,7 @@ def undo(
         excess=-over,
     )
     trigger = "cover_reorged" if release_stopped else "receipt_reorged"
-    return change.then(step, trigger, now=now)
+    return step.then(apply_trigger, trigger, now=now)
 
 
 # The release.
@@ -281,14 +285,16 @@ def settle(payment: Payment, *, now: Instant) -> Step[Payment]:
     net = payment.released - payment.fee
     source = "payer" if payment.intent == "send" else "escrow"
     moved = {source: -payment.released, "recipient": net, "fees": payment.fee}
-    cause: Cause = "send" if payment.intent == "send" else "release"
-    change = posted(payment, cause, payment.release_id, now=now, **moved)
-    return change.then(step, "settle", now=now, settled=net)
+    cause: EntryCause = "send" if payment.intent == "send" else "release"
+    step = post_to_journal(payment, cause, payment.release_id, now=now, **moved)
+    return step.then(apply_trigger, "settle", now=now, settled=net)
 
 
 def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
     """The transfer to the recipient failed for good; the partner may ask for another."""
-    return step(payment, "release_failed", now=now, reason=reason, failure=reason, **UNRELEASED)
+    return apply_trigger(
+        payment, "release_failed", now=now, reason=reason, failure=reason, **CLEARED_RELEASE
+    )
 
 
 # Reconciliation and refunds.
@@ -296,12 +302,12 @@ def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment
 
 def accept(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The partner takes what was received."""
-    return step(payment, "reconcile_accept", now=now, resolution="accept")
+    return apply_trigger(payment, "reconcile_accept", now=now, resolution="accept")
 
 
 def retry(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The partner asks for the transfer to the recipient again."""
-    return step(
+    return apply_trigger(
         payment,
         "retry_execution",
         now=now,
@@ -313,26 +319,26 @@ def retry(payment: Payment, *, now: Instant) -> Step[Payment]:
 
 def write_off(payment: Payment, *, now: Instant) -> Step[Payment]:
     """The partner gives the Payment up; what is held stays held."""
-    change = step(payment, "write_off", now=now)
+    step = apply_trigger(payment, "write_off", now=now)
     settled = Reconciliation(status="resolved", resolution="write_off", resolved_at=now)
-    given_up = attrs.evolve(change.record, reconciliation=settled)
-    return Step(given_up, (*change.events, _happening("payment.failed", given_up)))
+    given_up = attrs.evolve(step.record, reconciliation=settled)
+    return Step(given_up, (*step.events, _build_event("payment.failed", given_up)))
 
 
-def forget_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
+def drop_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
     """A refund failed for good: what was set aside for it can be refunded again."""
     left = tuple(id for id in payment.refunding if id != refund_id)
     return Step(attrs.evolve(payment, refunding=left, updated_at=now))
 
 
-def refunded(
+def apply_refund(
     payment: Payment, trigger: str, refund_id: str, to: str, *, now: Instant, **sources: int
 ) -> Step[Payment]:
     """A refund is final. `sources` says out of which accounts of the books it went."""
     amount = sum(sources.values())
     paid_by = payment.paid_by
     if any(item.address == to for item in paid_by):
-        paid_by = paid_more(paid_by, to, -amount, -sources.get("excess", 0))
+        paid_by = add_payment_from(paid_by, to, -amount, -sources.get("excess", 0))
     less = attrs.evolve(
         payment,
         refunded=payment.refunded + amount,
@@ -340,15 +346,15 @@ def refunded(
         paid_by=paid_by,
     )
     taken = {name: -part for name, part in sources.items()}
-    change = posted(less, "refund", refund_id, now=now, payer=amount, **taken)
+    step = post_to_journal(less, "refund", refund_id, now=now, payer=amount, **taken)
     resolution = _RESOLUTIONS.get(trigger)
-    if payment.status in _UNDECIDED and not change.record.books.held:
+    if payment.status in _AWAITING_DECISION and not step.record.books.held_amount:
         resolution = resolution or "refund"
-    return change.then(step, trigger, now=now, resolution=resolution)
+    return step.then(apply_trigger, trigger, now=now, resolution=resolution)
 
 
-def posted(
-    payment: Payment, cause: Cause, subject: str, *, now: Instant, **amounts: int
+def post_to_journal(
+    payment: Payment, cause: EntryCause, subject: str, *, now: Instant, **amounts: int
 ) -> Step[Payment]:
     """The Payment with its books after a movement, and the journal entry."""
     number = payment.entry_count + 1
@@ -356,7 +362,7 @@ def posted(
     return Step(attrs.evolve(payment, books=books, entry_count=number), (), (entry,))
 
 
-def _without(payment: Payment, id: str) -> Payment:
+def _remove_attempt(payment: Payment, id: str) -> Payment:
     return attrs.evolve(
         payment,
         authorized=tuple(item for item in payment.authorized if item != id),
@@ -364,8 +370,8 @@ def _without(payment: Payment, id: str) -> Payment:
     )
 
 
-def _happening(name: str, payment: Payment) -> Happening:
-    return Happening(
+def _build_event(name: str, payment: Payment) -> NewEvent:
+    return NewEvent(
         name,
         {
             "paymentId": payment.id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 
 OPEN = ("awaiting_payment", "processing")
 """The states in which a payer can still act."""
@@ -10,10 +10,10 @@ OPEN = ("awaiting_payment", "processing")
 CLOSED_EMPTY = ("expired", "cancelled")
 """The states of a Payment that ended with nothing received."""
 
-RELEASED = ("executing", "succeeded", "partially_refunded", "refunded")
+RELEASE_SENT = ("executing", "succeeded", "partially_refunded", "refunded")
 """The states in which the release, if there was one, can no longer be stopped."""
 
-_SETTLING = ("accepted", *RELEASED, "action_required")
+_SETTLING = ("accepted", *RELEASE_SENT, "action_required")
 _CLOSED_LATE = (*CLOSED_EMPTY, "failed")
 _REFUNDED = ("partially_refunded", "refunded")
 _ANY = (*OPEN, *_SETTLING, *_CLOSED_LATE)
@@ -36,27 +36,27 @@ _CREATION = (
 )
 
 _COLLECTION = (
-    *rows(
+    *transitions_from(
         ("awaiting_payment",),
         "attempt",
         "processing",
         emits="payment.processing",
         why="An authorization was recorded, or a receipt was seen that is not final.",
     ),
-    *rows(
+    *transitions_from(
         ("processing",),
         "attempt_ended",
         "awaiting_payment",
         why="The attempt failed or its receipt was reorged out, and nothing else is pending.",
     ),
-    *rows(
+    *transitions_from(
         OPEN,
         "covered",
         "accepted",
         emits="payment.accepted",
         why="Verified receipts cover the amount less tolerance.",
     ),
-    *rows(
+    *transitions_from(
         OPEN,
         "short",
         "awaiting_payment",
@@ -95,7 +95,7 @@ _COLLECTION = (
         label="underpaid",
         why="The time ran out and part was received.",
     ),
-    *rows(
+    *transitions_from(
         OPEN,
         "cancel",
         "cancelled",
@@ -145,7 +145,7 @@ _EXECUTION = (
 )
 
 _FURTHER_RECEIPTS = (
-    *rows(
+    *transitions_from(
         CLOSED_EMPTY,
         "late_receipt",
         "action_required",
@@ -153,7 +153,7 @@ _FURTHER_RECEIPTS = (
         label="late",
         why="A receipt was verified within the monitoring window.",
     ),
-    *rows(
+    *transitions_from(
         _CLOSED_LATE,
         "receipt_after_window",
         None,
@@ -169,7 +169,7 @@ _FURTHER_RECEIPTS = (
         label="late",
         why="Another receipt was verified while the Payment waits for a decision.",
     ),
-    *rows(
+    *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
         "overpaid",
         None,
@@ -177,7 +177,7 @@ _FURTHER_RECEIPTS = (
         label="overpaid",
         why="The verified total passes the amount; the excess stays in escrow.",
     ),
-    *rows(
+    *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
         "duplicate",
         None,
@@ -192,7 +192,7 @@ _FURTHER_RECEIPTS = (
         emits="payment.accepted",
         why="More of the amount was proven by the transaction that covered it within tolerance.",
     ),
-    *rows(
+    *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
         "missed_release",
         None,
@@ -200,8 +200,8 @@ _FURTHER_RECEIPTS = (
         label="late",
         why="The rest of the amount was proven after less was released: it can only go back.",
     ),
-    *rows(
-        ("accepted", *RELEASED),
+    *transitions_from(
+        ("accepted", *RELEASE_SENT),
         "receipt_returned",
         None,
         emits="payment.reorged",
@@ -215,7 +215,7 @@ _FURTHER_RECEIPTS = (
         label="reorged",
         why="A verified receipt was reorged out before the release was sent, and is missing now.",
     ),
-    *rows(
+    *transitions_from(
         _ANY,
         "receipt_reorged",
         None,
@@ -247,7 +247,7 @@ _RECONCILIATION = (
         emits="payment.reconciled",
         why="All that was received has gone back.",
     ),
-    *rows(
+    *transitions_from(
         _CLOSED_LATE,
         "reconcile_refund",
         None,
@@ -261,7 +261,7 @@ _RECONCILIATION = (
         emits="payment.reconciled",
         why="The partner gives the Payment up.",
     ),
-    *rows(
+    *transitions_from(
         (*_SETTLING, *_CLOSED_LATE),
         "refund_excess",
         None,
@@ -271,21 +271,21 @@ _RECONCILIATION = (
 )
 
 _REFUNDS = (
-    *rows(
+    *transitions_from(
         ("succeeded", "partially_refunded"),
         "refund_part",
         "partially_refunded",
         emits="payment.refunded",
         why="A refund of a part is final.",
     ),
-    *rows(
+    *transitions_from(
         ("action_required", "refunded", *_CLOSED_LATE),
         "refund_part",
         None,
         emits="payment.refunded",
         why="A refund that does not settle the cause.",
     ),
-    *rows(
+    *transitions_from(
         ("succeeded", "partially_refunded", "action_required"),
         "refund_all",
         "refunded",
@@ -295,7 +295,7 @@ _REFUNDS = (
 )
 
 _REVERSALS = (
-    *rows(
+    *transitions_from(
         ("succeeded", *_REFUNDED),
         "release_reorged",
         "action_required",
@@ -304,7 +304,7 @@ _REVERSALS = (
         why="A reorg beyond finality undid the transfer to the recipient, and it failed when it"
         " was sent again.",
     ),
-    *rows(
+    *transitions_from(
         ("accepted", "executing", "succeeded", "action_required", *_CLOSED_LATE),
         "refund_reorged",
         None,
@@ -320,7 +320,7 @@ _REVERSALS = (
         label="reorged",
         why="The same, and what was refunded is held again.",
     ),
-    *rows(
+    *transitions_from(
         _REFUNDED,
         "refund_reorged_partly",
         "partially_refunded",
@@ -328,7 +328,7 @@ _REVERSALS = (
         label="reorged",
         why="The same, and the recipient has a part of what was released.",
     ),
-    *rows(
+    *transitions_from(
         _REFUNDED,
         "refund_reorged_wholly",
         "succeeded",
@@ -338,7 +338,7 @@ _REVERSALS = (
     ),
 )
 
-PAYMENT = Machine(
+PAYMENT = StateMachine(
     "payment",
     (
         *_CREATION,

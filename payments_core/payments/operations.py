@@ -8,33 +8,33 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.reservations import withdrawn
-from payments_core.amounts import amount_of
+from payments_core.accounts.vaults.reservations import void_reservation
+from payments_core.amounts import parse_positive_amount
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
 from payments_core.chains.port import AddressSpec
 from payments_core.clock import SECOND
 from payments_core.credentials.tokens import Claims
-from payments_core.engine.decision import Decision, Follow, Scope
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.payment_settings.checking import EXPIRY_RANGE_S
-from payments_core.payment_settings.origins import url_fault
-from payments_core.payment_settings.record import Method, Terms, held_settings
+from payments_core.payment_settings.origins import find_url_fault
+from payments_core.payment_settings.record import PaymentMethod, Terms, lock_settings
 from payments_core.payments import lifecycle
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.creation import Payee, draft_payment
-from payments_core.payments.destinations import Destinations, To
-from payments_core.payments.details import PaymentDetails, details_of, locked_payment
-from payments_core.payments.ending import end_options, stopped_transfer
-from payments_core.payments.journal.record import Entry
-from payments_core.payments.progress import carry_on, reservation_of
+from payments_core.payments.destinations import DestinationRequest, Destinations
+from payments_core.payments.details import PaymentDetails, load_details, lock_payment
+from payments_core.payments.ending import cancel_transfer, close_open_options
+from payments_core.payments.journal.record import JournalEntry
+from payments_core.payments.progress import advance_payment, reservation_of_send
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.storage.port import (
-    Claimed,
+    ClaimedJob,
     Page,
     Position,
     Snapshot,
@@ -43,9 +43,9 @@ from payments_core.storage.port import (
 )
 from payments_core.tenants.authorization import Authority
 
-EXPIRE = "payments.expire"
+EXPIRE_PAYMENT = "payments.expire"
 EXPIRY_POLL_MS = 30 * SECOND
-MOST_ENTRIES = 1_000
+MAX_JOURNAL_ENTRIES = 1_000
 """So many journal entries are shown at once; a Payment with more is under attack by dust."""
 
 
@@ -62,25 +62,25 @@ class NewPayment:
     """
 
     amount: str
-    destination: To
+    destination: DestinationRequest
     asset_symbol: str | None = None
     chain_id: int | None = None
     reference: str | None = None
     description: str | None = None
     expires_in_s: int | None = None
-    allowed_methods: Sequence[Method] | None = None
+    allowed_methods: Sequence[PaymentMethod] | None = None
     success_url: str | None = None
     cancel_url: str | None = None
     metadata: Mapping[str, Any] | None = None
 
 
 @attrs.frozen
-class Evidenced:
+class ReceiptsWithJournal:
     """A page of a Payment's receipts, oldest first, with its journal."""
 
     payment: Payment
     receipts: Page[Receipt]
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
 
 
 class Payments:
@@ -88,14 +88,14 @@ class Payments:
 
     def __init__(self, ports: Ports, destinations: Destinations, links: Links) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._destinations = destinations
         self._tokens = ports.tokens
         self._links = links
 
     def create(
-        self, authority: Authority, new: NewPayment, *, idempotent: Idempotent | None = None
+        self, authority: Authority, new: NewPayment, *, idempotent: IdempotentRequest | None = None
     ) -> PaymentDetails:
         """A receive Payment, waiting for funds in an escrow of its own.
 
@@ -103,67 +103,72 @@ class Payments:
         UnsupportedChain, UnsupportedAsset, and AccountSuspended where the account that asks is
         to be paid and is not active.
         """
-        _check_urls(authority, new)
-        recipient_id = self._destinations.recipient_id(authority, new.destination)
+        _require_valid_urls(authority, new)
+        recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
 
-        def payee(tx: Transaction, terms: Terms) -> Payee:
-            recipient = self._destinations.recipient(tx, authority, recipient_id)
-            asset = asset_for(new.chain_id, new.asset_symbol, recipient)
-            amount = amount_of(new.amount, asset)
-            destination = self._destinations.destination(
+        def resolve_payee(tx: Transaction, terms: Terms) -> Payee:
+            recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
+            asset = choose_asset(new.chain_id, new.asset_symbol, recipient)
+            amount = parse_positive_amount(new.amount, asset)
+            destination = self._destinations.resolve_destination(
                 authority, new.destination, recipient, asset
             )
             return Payee(asset, amount, destination)
 
-        return self.receive(authority, new, payee, idempotent=idempotent)
+        return self.create_receive_payment(authority, new, resolve_payee, idempotent=idempotent)
 
-    def receive(
+    def create_receive_payment(
         self,
         authority: Authority,
         new: NewPayment,
         payee: Callable[[Transaction, Terms], Payee],
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> PaymentDetails:
         """As `create`, where `payee` decides inside the transaction, by the terms in force, who is
         paid and how much. Raises ValidationFailed, UnsupportedChain, and what `payee` raises."""
         if new.expires_in_s is not None:
-            _check_expiry(new.expires_in_s)
-        draw = self._ledger.draw()
-        payment_id = draw.id("payment")
+            _require_valid_expiry(new.expires_in_s)
+        id_sequence = self._committer.id_sequence()
+        payment_id = id_sequence.issue("payment")
         link = self._links.mint(authority.partition, payment_id, authority.environment.mode)
         secret = self._tokens.payment_secret(
             Claims(authority.partition, payment_id, authority.api_version, 0)
         )
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[PaymentDetails]:
-            terms = held_settings(tx).terms
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[PaymentDetails]:
+            terms = lock_settings(tx).terms
             paid = payee(tx, terms)
-            chain = self._destinations.chain(paid.asset)
+            chain = self._destinations.require_chain(paid.asset)
             methods = terms.allowed_methods if new.allowed_methods is None else new.allowed_methods
             draft = attrs.evolve(
-                draft_payment(authority, paid, new, draw, now=now),
-                **terms.frozen(paid.asset.chain_id, now=now, expires_in_s=new.expires_in_s),
+                draft_payment(authority, paid, new, id_sequence, now=now),
+                **terms.freeze_for_payment(
+                    paid.asset.chain_id, now=now, expires_in_s=new.expires_in_s
+                ),
                 escrow_address=chain.derive(AddressSpec(authority.partition, "escrow", payment_id)),
                 allowed_methods=tuple(methods),
                 link_code=link.sealed_code,
                 success_url=terms.success_url if new.success_url is None else new.success_url,
                 cancel_url=terms.cancel_url if new.cancel_url is None else new.cancel_url,
             )
-            step = lifecycle.created(draft, now=now)
+            step = lifecycle.create(draft, now=now)
             expiry = expiry_job(authority.partition, step.record)
             details = PaymentDetails(step.record, client_secret=secret)
-            return step.as_decision(details).joined(
+            return step.as_decision(details).merge(
                 Decision(None, inserts=(link.record,), jobs=(expiry,))
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent, draw=draw)
+        return self._committer.commit(
+            authority, decide, idempotent=idempotent, id_sequence=id_sequence
+        )
 
     def get(self, authority: Authority, payment_id: str) -> PaymentDetails:
         """A Payment. Raises NotFound."""
         return self._storage.read(
-            authority.partition, lambda snapshot: details_of(snapshot, _found(snapshot, payment_id))
+            authority.partition,
+            lambda snapshot: load_details(snapshot, _load_payment(snapshot, payment_id)),
         )
 
     def list(
@@ -179,34 +184,34 @@ class Payments:
         index = "by_created" if account_id is None else "by_account"
         key = () if account_id is None else (account_id,)
 
-        def look(snapshot: Snapshot) -> Page[PaymentDetails]:
+        def load(snapshot: Snapshot) -> Page[PaymentDetails]:
             page = snapshot.find(Payment, index, key, where=where, after=after, limit=limit)
-            details = tuple(details_of(snapshot, payment) for payment in page.records)
+            details = tuple(load_details(snapshot, payment) for payment in page.records)
             return Page(details, page.next)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
-    def receipts(
+    def list_receipts(
         self,
         authority: Authority,
         payment_id: str,
         *,
         after: Position | None = None,
         limit: int = 50,
-    ) -> Evidenced:
+    ) -> ReceiptsWithJournal:
         """What a Payment received, and its journal: where the money is now. Raises NotFound."""
 
-        def look(snapshot: Snapshot) -> Evidenced:
-            payment = _found(snapshot, payment_id)
+        def load(snapshot: Snapshot) -> ReceiptsWithJournal:
+            payment = _load_payment(snapshot, payment_id)
             key = (payment_id,)
             receipts = snapshot.find(Receipt, "by_payment", key, after=after, limit=limit)
-            entries = snapshot.find(Entry, "by_payment", key, limit=MOST_ENTRIES)
-            return Evidenced(payment, receipts, entries.records)
+            entries = snapshot.find(JournalEntry, "by_payment", key, limit=MAX_JOURNAL_ENTRIES)
+            return ReceiptsWithJournal(payment, receipts, entries.records)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
     def cancel(
-        self, authority: Authority, payment_id: str, *, idempotent: Idempotent | None = None
+        self, authority: Authority, payment_id: str, *, idempotent: IdempotentRequest | None = None
     ) -> PaymentDetails:
         """End a Payment that received nothing and has nothing on its way.
 
@@ -214,38 +219,38 @@ class Payments:
         """
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[PaymentDetails]:
-            payment = locked_payment(tx, payment_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[PaymentDetails]:
+            payment = lock_payment(tx, payment_id)
             step = lifecycle.cancel(payment, now=now)
-            ended = end_options(tx, payment, "cancel", now=now)
+            ended = close_open_options(tx, payment, "cancel", now=now)
             result = attrs.evolve(ended.result, payment=step.record)
-            return step.as_decision(result).joined(ended, _send_stopped(tx, payment))
+            return step.as_decision(result).merge(ended, _cancel_send(tx, payment))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def run_expiry(self, claimed: Claimed) -> None:
+    def run_expiry(self, claimed: ClaimedJob) -> None:
         """The job at a Payment's expiry. A live attempt is waited for: its end expires it.
 
         The job stays until then all the same, since that end may be seen by a worker whose clock
         is behind, to which the time is not over. Options that nobody took expire in any case.
         """
-        scope = Scope.of(claimed)
+        authority = WorkerAuthority.of(claimed)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            payment = locked_payment(tx, claimed.job.subject)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            payment = lock_payment(tx, claimed.job.subject)
             if now < payment.expires_at:  # whoever claimed the job has a clock ahead of ours
-                return Decision(None, again_at=payment.expires_at)
+                return Decision(None, next_run_at=payment.expires_at)
             if payment.status == "processing" or payment.is_pending:
-                return Decision(None, again_at=now + EXPIRY_POLL_MS)
+                return Decision(None, next_run_at=now + EXPIRY_POLL_MS)
             if payment.status == "awaiting_payment":
-                return carry_on(tx, draw, scope.partition, Step(payment), now=now)
-            return Decision(None).joined(end_options(tx, payment, "expire", now=now))
+                return advance_payment(tx, id_sequence, authority.partition, Step(payment), now=now)
+            return Decision(None).merge(close_open_options(tx, payment, "expire", now=now))
 
-        self._ledger.commit(scope, decide, claimed=claimed)
+        self._committer.commit(authority, decide, claimed=claimed)
 
 
-def asset_for(chain_id: int | None, symbol: str | None, recipient: Account | None) -> Asset:
+def choose_asset(chain_id: int | None, symbol: str | None, recipient: Account | None) -> Asset:
     """The asset asked for, else the recipient's preference, else the default.
 
     Raises UnsupportedChain, UnsupportedAsset.
@@ -258,36 +263,40 @@ def asset_for(chain_id: int | None, symbol: str | None, recipient: Account | Non
     return asset_of(chain_id, symbol)
 
 
-def _found(snapshot: Snapshot, payment_id: str) -> Payment:
+def _load_payment(snapshot: Snapshot, payment_id: str) -> Payment:
     payment = snapshot.get(Payment, payment_id)
     if payment is None:
         raise NotFound("payment")
     return payment
 
 
-def _send_stopped(tx: Transaction, payment: Payment) -> Decision[None]:
+def _cancel_send(tx: Transaction, payment: Payment) -> Decision[None]:
     """What a send has reserved is free again. Raises InvalidState where its transfer is sent."""
     if payment.intent != "send":
         return Decision(None)
     assert payment.release_id is not None
-    stopped = stopped_transfer(tx, payment, payment.release_id)
-    return Decision(None, replaces=(stopped,)).joined(withdrawn(tx, reservation_of(payment)))
+    stopped = cancel_transfer(tx, payment, payment.release_id)
+    return Decision(None, replaces=(stopped,)).merge(
+        void_reservation(tx, reservation_of_send(payment))
+    )
 
 
-def expiry_job(partition: str, payment: Payment) -> Follow:
+def expiry_job(partition: str, payment: Payment) -> NewJob:
     """The job at a Payment's expiry."""
-    return Follow("timers", EXPIRE, f"expiry:{partition}", payment.expires_at, payment.id)
+    return NewJob("timers", EXPIRE_PAYMENT, f"expiry:{partition}", payment.expires_at, payment.id)
 
 
-def _check_urls(authority: Authority, new: NewPayment) -> None:
+def _require_valid_urls(authority: Authority, new: NewPayment) -> None:
     local = authority.mode == "sandbox"
     urls = (("successUrl", new.success_url), ("cancelUrl", new.cancel_url))
-    found = ((path, url_fault(url, local_allowed=local)) for path, url in urls if url is not None)
+    found = (
+        (path, find_url_fault(url, local_allowed=local)) for path, url in urls if url is not None
+    )
     if faults := tuple(FieldError(path, fault) for path, fault in found if fault is not None):
         raise ValidationFailed(faults)
 
 
-def _check_expiry(expires_in_s: int) -> None:
-    least, most = EXPIRY_RANGE_S
-    if not least <= expires_in_s <= most:
-        raise ValidationFailed.at("expiresInSeconds", f"must be {least} to {most}")
+def _require_valid_expiry(expires_in_s: int) -> None:
+    minimum, maximum = EXPIRY_RANGE_S
+    if not minimum <= expires_in_s <= maximum:
+        raise ValidationFailed.at("expiresInSeconds", f"must be {minimum} to {maximum}")

@@ -5,23 +5,23 @@ from __future__ import annotations
 import attrs
 
 from payments_core.accounts.vaults.reservations import Reservation
-from payments_core.chains.outbox.record import Outgoing, send_job, transfer
+from payments_core.chains.outbox.record import OutboundTransfer, new_transfer, send_job
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
-from payments_core.payments.ending import end_options
+from payments_core.payments.ending import close_open_options
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
-RELEASE = "payments.release"
+SEND_RELEASE = "payments.release"
 
 
-def carry_on(
+def advance_payment(
     tx: Transaction,
-    draw: Draw,
+    id_sequence: IdSequence,
     partition: str,
     step: Step[Payment],
     *,
@@ -32,23 +32,25 @@ def carry_on(
     what waits in vain. `ended` is an option that the caller's own decision brings to its end."""
     payment = step.record
     if payment.status == "accepted" and payment.release_id is None:
-        outgoing = release_of(payment, draw.id("out"), now=now)
-        job = send_job(RELEASE, partition, outgoing, now)
+        outgoing = new_release(payment, id_sequence.issue("out"), now=now)
+        job = send_job(SEND_RELEASE, partition, outgoing, now)
         releasing = attrs.evolve(
             payment, release_id=outgoing.id, released=Atomic(payment.releasable)
         )
         return (
             attrs.evolve(step, record=releasing)
             .as_decision()
-            .joined(Decision(None, inserts=(outgoing,), jobs=(job,)))
+            .merge(Decision(None, inserts=(outgoing,), jobs=(job,)))
         )
     if payment.status == "awaiting_payment" and now >= payment.expires_at:
         expired = step.then(lifecycle.expire, now=now)
-        return expired.as_decision().joined(end_options(tx, payment, "expire", now=now, but=ended))
+        return expired.as_decision().merge(
+            close_open_options(tx, payment, "expire", now=now, except_option_id=ended)
+        )
     return step.as_decision()
 
 
-def reservation_of(payment: Payment) -> Reservation:
+def reservation_of_send(payment: Payment) -> Reservation:
     """What a send has reserved of its vault."""
     assert payment.source is not None
     return Reservation(
@@ -59,10 +61,10 @@ def reservation_of(payment: Payment) -> Reservation:
     )
 
 
-def release_of(payment: Payment, id: str, *, now: Instant) -> Outgoing:
+def new_release(payment: Payment, id: str, *, now: Instant) -> OutboundTransfer:
     """The transfer of what is in escrow to the recipient, less the recipient's fee."""
     assert payment.escrow is not None
-    return transfer(
+    return new_transfer(
         id,
         payment.asset,
         "release",

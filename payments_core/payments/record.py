@@ -12,8 +12,8 @@ from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.credentials.secrets import Mode
 from payments_core.money import ZERO, Atomic, Money, atomic
-from payments_core.payment_settings.record import Method
-from payments_core.payments.journal.record import Books
+from payments_core.payment_settings.record import PaymentMethod
+from payments_core.payments.journal.record import JournalBalances
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
@@ -48,7 +48,7 @@ class Source:
 
 
 @attrs.frozen(kw_only=True)
-class PaidBy:
+class PayerTotal:
     """What came from one sender in verified receipts, and was not sent back to it.
 
     `excess` is the part of `amount` that was more than the Payment could use. Below zero where it
@@ -127,9 +127,9 @@ class Payment(Record):
     amount: Atomic = attrs.field(converter=atomic)
     received: Atomic = attrs.field(default=ZERO, converter=atomic)
     counted: Atomic = attrs.field(default=ZERO, converter=atomic)
-    books: Books = attrs.field(factory=Books)
+    books: JournalBalances = attrs.field(factory=JournalBalances)
     entry_count: int = 0
-    paid_by: tuple[PaidBy, ...] = ()
+    paid_by: tuple[PayerTotal, ...] = ()
     settled: Atomic = attrs.field(default=ZERO, converter=atomic)
     refunded: Atomic = attrs.field(default=ZERO, converter=atomic)
     fee_bps: int = 0
@@ -138,7 +138,7 @@ class Payment(Record):
     source: Source | None = None
     destination: Destination
     escrow_address: str | None
-    allowed_methods: tuple[Method, ...]
+    allowed_methods: tuple[PaymentMethod, ...]
     selected_option_id: str | None = None
     option_ids: tuple[str, ...] = ()
     direct_option_ids: tuple[str, ...] = ()
@@ -205,7 +205,9 @@ class Payment(Record):
         """What the release takes out of escrow: fixed once there is one."""
         if self.release_id:
             return self.released
-        return max(0, min(self.books.escrow, self.books.held))  # excess undone may be missing
+        return max(
+            0, min(self.books.escrow, self.books.held_amount)
+        )  # excess undone may be missing
 
     @property
     def fee(self) -> int:

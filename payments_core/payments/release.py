@@ -8,22 +8,27 @@ from __future__ import annotations
 import attrs
 
 from payments_core.accounts.vaults.operations import Vaults
-from payments_core.accounts.vaults.reservations import Asked, settled
+from payments_core.accounts.vaults.reservations import BalanceReading, settle_reservation
 from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
-from payments_core.chains.outbox.record import Outcome, Outgoing, Purpose, watch_job
-from payments_core.chains.port import Signed
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    TransferOutcome,
+    TransferPurpose,
+    watch_job,
+)
+from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.payments import lifecycle
-from payments_core.payments.details import locked_payment
-from payments_core.payments.progress import RELEASE, reservation_of
+from payments_core.payments.details import lock_payment
+from payments_core.payments.progress import SEND_RELEASE, reservation_of_send
 from payments_core.payments.record import Payment
 from payments_core.payments.reversals import reverse_release
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 
 WATCH_RELEASE = "payments.watch_release"
-_SUBMIT = {"accepted": "release", "processing": "submit"}
+_SUBMIT_TRIGGERS = {"accepted": "release", "processing": "submit"}
 
 
 class ReleaseOwner:
@@ -33,9 +38,9 @@ class ReleaseOwner:
     again finds it `executing`.
     """
 
-    purpose: Purpose = "release"
+    purpose: TransferPurpose = "release"
     record_type = Payment
-    send_kind = RELEASE
+    send_kind = SEND_RELEASE
     watch_kind = WATCH_RELEASE
     on_unsent = None
 
@@ -44,25 +49,25 @@ class ReleaseOwner:
 
     def find_to_send(self, record: Payment) -> TransferToSend | None:
         """It may be withdrawn: a receipt was reorged out, or the send was cancelled."""
-        if record.release_id is None or record.status not in ("executing", *_SUBMIT):
+        if record.release_id is None or record.status not in ("executing", *_SUBMIT_TRIGGERS):
             return None
         return TransferToSend(record.chain_id, record.release_id)
 
     def on_sent(
-        self, tx: Transaction, record: Payment, signed: Signed, *, now: Instant
+        self, tx: Transaction, record: Payment, signed: SignedTransaction, *, now: Instant
     ) -> Decision[None]:
         """The Payment is `executing`, or executes once more."""
-        current = locked_payment(tx, record.id)
+        current = lock_payment(tx, record.id)
         if current.release_id != record.release_id:
             return Decision(None)
         job = watch_job(WATCH_RELEASE, f"payment:{current.id}", current.id, now=now)
         watch = Decision(None, jobs=(job,))
-        if current.status not in _SUBMIT:
+        if current.status not in _SUBMIT_TRIGGERS:
             sent = attrs.evolve(current, release_hash=signed.hash)
-            return watch.joined(Decision(None, replaces=(sent,)))
-        trigger = _SUBMIT[current.status]
-        sent_step = lifecycle.step(current, trigger, now=now, release_hash=signed.hash)
-        return sent_step.as_decision().joined(watch)
+            return watch.merge(Decision(None, replaces=(sent,)))
+        trigger = _SUBMIT_TRIGGERS[current.status]
+        sent_step = lifecycle.apply_trigger(current, trigger, now=now, release_hash=signed.hash)
+        return sent_step.as_decision().merge(watch)
 
     def find_to_watch(self, record: Payment, job: Job) -> TransferToWatch | None:
         """While the Payment is `executing`."""
@@ -70,18 +75,20 @@ class ReleaseOwner:
             return None
         return TransferToWatch(record.release_id, record.confirmations)
 
-    def read_chain(self, partition: str, record: Payment, outcome: Outcome) -> Asked | None:
+    def read_chain(
+        self, partition: str, record: Payment, outcome: TransferOutcome
+    ) -> BalanceReading | None:
         """The balance of the vault that a send pays from. A release reserves nothing."""
         if record.intent != "send":
             return None
         assert record.source is not None
-        return self._vaults.ask_by_id(
-            partition, record.source.vault_id, record.asset, least=outcome.height
+        return self._vaults.read_balance_by_id(
+            partition, record.source.vault_id, record.asset, min_height=outcome.height
         )
 
     def lock(self, tx: Transaction, record: Payment, outgoing_id: str) -> Payment | None:
         """The Payment, if it still executes this transfer."""
-        current = locked_payment(tx, record.id)
+        current = lock_payment(tx, record.id)
         if current.status != "executing" or current.release_id != outgoing_id:
             return None
         return current
@@ -90,8 +97,8 @@ class ReleaseOwner:
         self,
         tx: Transaction,
         locked: Payment,
-        outcome: Outcome,
-        facts: Asked | None,
+        outcome: TransferOutcome,
+        facts: BalanceReading | None,
         *,
         now: Instant,
     ) -> Decision[None]:
@@ -105,13 +112,15 @@ class ReleaseOwner:
         if facts is None:
             return decision
         succeeded = outcome.reason is None
-        return decision.joined(settled(tx, reservation_of(locked), facts, succeeded=succeeded))
+        return decision.merge(
+            settle_reservation(tx, reservation_of_send(locked), facts, succeeded=succeeded)
+        )
 
     def on_reversed(
-        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+        self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
         """The recipient does not have the funds: the partner may send them once more."""
-        payment = locked_payment(tx, outgoing.owner_id)
+        payment = lock_payment(tx, outgoing.owner_id)
         if payment.release_id != outgoing.id or payment.status == "executing":
             return Decision(None)
         return reverse_release(payment, reason, now=now).as_decision()

@@ -11,25 +11,27 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.engine.step import Step
 from payments_core.money import Atomic
-from payments_core.payments.journal.record import Cause
-from payments_core.payments.lifecycle import UNRELEASED, posted, step
+from payments_core.payments.journal.record import EntryCause
+from payments_core.payments.lifecycle import CLEARED_RELEASE, apply_trigger, post_to_journal
 from payments_core.payments.record import Payment
-from payments_core.payments.senders import paid_more
+from payments_core.payments.senders import add_payment_from
 
 
 def reverse_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:
     """The recipient does not have the funds after all; the partner may send them once more."""
     assert payment.release_id is not None
     is_send = payment.intent == "send"
-    cause: Cause = "send_reorged" if is_send else "release_reorged"
+    cause: EntryCause = "send_reorged" if is_send else "release_reorged"
     back = {
         "payer" if is_send else "escrow": payment.released,
         "recipient": -payment.settled,
         "fees": payment.settled - payment.released,
     }
-    change = posted(payment, cause, payment.release_id, now=now, **back)
-    changes = {**UNRELEASED, "settled": Atomic(0), "succeeded_at": None}
-    return change.then(step, "release_reorged", now=now, reason=reason, failure=reason, **changes)
+    step = post_to_journal(payment, cause, payment.release_id, now=now, **back)
+    changes = {**CLEARED_RELEASE, "settled": Atomic(0), "succeeded_at": None}
+    return step.then(
+        apply_trigger, "release_reorged", now=now, reason=reason, failure=reason, **changes
+    )
 
 
 def reverse_refund(
@@ -43,10 +45,10 @@ def reverse_refund(
     amount = sum(sources.values())
     paid_by = payment.paid_by
     if claimed:
-        paid_by = paid_more(paid_by, to, amount, sources.get("excess", 0))
+        paid_by = add_payment_from(paid_by, to, amount, sources.get("excess", 0))
     more = attrs.evolve(payment, refunded=payment.refunded - amount, paid_by=paid_by)
-    change = posted(more, "refund_reorged", refund_id, now=now, payer=-amount, **sources)
-    return change.then(step, _refund_trigger(change.record), now=now)
+    step = post_to_journal(more, "refund_reorged", refund_id, now=now, payer=-amount, **sources)
+    return step.then(apply_trigger, _refund_trigger(step.record), now=now)
 
 
 def _refund_trigger(payment: Payment) -> str:

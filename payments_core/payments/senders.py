@@ -5,28 +5,28 @@ from __future__ import annotations
 import attrs
 
 from payments_core.money import Atomic
-from payments_core.payments.record import PaidBy
+from payments_core.payments.record import PayerTotal
 
-MOST_SENDERS = 100
+MAX_PAYERS = 100
 """So many senders of a Payment are told apart, those that sent most."""
 
 
-def paid_more(
-    paid_by: tuple[PaidBy, ...], address: str, amount: int, excess: int
-) -> tuple[PaidBy, ...]:
+def add_payment_from(
+    paid_by: tuple[PayerTotal, ...], address: str, amount: int, excess: int
+) -> tuple[PayerTotal, ...]:
     """What each sender has paid, with so much more; the one concerned comes last.
 
     Beyond the number that is kept, the least gives way: no dust makes a payer forgotten.
     """
     known = next(
         (item for item in paid_by if item.address == address),
-        PaidBy(address=address, amount=Atomic(0)),
+        PayerTotal(address=address, amount=Atomic(0)),
     )
     changed = attrs.evolve(known, amount=known.amount + amount, excess=known.excess + excess)
     others = tuple(item for item in paid_by if item.address != address)
     if not changed.amount and not changed.excess:
         return others
-    if len(others) < MOST_SENDERS:
+    if len(others) < MAX_PAYERS:
         return (*others, changed)
     least = min((*others, changed), key=lambda item: abs(item.amount))
     return tuple(item for item in (*others, changed) if item is not least)

@@ -11,14 +11,18 @@ from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.lifecycle import Spend
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Vault
-from payments_core.accounts.vaults.reservations import Asked, asking, reserved
-from payments_core.amounts import amount_of
+from payments_core.accounts.vaults.reservations import (
+    BalanceReading,
+    reserve_funds,
+    retry_on_stale_balance,
+)
+from payments_core.amounts import parse_positive_amount
 from payments_core.assets import Asset
-from payments_core.chains.outbox.record import send_job, transfer
+from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, held
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
@@ -31,10 +35,10 @@ from payments_core.errors import (
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
 from payments_core.payments.creation import Payee, draft_payment
-from payments_core.payments.destinations import Destinations, To
+from payments_core.payments.destinations import DestinationRequest, Destinations
 from payments_core.payments.details import PaymentDetails
-from payments_core.payments.operations import asset_for
-from payments_core.payments.progress import RELEASE
+from payments_core.payments.operations import choose_asset
+from payments_core.payments.progress import SEND_RELEASE
 from payments_core.payments.record import Source
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
@@ -53,7 +57,7 @@ class NewSend:
 
     amount: str
     account_id: str
-    destination: To
+    destination: DestinationRequest
     chain_id: int | None = None
     asset_symbol: str | None = None
     destination_chain_id: int | None = None
@@ -67,13 +71,13 @@ class Sends:
 
     def __init__(self, ports: Ports, destinations: Destinations, vaults: Vaults) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._destinations = destinations
         self._vaults = vaults
 
     def create(
-        self, authority: Authority, new: NewSend, *, idempotent: Idempotent | None = None
+        self, authority: Authority, new: NewSend, *, idempotent: IdempotentRequest | None = None
     ) -> PaymentDetails:
         """A send with its funds reserved; the worker hands it to the chain.
 
@@ -81,63 +85,65 @@ class Sends:
         UnsupportedChain, UnsupportedAsset, AccountSuspended, PolicyInactive, PolicyDenied,
         InsufficientBalance, DependencyFailed.
         """
-        recipient_id = self._destinations.recipient_id(authority, new.destination)
+        recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
         preferring = self._storage.read(
             authority.partition,
             lambda snapshot: snapshot.get(Account, recipient_id) if recipient_id else None,
         )
         chain_id = new.chain_id or new.destination_chain_id
-        asset = asset_for(chain_id, new.asset_symbol, preferring)
+        asset = choose_asset(chain_id, new.asset_symbol, preferring)
         if new.destination_chain_id not in (None, asset.chain_id):
             raise DestinationNotAllowed("it is on another chain than the source")
-        self._destinations.chain(asset)
-        amount = amount_of(new.amount, asset)
+        self._destinations.require_chain(asset)
+        amount = parse_positive_amount(new.amount, asset)
         vault = self._storage.read(
-            authority.partition, lambda snapshot: vault_on(snapshot, new.account_id, asset)
+            authority.partition, lambda snapshot: load_vault(snapshot, new.account_id, asset)
         )
 
         def attempt() -> PaymentDetails:
             # a retry may find its own funds gone: it is answered
-            self._ledger.replay(authority, idempotent)
-            asked = self._vaults.ask(vault, asset)
-            return self._ledger.commit(
+            self._committer.replay(authority, idempotent)
+            reading = self._vaults.read_balance(vault, asset)
+            return self._committer.commit(
                 authority,
-                lambda tx, draw: self._decide(
-                    tx, draw, authority, new, asset, amount, recipient_id, asked
+                lambda tx, id_sequence: self._decide(
+                    tx, id_sequence, authority, new, asset, amount, recipient_id, reading
                 ),
                 idempotent=idempotent,
             )
 
-        return asking(attempt)
+        return retry_on_stale_balance(attempt)
 
     def _decide(
         self,
         tx: Transaction,
-        draw: Draw,
+        id_sequence: IdSequence,
         authority: Authority,
         new: NewSend,
         asset: Asset,
         amount: int,
         recipient_id: str | None,
-        asked: Asked,
+        reading: BalanceReading,
     ) -> Decision[PaymentDetails]:
         now = self._clock.now()
-        payer = active_payer(tx, authority, new.account_id)
-        recipient = self._destinations.recipient(tx, authority, recipient_id)
-        destination = self._destinations.destination(authority, new.destination, recipient, asset)
-        if destination.address == asked.vault.address:
+        payer = lock_active_payer(tx, authority, new.account_id)
+        recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
+        destination = self._destinations.resolve_destination(
+            authority, new.destination, recipient, asset
+        )
+        if destination.address == reading.vault.address:
             raise ValidationFailed.at("destination", "must not be the source itself")
         spend = Spend(asset, amount, destination.address, destination.account_id)
-        reservation = reserved(tx, asked, spend, now=now)
-        source = _source(payer, asked, reservation.result, now=now)
+        reservation = reserve_funds(tx, reading, spend, now=now)
+        source = _new_source(payer, reading, reservation.result, now=now)
         payee = Payee(asset, amount, destination)
-        draft = draft_payment(authority, payee, new, draw, now=now)
-        outgoing = transfer(
-            draw.id("out"),
+        draft = draft_payment(authority, payee, new, id_sequence, now=now)
+        outgoing = new_transfer(
+            id_sequence.issue("out"),
             asset,
             "release",
             draft.id,
-            source=asked.vault.contract,
+            source=reading.vault.contract,
             recipient=destination.address,
             amount=amount,
             now=now,
@@ -151,14 +157,14 @@ class Sends:
             release_id=outgoing.id,
             released=Atomic(amount),
         )
-        step = lifecycle.created(sending, "create_drawn", now=now)
-        job = send_job(RELEASE, authority.partition, outgoing, now)
-        return step.as_decision(PaymentDetails(step.record)).joined(
+        step = lifecycle.create(sending, "create_drawn", now=now)
+        job = send_job(SEND_RELEASE, authority.partition, outgoing, now)
+        return step.as_decision(PaymentDetails(step.record)).merge(
             Decision(None, inserts=(outgoing,), jobs=(job,)), reservation
         )
 
 
-def vault_on(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:
+def load_vault(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:
     """The account's vault on the asset's chain. Raises NotFound, UnsupportedChain."""
     if snapshot.get(Account, account_id) is None:
         raise NotFound("account")
@@ -169,15 +175,15 @@ def vault_on(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:
     raise UnsupportedChain(asset.chain_id)
 
 
-def active_payer(tx: Transaction, authority: Authority, account_id: str) -> Account:
+def lock_active_payer(tx: Transaction, authority: Authority, account_id: str) -> Account:
     """The account whose vault pays, held.
 
     Raises EntitlementRequired where the environment has no vaults, NotFound, AccountSuspended.
     """
-    environment = held(tx, Environment, authority.partition)
+    environment = lock_shared(tx, Environment, authority.partition)
     if environment is not None and "vaults" not in environment.products:
         raise EntitlementRequired("vaults")
-    account = held(tx, Account, account_id)
+    account = lock_shared(tx, Account, account_id)
     if account is None:
         raise NotFound("account")
     if account.status != "active":
@@ -185,13 +191,15 @@ def active_payer(tx: Transaction, authority: Authority, account_id: str) -> Acco
     return account
 
 
-def _source(payer: Account, asked: Asked, policy_version: int, *, now: Instant) -> Source:
+def _new_source(
+    payer: Account, reading: BalanceReading, policy_version: int, *, now: Instant
+) -> Source:
     """The vault that pays, and the version of its policy that allowed it."""
     return Source(
         account_id=payer.id,
         external_user_id=payer.external_user_id,
-        vault_id=asked.vault.id,
-        address=asked.vault.address,
+        vault_id=reading.vault.id,
+        address=reading.vault.address,
         policy_version=policy_version,
         reserved_at=now,
     )

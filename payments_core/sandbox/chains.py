@@ -16,22 +16,22 @@ class SandboxChain(Chain, Protocol):
         """Where new tokens come from, as a transfer's sender."""
 
     @property
-    def can_fail_on_order(self) -> bool:
+    def supports_fault_injection(self) -> bool:
         """Whether its calls fail when a sandbox orders them to."""
 
     def is_contract(self, address: str) -> bool:
         """Whether the address is a contract, which no stranger's transfer may start from."""
 
-    def tip(self) -> Heads:
+    def peek_heads(self) -> Heads:
         """The newest and the newest final block."""
 
-    def seen(self, hash: str) -> TransactionView | None:
+    def peek_transaction(self, hash: str) -> TransactionView | None:
         """The transaction, or None where it is not in the chain."""
 
     def mine(self, count: int) -> Heads:
         """Add blocks at once."""
 
-    def passed(self, seconds: float) -> None:
+    def advance_time(self, seconds: float) -> None:
         """The sandbox's clock went forward by so much, and a real chain would have grown."""
 
     def transfer(

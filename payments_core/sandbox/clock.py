@@ -31,8 +31,8 @@ class SandboxClock:
     def now(self) -> Instant:
         return self._system.now() + self._ahead_ms
 
-    def real(self) -> Instant:
-        return self._system.real()
+    def real_now(self) -> Instant:
+        return self._system.real_now()
 
     def refresh(self) -> None:
         """Take over an offset that another process may have moved."""

@@ -9,16 +9,16 @@ from typing import TypeVar
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, canonical
-from payments_core.amounts import amount_of, amount_or_zero
+from payments_core.addresses import AddressError, normalize_address
+from payments_core.amounts import parse_nonnegative_amount, parse_positive_amount
 from payments_core.assets import asset_of
 from payments_core.chains.port import AddressSpec, ChainUnavailable, Heads, TransactionView
 from payments_core.chains.simulated.failure_records import ArmedFailure, Dependency
 from payments_core.chains.simulated.failures import Failures
-from payments_core.chains.simulated.reorgs import DEEPEST
+from payments_core.chains.simulated.reorgs import MAX_REORG_DEPTH
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -31,20 +31,20 @@ from payments_core.errors import (
 )
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.sandbox.triggering import EventTrigger, Triggered
+from payments_core.sandbox.triggering import EventTrigger, TriggeredEvent
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import App
 
 T = TypeVar("T")
 
-LONGEST_ADVANCE_S = 366 * 86_400
-MOST_BLOCKS = 100_000
-DEEPEST_REORG = DEEPEST
+MAX_ADVANCE_S = 366 * 86_400
+MAX_MINED_BLOCKS = 100_000
+MAX_SANDBOX_REORG_DEPTH = MAX_REORG_DEPTH
 
 
 @attrs.frozen
-class Funded:
+class FaucetCredit:
     """A credit of the faucet, already final."""
 
     account_id: str
@@ -57,7 +57,7 @@ class Funded:
 
 
 @attrs.frozen
-class Transferred:
+class OutsideTransfer:
     """A stranger's transfer as the chain had it when it answered: in a block and not final.
 
     `transaction` is None where a reorg has dropped it meanwhile.
@@ -85,7 +85,7 @@ class Sandbox:
     ) -> None:
         """`wake` is called with a chain's id when something has happened on that chain."""
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._chains = chains
         self._clock = ports.clock
         self._worker = worker
@@ -101,8 +101,8 @@ class Sandbox:
         symbol: str,
         amount: str,
         *,
-        idempotent: Idempotent | None = None,
-    ) -> Funded:
+        idempotent: IdempotentRequest | None = None,
+    ) -> FaucetCredit:
         """Credit an account's vault; final when it answers.
 
         The transaction is named after the idempotency key: a retry after a crash in between finds
@@ -110,22 +110,22 @@ class Sandbox:
 
         Raises NotFound, UnsupportedChain, UnsupportedAsset, ValidationFailed, AmountOutOfRange.
         """
-        self._begin(authority, idempotent)
+        self._require_new_key(authority, idempotent)
         account = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Account, account_id)
         )
         if account is None:
             raise NotFound("account")
         asset = asset_of(chain_id, symbol)
-        chain = self.chain(chain_id)
-        amount_atomic = amount_of(amount, asset)
+        chain = self.get_chain(chain_id)
+        amount_atomic = parse_positive_amount(amount, asset)
         address = chain.derive(AddressSpec(authority.partition, "vault", account.id))
-        with _answering():
-            name = self._name("mint", idempotent)
+        with _translate_chain_errors():
+            name = self._operation_id("mint", idempotent)
             hash = chain.mint(asset.address, address, amount_atomic, name)
         self._wake(chain_id)
-        funded = Funded(account.id, chain_id, symbol, amount, amount_atomic, address, hash)
-        return self._answered(authority, funded, idempotent)
+        funded = FaucetCredit(account.id, chain_id, symbol, amount, amount_atomic, address, hash)
+        return self._store_result(authority, funded, idempotent)
 
     def transfer(
         self,
@@ -137,8 +137,8 @@ class Sandbox:
         recipient: str,
         source: str | None = None,
         reverts: bool = False,
-        idempotent: Idempotent | None = None,
-    ) -> Transferred:
+        idempotent: IdempotentRequest | None = None,
+    ) -> OutsideTransfer:
         """A transfer by somebody outside, to any address; zero is an amount too.
 
         Without a `source` the tokens are new. A source that lacks them makes a transaction that
@@ -147,23 +147,23 @@ class Sandbox:
         Raises UnsupportedChain, UnsupportedAsset, ValidationFailed, and AmountOutOfRange, also
         where the faucet has given out so much that no token could carry more.
         """
-        self._begin(authority, idempotent)
+        self._require_new_key(authority, idempotent)
         asset = asset_of(chain_id, symbol)
-        chain = self.chain(chain_id)
-        amount_atomic = amount_or_zero(amount, asset)
-        with _answering():
-            recipient, source = _outside(chain, recipient, source)
+        chain = self.get_chain(chain_id)
+        amount_atomic = parse_nonnegative_amount(amount, asset)
+        with _translate_chain_errors():
+            recipient, source = _validate_addresses(chain, recipient, source)
             hash = chain.transfer(
                 asset.address,
                 source,
                 recipient,
                 amount_atomic,
-                self._name("transfer", idempotent),
+                self._operation_id("transfer", idempotent),
                 reverts=reverts,
             )
-            seen = chain.seen(hash)
+            seen = chain.peek_transaction(hash)
         self._wake(chain_id)
-        done = Transferred(
+        done = OutsideTransfer(
             chain_id,
             symbol,
             amount,
@@ -173,7 +173,7 @@ class Sandbox:
             hash,
             seen,
         )
-        return self._answered(authority, done, idempotent)
+        return self._store_result(authority, done, idempotent)
 
     def reorg(
         self,
@@ -182,7 +182,7 @@ class Sandbox:
         depth: int,
         *,
         reinclude: bool = False,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Heads:
         """Drop a chain's last `depth` blocks with their transactions; others take their place.
 
@@ -191,13 +191,15 @@ class Sandbox:
 
         Raises UnsupportedChain, ValidationFailed.
         """
-        if not 1 <= depth <= DEEPEST_REORG:
-            raise ValidationFailed.at("depth", f"must be 1 to {DEEPEST_REORG}")
-        self._begin(authority, idempotent)
-        with _answering():
-            heads = self.chain(chain_id).reorg(depth, reinclude, self._name("reorg", idempotent))
+        if not 1 <= depth <= MAX_SANDBOX_REORG_DEPTH:
+            raise ValidationFailed.at("depth", f"must be 1 to {MAX_SANDBOX_REORG_DEPTH}")
+        self._require_new_key(authority, idempotent)
+        with _translate_chain_errors():
+            heads = self.get_chain(chain_id).reorg(
+                depth, reinclude, self._operation_id("reorg", idempotent)
+            )
         self._wake(chain_id)
-        return self._answered(authority, heads, idempotent)
+        return self._store_result(authority, heads, idempotent)
 
     def fail(
         self,
@@ -207,24 +209,24 @@ class Sandbox:
         times: int,
         *,
         chain_id: int | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> ArmedFailure:
         """Let the next `times` uses of a dependency fail; see `failures.OPERATIONS`.
 
         Raises ValidationFailed, UnsupportedChain, CapabilityNotActive.
         """
-        self._begin(authority, idempotent)
+        self._require_new_key(authority, idempotent)
         if dependency == "chain":
-            chosen = self._chains.values() if chain_id is None else (self.chain(chain_id),)
-            if not all(chain.can_fail_on_order for chain in chosen):
+            chosen = self._chains.values() if chain_id is None else (self.get_chain(chain_id),)
+            if not all(chain.supports_fault_injection for chain in chosen):
                 raise CapabilityNotActive("failures of a real chain")
         armed = self._failures.arm(dependency, operation, times, chain_id)
-        return self._answered(authority, armed, idempotent)
+        return self._store_result(authority, armed, idempotent)
 
-    def failures(self) -> tuple[ArmedFailure, ...]:
+    def list_failures(self) -> tuple[ArmedFailure, ...]:
         """What is to fail next."""
-        self.require_alone()
-        return self._failures.armed()
+        self.require_single_app()
+        return self._failures.list_armed()
 
     def trigger(
         self,
@@ -233,24 +235,24 @@ class Sandbox:
         *,
         account_id: str | None = None,
         payment_id: str | None = None,
-        idempotent: Idempotent | None = None,
-    ) -> Triggered:
+        idempotent: IdempotentRequest | None = None,
+    ) -> TriggeredEvent:
         """Send an event of the catalogue though nothing happened; no resource changes.
 
         Raises NotFound, ValidationFailed.
         """
-        self.require_alone()
+        self.require_single_app()
         return self._events.trigger(
             authority, name, account_id=account_id, payment_id=payment_id, idempotent=idempotent
         )
 
-    def heads(self) -> dict[int, Heads]:
+    def list_heads(self) -> dict[int, Heads]:
         """The newest and the newest final block of every chain."""
-        self.require_alone()
-        with _answering():
-            return {chain_id: chain.tip() for chain_id, chain in self._chains.items()}
+        self.require_single_app()
+        with _translate_chain_errors():
+            return {chain_id: chain.peek_heads() for chain_id, chain in self._chains.items()}
 
-    def chain(self, chain_id: int) -> SandboxChain:
+    def get_chain(self, chain_id: int) -> SandboxChain:
         """The sandbox's chain of that id. Raises UnsupportedChain."""
         if chain_id not in self._chains:
             raise UnsupportedChain(chain_id)
@@ -262,56 +264,56 @@ class Sandbox:
         chain_id: int,
         count: int,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Heads:
         """Add blocks to a chain. Raises UnsupportedChain, ValidationFailed."""
-        if not 1 <= count <= MOST_BLOCKS:
-            raise ValidationFailed.at("count", f"must be 1 to {MOST_BLOCKS}")
-        self._begin(authority, idempotent)
-        with _answering():
-            heads = self.chain(chain_id).mine(count)
+        if not 1 <= count <= MAX_MINED_BLOCKS:
+            raise ValidationFailed.at("count", f"must be 1 to {MAX_MINED_BLOCKS}")
+        self._require_new_key(authority, idempotent)
+        with _translate_chain_errors():
+            heads = self.get_chain(chain_id).mine(count)
         self._wake(chain_id)
-        return self._answered(authority, heads, idempotent)
+        return self._store_result(authority, heads, idempotent)
 
-    def run(self, authority: Authority, *, idempotent: Idempotent | None = None) -> int:
+    def run(self, authority: Authority, *, idempotent: IdempotentRequest | None = None) -> int:
         """Do all work that is due now; returns how many jobs ran."""
-        self._begin(authority, idempotent)
-        with self._worker.alone():
+        self._require_new_key(authority, idempotent)
+        with self._worker.pause_exclusively():
             ran = self._worker.run_until_idle()
-        return self._answered(authority, ran, idempotent)
+        return self._store_result(authority, ran, idempotent)
 
     def advance(
-        self, authority: Authority, seconds: int, *, idempotent: Idempotent | None = None
+        self, authority: Authority, seconds: int, *, idempotent: IdempotentRequest | None = None
     ) -> tuple[Instant, int]:
         """Move the clock, and do what falls due on the way, in order, before answering.
 
         Returns the new instant and how many jobs ran. Raises ValidationFailed,
         CapabilityNotActive where the clock is not the sandbox's.
         """
-        self._begin(authority, idempotent)
+        self._require_new_key(authority, idempotent)
         clock = self._clock
         if not isinstance(clock, SandboxClock):
             raise CapabilityNotActive("the sandbox clock")
-        if not 1 <= seconds <= LONGEST_ADVANCE_S:
-            raise ValidationFailed.at("advanceSeconds", f"must be 1 to {LONGEST_ADVANCE_S}")
-        with self._worker.alone(), _answering():
+        if not 1 <= seconds <= MAX_ADVANCE_S:
+            raise ValidationFailed.at("advanceSeconds", f"must be 1 to {MAX_ADVANCE_S}")
+        with self._worker.pause_exclusively(), _translate_chain_errors():
             until = clock.now() + seconds * SECOND
-            ran = self._worker.run_through(until, self._moving(clock))
+            ran = self._worker.run_through(until, self._clock_mover(clock))
             done = clock.now(), ran
-        return self._answered(authority, done, idempotent)
+        return self._store_result(authority, done, idempotent)
 
-    def _moving(self, clock: SandboxClock) -> Callable[[Instant], None]:
+    def _clock_mover(self, clock: SandboxClock) -> Callable[[Instant], None]:
         """Moves the clock, and lets the chains know how much time has passed."""
 
         def move(instant: Instant) -> None:
             before = clock.now()
             clock.advance_to(instant)
             for chain in self._chains.values():
-                chain.passed((clock.now() - before) / SECOND)
+                chain.advance_time((clock.now() - before) / SECOND)
 
         return move
 
-    def require_alone(self) -> None:
+    def require_single_app(self) -> None:
         """Raise NotFound unless one app has the deployment to itself: clock and chains are
         everybody's."""
         apps = self._storage.read(
@@ -320,33 +322,35 @@ class Sandbox:
         if len(apps.records) != 1:
             raise NotFound("sandbox")
 
-    def _name(self, what: str, idempotent: Idempotent | None) -> str:
+    def _operation_id(self, what: str, idempotent: IdempotentRequest | None) -> str:
         """What a chain shall do once and no more, also if the answer to the caller is lost."""
         if idempotent is None:
-            return self._ledger.draw().id(what)
+            return self._committer.id_sequence().issue(what)
         period = self._clock.now() // idempotent.retention_ms
         # After its retention the same key is another request.
         return f"{idempotent.id}/{idempotent.fingerprint}/{period}"
 
-    def _begin(self, authority: Authority, idempotent: Idempotent | None) -> None:
+    def _require_new_key(self, authority: Authority, idempotent: IdempotentRequest | None) -> None:
         """Let no key that was used before touch chain or clock: no refusal would undo that."""
-        self.require_alone()
-        self._ledger.replay(authority, idempotent)
+        self.require_single_app()
+        self._committer.replay(authority, idempotent)
 
-    def _answered(self, authority: Authority, result: T, idempotent: Idempotent | None) -> T:
+    def _store_result(
+        self, authority: Authority, result: T, idempotent: IdempotentRequest | None
+    ) -> T:
         """Store the answer of what has been done to chain or clock, which no transaction spans.
 
         A crash before that lets a retry do it again, except for funding.
         """
         if idempotent is None:
             return result
-        return self._ledger.commit(
-            authority, lambda tx, draw: Decision(result), idempotent=idempotent
+        return self._committer.commit(
+            authority, lambda tx, id_sequence: Decision(result), idempotent=idempotent
         )
 
 
 @contextmanager
-def _answering() -> Iterator[None]:
+def _translate_chain_errors() -> Iterator[None]:
     """Around what asks a chain: the node behind it may be gone. Raises DependencyFailed."""
     try:
         yield
@@ -354,7 +358,9 @@ def _answering() -> Iterator[None]:
         raise DependencyFailed("chain") from error
 
 
-def _outside(chain: SandboxChain, recipient: str, source: str | None) -> tuple[str, str | None]:
+def _validate_addresses(
+    chain: SandboxChain, recipient: str, source: str | None
+) -> tuple[str, str | None]:
     """Both addresses in canonical form; the source must be nobody's contract."""
     faults = []
     found = {}
@@ -362,7 +368,7 @@ def _outside(chain: SandboxChain, recipient: str, source: str | None) -> tuple[s
         if address is None:
             continue
         try:
-            found[path] = canonical(chain.chain_type, address)
+            found[path] = normalize_address(chain.chain_type, address)
         except AddressError as error:
             faults.append(FieldError(path, str(error)))
     if "from" in found and chain.is_contract(found["from"]):

@@ -14,9 +14,9 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL
 from payments_core.engine.decision import Decision
-from payments_core.engine.events import BY_NAME, Happening
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.events import BY_NAME, NewEvent
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.payments.options.record import Option
@@ -31,7 +31,7 @@ AMOUNT_ATOMIC = 25_000_000
 
 
 @attrs.frozen
-class Triggered:
+class TriggeredEvent:
     """An event that was ordered."""
 
     event_id: str
@@ -40,7 +40,7 @@ class Triggered:
 
 
 @attrs.frozen(kw_only=True)
-class _Stage:
+class _PaymentState:
     """A Payment as an event finds it; the shares are of its amount, in percent."""
 
     status: str
@@ -54,24 +54,26 @@ class _Stage:
         return max(0, self.received - 100)
 
 
-_PAYMENT_STAGES: Mapping[str, _Stage] = {
-    "payment.created": _Stage(status="awaiting_payment"),
-    "payment.processing": _Stage(status="processing"),
-    "payment.underpaid": _Stage(status="awaiting_payment", received=60, labels=("underpaid",)),
-    "payment.accepted": _Stage(status="accepted", received=100),
-    "payment.executing": _Stage(status="executing", received=100),
-    "payment.succeeded": _Stage(status="succeeded", received=100, settled=100),
-    "payment.action_required": _Stage(
+_PAYMENT_STATES: Mapping[str, _PaymentState] = {
+    "payment.created": _PaymentState(status="awaiting_payment"),
+    "payment.processing": _PaymentState(status="processing"),
+    "payment.underpaid": _PaymentState(
+        status="awaiting_payment", received=60, labels=("underpaid",)
+    ),
+    "payment.accepted": _PaymentState(status="accepted", received=100),
+    "payment.executing": _PaymentState(status="executing", received=100),
+    "payment.succeeded": _PaymentState(status="succeeded", received=100, settled=100),
+    "payment.action_required": _PaymentState(
         status="action_required", received=100, labels=("execution_failed",)
     ),
-    "payment.overpaid": _Stage(status="accepted", received=120, labels=("overpaid",)),
-    "payment.late": _Stage(status="expired", received=100, labels=("late",)),
-    "payment.reorged": _Stage(status="executing", labels=("reorged",)),
-    "payment.expired": _Stage(status="expired"),
-    "payment.cancelled": _Stage(status="cancelled"),
-    "payment.reconciled": _Stage(status="accepted", received=100, labels=("late",)),
-    "payment.refunded": _Stage(status="refunded", received=100, settled=100, refunded=100),
-    "payment.failed": _Stage(status="failed", received=60, labels=("underpaid",)),
+    "payment.overpaid": _PaymentState(status="accepted", received=120, labels=("overpaid",)),
+    "payment.late": _PaymentState(status="expired", received=100, labels=("late",)),
+    "payment.reorged": _PaymentState(status="executing", labels=("reorged",)),
+    "payment.expired": _PaymentState(status="expired"),
+    "payment.cancelled": _PaymentState(status="cancelled"),
+    "payment.reconciled": _PaymentState(status="accepted", received=100, labels=("late",)),
+    "payment.refunded": _PaymentState(status="refunded", received=100, settled=100, refunded=100),
+    "payment.failed": _PaymentState(status="failed", received=60, labels=("underpaid",)),
 }
 
 _STATUSES: Mapping[str, str] = {
@@ -96,7 +98,7 @@ _VERSIONS: Mapping[str, int] = {
 }
 """The status version of what has a life of its own beside the Payment."""
 
-_NEVER_OF: Mapping[str, tuple[str, ...]] = {
+_IMPOSSIBLE_INTENTS: Mapping[str, tuple[str, ...]] = {
     "dispute.flagged": ("send", "collect"),
     "dispute.resolved": ("send", "collect"),
     "refund.created": ("send",),
@@ -120,19 +122,19 @@ received has a session."""
 
 
 @attrs.frozen(kw_only=True)
-class _Scene:
+class _EventContext:
     """What an event is about: what there is of it, and made-up ids for what there is not."""
 
     name: str
-    draw: Draw
+    id_sequence: IdSequence
     account: Account | None
     payment: Payment | None
     option: Option | None
     webhook_id: str | None
 
     @property
-    def stage(self) -> _Stage:
-        return _PAYMENT_STAGES.get(self.name, _Stage(status=self.name.partition(".")[2]))
+    def payment_state(self) -> _PaymentState:
+        return _PAYMENT_STATES.get(self.name, _PaymentState(status=self.name.partition(".")[2]))
 
     def amount(self, percent: int = 100) -> str:
         """A share of the Payment's amount, in the asset's smallest unit."""
@@ -144,7 +146,7 @@ class _Scene:
         """The account's id; a real Payment to a wallet has no account."""
         if self.account is not None:
             return self.account.id
-        return None if self.payment is not None else self.draw.id("acct")
+        return None if self.payment is not None else self.id_sequence.issue("acct")
 
     def status(self) -> str:
         """The status after the event."""
@@ -152,41 +154,45 @@ class _Scene:
             return "processing"  # it begins with the vault's funds reserved
         if self.name in ("account.created", "account.updated"):
             return self.account.status if self.account else "active"
-        return _STATUSES.get(self.name, self.stage.status)
+        return _STATUSES.get(self.name, self.payment_state.status)
 
 
-_SAMPLES: Mapping[str, Callable[[_Scene], Any]] = {
+_SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
     "accountId": lambda it: it.account_id,
     "amount": lambda it: AMOUNT,
     "amountAtomic": lambda it: it.amount(),
     "assetSymbol": lambda it: it.payment.asset_symbol if it.payment else DEFAULT_SYMBOL,
-    "bankAccountId": lambda it: it.draw.id("bank_account"),
+    "bankAccountId": lambda it: it.id_sequence.issue("bank_account"),
     "capability": lambda it: "us_bank_payout",
     "chainId": lambda it: it.payment.chain_id if it.payment else DEFAULT_CHAIN_ID,
-    "depositId": lambda it: it.draw.id("deposit"),
-    "excessAmountAtomic": lambda it: it.amount(it.stage.excess),
+    "depositId": lambda it: it.id_sequence.issue("deposit"),
+    "excessAmountAtomic": lambda it: it.amount(it.payment_state.excess),
     "externalUserId": lambda it: it.account.external_user_id if it.account else "user-1",
     "fundingOperationId": lambda it: (
-        it.option.funding_operation_id if it.option else it.draw.id("pay_funding")
+        it.option.funding_operation_id if it.option else it.id_sequence.issue("pay_funding")
     ),
-    "labels": lambda it: list(it.stage.labels),
-    "onrampBankAccountId": lambda it: it.draw.id("onramp_account"),
-    "optionId": lambda it: it.option.id if it.option else it.draw.id("pay_option"),
-    "paymentId": lambda it: it.payment.id if it.payment else it.draw.id("payment"),
-    "receivedAmountAtomic": lambda it: it.amount(it.stage.received),
+    "labels": lambda it: list(it.payment_state.labels),
+    "onrampBankAccountId": lambda it: it.id_sequence.issue("onramp_account"),
+    "optionId": lambda it: it.option.id if it.option else it.id_sequence.issue("pay_option"),
+    "paymentId": lambda it: it.payment.id if it.payment else it.id_sequence.issue("payment"),
+    "receivedAmountAtomic": lambda it: it.amount(it.payment_state.received),
     "refundId": lambda it: (
-        it.payment.refunding[-1] if it.payment and it.payment.refunding else it.draw.id("refund")
+        it.payment.refunding[-1]
+        if it.payment and it.payment.refunding
+        else it.id_sequence.issue("refund")
     ),
-    "refundedAmountAtomic": lambda it: it.amount(it.stage.refunded),
-    "sessionId": lambda it: it.payment.session_id if it.payment else it.draw.id("ses"),
-    "settledAmountAtomic": lambda it: it.amount(it.stage.settled),
+    "refundedAmountAtomic": lambda it: it.amount(it.payment_state.refunded),
+    "sessionId": lambda it: it.payment.session_id if it.payment else it.id_sequence.issue("ses"),
+    "settledAmountAtomic": lambda it: it.amount(it.payment_state.settled),
     "status": lambda it: it.status(),
     "statusVersion": lambda it: _VERSIONS.get(
         it.name, it.payment.status_version if it.payment else 1
     ),
-    "transactionHash": lambda it: "0x" + hashlib.sha256(it.draw.id("tx").encode()).hexdigest(),
-    "transactionId": lambda it: it.draw.id("bank_txn"),
-    "webhookId": lambda it: it.webhook_id or it.draw.id("webhook"),
+    "transactionHash": lambda it: (
+        "0x" + hashlib.sha256(it.id_sequence.issue("tx").encode()).hexdigest()
+    ),
+    "transactionId": lambda it: it.id_sequence.issue("bank_txn"),
+    "webhookId": lambda it: it.webhook_id or it.id_sequence.issue("webhook"),
 }
 """A sample of every field that a payload of the catalogue may have."""
 
@@ -196,7 +202,7 @@ class EventTrigger:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
 
     def trigger(
         self,
@@ -205,8 +211,8 @@ class EventTrigger:
         *,
         account_id: str | None = None,
         payment_id: str | None = None,
-        idempotent: Idempotent | None = None,
-    ) -> Triggered:
+        idempotent: IdempotentRequest | None = None,
+    ) -> TriggeredEvent:
         """The event, committed. It is about the account and Payment given, or else the newest.
 
         Where it tells of a Payment, the account is the Payment's unless another is given; a
@@ -216,48 +222,54 @@ class EventTrigger:
         """
         if name not in BY_NAME:
             raise ValidationFailed.at("name", "is no event of the catalog")
-        draw = self._ledger.draw()
-        event_id = draw.id("evt")  # the first that the commit draws, for its only event
+        id_sequence = self._committer.id_sequence()
+        event_id = id_sequence.issue("evt")  # the first that the commit draws, for its only event
         scene = self._storage.read(
             authority.partition,
-            lambda snapshot: _scene(snapshot, draw, name, account_id, payment_id),
+            lambda snapshot: _load_context(snapshot, id_sequence, name, account_id, payment_id),
         )
         account = scene.account
         payload = {field: _SAMPLES[field](scene) for field in BY_NAME[name].fields}
-        happening = Happening(
+        new_event = NewEvent(
             name,
             payload,
             authority.api_version,
             account.id if account else None,
             account.external_user_id if account else None,
         )
-        done = Triggered(event_id, name, payload)
+        done = TriggeredEvent(event_id, name, payload)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Triggered]:
-            return Decision(done, events=(happening,))
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[TriggeredEvent]:
+            return Decision(done, events=(new_event,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent, draw=draw)
+        return self._committer.commit(
+            authority, decide, idempotent=idempotent, id_sequence=id_sequence
+        )
 
 
-def _scene(
-    snapshot: Snapshot, draw: Draw, name: str, account_id: str | None, payment_id: str | None
-) -> _Scene:
+def _load_context(
+    snapshot: Snapshot,
+    id_sequence: IdSequence,
+    name: str,
+    account_id: str | None,
+    payment_id: str | None,
+) -> _EventContext:
     payment = option = None
     if "paymentId" in BY_NAME[name].fields or "sessionId" in BY_NAME[name].fields:
-        payment = _payment(snapshot, name, account_id, payment_id)
+        payment = _find_payment(snapshot, name, account_id, payment_id)
     elif payment_id is not None:
         raise ValidationFailed.at("paymentId", "is no part of this event")
     if payment is not None and payment.option_ids:
         option = snapshot.get(Option, payment.selected_option_id or payment.option_ids[-1])
     account = None
     if account_id is not None or payment is None:
-        account = _account(snapshot, account_id)
+        account = _find_account(snapshot, account_id)
     elif payment.account_id is not None:
         account = snapshot.get(Account, payment.account_id)
     endpoints = snapshot.find(Endpoint, "by_status", ("active",), limit=100).records
-    return _Scene(
+    return _EventContext(
         name=name,
-        draw=draw,
+        id_sequence=id_sequence,
         account=account,
         payment=payment,
         option=option,
@@ -265,16 +277,16 @@ def _scene(
     )
 
 
-def _payment(
+def _find_payment(
     snapshot: Snapshot, name: str, account_id: str | None, payment_id: str | None
 ) -> Payment | None:
     """The one that is named, or the account's newest, or the newest of all."""
-    never = _NEVER_OF.get(name, ())
+    never = _IMPOSSIBLE_INTENTS.get(name, ())
     if payment_id is None:
         where = tuple(Where("intent", "!=", intent) for intent in never)
         if account_id is None:
-            return _newest(snapshot, Payment, "by_created", (), where)
-        return _newest(snapshot, Payment, "by_account", (account_id,), where)
+            return _find_newest(snapshot, Payment, "by_created", (), where)
+        return _find_newest(snapshot, Payment, "by_account", (account_id,), where)
     payment = snapshot.get(Payment, payment_id)
     if payment is None:
         raise NotFound("payment")
@@ -283,17 +295,17 @@ def _payment(
     return payment
 
 
-def _account(snapshot: Snapshot, account_id: str | None) -> Account | None:
+def _find_account(snapshot: Snapshot, account_id: str | None) -> Account | None:
     """The one that is named, or the newest."""
     if account_id is None:
-        return _newest(snapshot, Account, "by_created")
+        return _find_newest(snapshot, Account, "by_created")
     account = snapshot.get(Account, account_id)
     if account is None:
         raise NotFound("account")
     return account
 
 
-def _newest(
+def _find_newest(
     snapshot: Snapshot,
     kind: type[R],
     index: str,

@@ -44,7 +44,7 @@ _encoder = msgspec.json.Encoder(enc_hook=_encode_extra)
 
 
 _decoders: dict[type[Record], msgspec.json.Decoder[Any]] = {}
-_making = threading.Lock()
+_decoder_lock = threading.Lock()
 
 
 def _decoder(kind: type[Record]) -> msgspec.json.Decoder[Any]:
@@ -52,7 +52,7 @@ def _decoder(kind: type[Record]) -> msgspec.json.Decoder[Any]:
     if made is None:
         # msgspec keeps with a class what it finds out about it, and while one thread does so
         # another would get that half done: its first decoding then ends the process.
-        with _making:
+        with _decoder_lock:
             made = _decoders.get(kind) or msgspec.json.Decoder(kind, dec_hook=_decode_extra)
             _decoders[kind] = made
     return made
@@ -61,7 +61,7 @@ def _decoder(kind: type[Record]) -> msgspec.json.Decoder[Any]:
 def stamp(record: R, version: int) -> R:
     """The record as it is stored at that version."""
     return attrs.evolve(
-        record, version=version, schema=max(record.schema, type(record).collection.written)
+        record, version=version, schema=max(record.schema, type(record).collection.write_schema)
     )
 
 
@@ -69,9 +69,9 @@ def encode(record: Record) -> bytes:
     """The body of a stamped record, in the schema that it says."""
     collection = type(record).collection
     body = _encoder.encode(record)
-    if record._unknown or collection.written < collection.schema:
+    if record._unknown or collection.write_schema < collection.schema:
         document = {**record._unknown, **msgspec.json.decode(body)}
-        body = msgspec.json.encode(_as_stored(collection, document))
+        body = msgspec.json.encode(_downgrade(collection, document))
     elif collection.oldest_reader > 1:
         body = b'%b,"%b":%d}' % (body[:-1], OLDEST_READER.encode(), collection.oldest_reader)
     if len(body) > MAX_BODY_BYTES:
@@ -88,28 +88,28 @@ def decode(kind: type[R], body: bytes | str) -> R:
             return record
     except msgspec.DecodeError as error:
         fault = error
-    return _convert(kind, _document(kind, body), fault)
+    return _convert(kind, _parse_document(kind, body), fault)
 
 
-def _document(kind: type[Record], body: bytes | str) -> Document:
+def _parse_document(kind: type[Record], body: bytes | str) -> Document:
     try:
         return msgspec.json.decode(body, type=Document)
     except msgspec.DecodeError as error:
         raise UnreadableDocument(f"{kind.collection.name}: {error}") from error
 
 
-def _as_stored(collection: Collection, document: Document) -> Document:
+def _downgrade(collection: Collection, document: Document) -> Document:
     """A document of the form that the code knows, in the one that is stored.
 
     What the release after this one wrote stays in its form, since that may say more than the one
     which this release writes; what a release after that wrote is in no form known here.
     """
-    stored = max(document["schema"], collection.written)
+    stored = max(document["schema"], collection.write_schema)
     if stored > collection.schema:
         return document
     for schema in range(collection.schema, stored, -1):
         document = collection.downgrades[schema - 1](document)
-    oldest_reader = collection.oldest_reader if stored == collection.written else stored
+    oldest_reader = collection.oldest_reader if stored == collection.write_schema else stored
     marked = {OLDEST_READER: oldest_reader} if oldest_reader > 1 else {}
     return {**document, "schema": stored, **marked}
 
@@ -127,7 +127,7 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
             )
     else:
         document.pop(OLDEST_READER, None)  # it was for others
-        document = _upgraded(collection, document, schema)
+        document = _upgrade(collection, document, schema)
     try:
         record = msgspec.convert(document, kind, dec_hook=_decode_extra)
     except msgspec.ValidationError as error:
@@ -138,10 +138,10 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
     )
 
 
-def _upgraded(collection: Collection, document: Document, stored: int) -> Document:
+def _upgrade(collection: Collection, document: Document, stored: int) -> Document:
     """A document in the form that the code knows; it says the schema that it will be stored in."""
     for schema in range(stored, collection.schema):
         if schema not in collection.upgrades:
             raise UnreadableDocument(f"{collection.name}: no upgrade from schema {schema}")
         document = collection.upgrades[schema](document)
-    return {**document, "schema": max(stored, collection.written)}
+    return {**document, "schema": max(stored, collection.write_schema)}

@@ -11,7 +11,7 @@ import attrs
 from payments_core.storage.records import Record
 
 
-def fingerprint(kinds: Iterable[type[Record]], own: Mapping[str, str]) -> str:
+def compute_fingerprint(record_types: Iterable[type[Record]], own: Mapping[str, str]) -> str:
     """A digest of the collections, and of the adapter's `own` indexes by name."""
     told = {
         kind.collection.name: [
@@ -20,7 +20,7 @@ def fingerprint(kinds: Iterable[type[Record]], own: Mapping[str, str]) -> str:
             [attrs.astuple(unique) for unique in kind.collection.uniques],
             [attrs.astuple(lookup) for lookup in kind.collection.lookups],
         ]
-        for kind in kinds
+        for kind in record_types
     }
     text = json.dumps([told, dict(own)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -10,7 +10,7 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Index, Record
 
-FOREVER: Instant = 2**53 - 1
+NEVER: Instant = 2**53 - 1
 """A lease or a due time that never comes: how a job parks."""
 
 

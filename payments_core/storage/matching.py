@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar
 
-from payments_core.storage.port import LOCATE_KEYS, Position, Where
-from payments_core.storage.records import Collection, Index, Lookup, Value, can_be_held
+from payments_core.storage.port import MAX_LOCATE_KEYS, Position, Where
+from payments_core.storage.records import Collection, Index, Lookup, Value, fits_column
 
 T = TypeVar("T")
 Columns = Mapping[str, Value]
-Place = tuple[str, str]
+PrimaryKey = tuple[str, str]
 """Where a record lies: its partition and its id."""
-FindableKey = tuple[str | int, ...]
+LookupKey = tuple[str | int, ...]
 
-_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -29,7 +29,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def require_askable(index: Index, key: Sequence[Value], after: Position | None, limit: int) -> None:
+def validate_query(index: Index, key: Sequence[Value], after: Position | None, limit: int) -> None:
     """Raise ValueError for a question that does not fit the index."""
     if len(key) != len(index.key):
         raise ValueError(f"the index {index.name} takes {len(index.key)} key values")
@@ -43,12 +43,12 @@ def matches(columns: Columns, where: Sequence[Where]) -> bool:
     """Whether a row satisfies every comparison; a null satisfies none."""
     return all(
         columns[item.column] is not None
-        and _COMPARE[item.operator](columns[item.column], item.value)
+        and _OPERATORS[item.operator](columns[item.column], item.value)
         for item in where
     )
 
 
-def page_of(
+def select_page(
     index: Index,
     key: Sequence[Value],
     rows: Mapping[str, Columns],
@@ -58,7 +58,7 @@ def page_of(
     scan_limit: int,
 ) -> tuple[list[str], Position | None]:
     """The ids of one page and where the next begins, from rows by id."""
-    require_askable(index, key, after, limit)
+    validate_query(index, key, after, limit)
 
     def position(id: str) -> Position:
         return (*(rows[id][column] for column in index.order), id)
@@ -80,19 +80,19 @@ def page_of(
     return chosen, None
 
 
-def findable_keys(
+def valid_lookup_keys(
     collection: Collection, lookup: Lookup, keys: Sequence[Sequence[Value]], limit: int
-) -> list[FindableKey]:
+) -> list[LookupKey]:
     """The keys that a stored record can have, each once.
 
     Raises ValueError for a question that does not fit the lookup.
     """
-    if len(keys) > LOCATE_KEYS:
-        raise ValueError(f"{lookup.name} takes up to {LOCATE_KEYS} keys at once")
+    if len(keys) > MAX_LOCATE_KEYS:
+        raise ValueError(f"{lookup.name} takes up to {MAX_LOCATE_KEYS} keys at once")
     if limit < 1:
         raise ValueError("at least one record is located")
     kinds = [collection.columns[column] for column in lookup.columns]
-    found: dict[FindableKey, None] = {}
+    found: dict[LookupKey, None] = {}
     for key in keys:
         if len(key) != len(kinds):
             raise ValueError(f"a key of the lookup {lookup.name} has {len(kinds)} values")
@@ -100,21 +100,21 @@ def findable_keys(
             # A database might take "1" for 1, and true for both.
             if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
                 raise ValueError(f"a key of the lookup {lookup.name} needs a {kind.__name__}")
-        present = [value for value in key if value is not None and can_be_held(value)]
+        present = [value for value in key if value is not None and fits_column(value)]
         if len(present) == len(kinds):
             found[tuple(kind(value) for kind, value in zip(kinds, present, strict=True))] = None
     return list(found)
 
 
-def places_of(
+def find_primary_keys(
     lookup: Lookup,
-    keys: Sequence[FindableKey],
-    rows: Mapping[Place, Columns],
+    keys: Sequence[LookupKey],
+    rows: Mapping[PrimaryKey, Columns],
     where: Sequence[Where],
-    after: Place | None,
+    after: PrimaryKey | None,
     limit: int,
-) -> list[Place]:
-    """Where the located records lie, in order, from rows by place and `findable_keys`."""
+) -> list[PrimaryKey]:
+    """Where the located records lie, in order, from rows by place and `valid_lookup_keys`."""
     wanted = frozenset(keys)
     found = [
         place
@@ -124,7 +124,7 @@ def places_of(
     return sorted(place for place in found if after is None or place > after)[:limit]
 
 
-def in_turn(lists: Iterable[Sequence[T]], limit: int) -> list[T]:
+def interleave(lists: Iterable[Sequence[T]], limit: int) -> list[T]:
     """One item of each list, then a second of each, and so on, up to `limit`."""
     found = [item for items in zip_longest(*lists) for item in items if item is not None]
     return found[:limit]

@@ -30,10 +30,10 @@ SIMULATED = "simulated"
 SCAN_LIMIT = 10_000
 """`find` looks at no more rows than this for one page; the page then ends short."""
 
-LOCATE_KEYS = 500
+MAX_LOCATE_KEYS = 500
 """`locate` takes no more keys than this at once."""
 
-NO_LANES: Mapping[str, int] = MappingProxyType({})
+NO_LANE_OVERRIDES: Mapping[str, int] = MappingProxyType({})
 """No lane has slots of its own."""
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ class Snapshot(Protocol):
         turns both round. Texts are ordered by code point. A None in `key` finds the nulls.
         `after` is the `next` of another page, and holds when the record there is gone.
 
-        Raises ValueError for a question that does not fit the index (`matching.require_askable`).
+        Raises ValueError for a question that does not fit the index (`matching.validate_query`).
         """
 
 
@@ -170,7 +170,7 @@ class Transaction(Snapshot, Protocol):
 
 
 @attrs.frozen
-class Claimed:
+class ClaimedJob:
     """A leased job; `job.claims` fences it: finish only while the stored counter is the same."""
 
     partition: str
@@ -178,7 +178,7 @@ class Claimed:
 
 
 @attrs.frozen
-class Located(Generic[Item]):
+class LocatedRecord(Generic[Item]):
     """A record that `locate` found, and the partition that it lies in."""
 
     partition: str
@@ -208,7 +208,7 @@ class Storage(Protocol):
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> Sequence[Located[R]]:
+    ) -> Sequence[LocatedRecord[R]]:
         """The records of any partition that a lookup finds, for those who know no partition.
 
         They are those whose lookup columns equal one of `keys`, up to 500 at once, and that
@@ -227,12 +227,13 @@ class Storage(Protocol):
         *,
         lease_ms: int,
         limit: int,
-        slots: int,
-        of_lane: Mapping[str, int] = NO_LANES,
-    ) -> Sequence[Claimed]:
-        """Lease up to `limit` due jobs of a queue, at most `slots` of each lane at a time.
+        lane_concurrency: int,
+        lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+    ) -> Sequence[ClaimedJob]:
+        """Lease up to `limit` due jobs of a queue, at most `lane_concurrency` of each lane at a
+        time.
 
-        A lane that `of_lane` names has as many slots as that says, which may be none.
+        A lane that `lane_overrides` names has as many slots as that says, which may be none.
 
         A job is due when `due_at <= now` and its `lease_until <= now`. A claim sets `lease_until`
         to `now + lease_ms`, raises `claims` and the record's version by one, and returns the job
@@ -278,14 +279,14 @@ class FinishesMigrations(Protocol):
 
 
 @runtime_checkable
-class TellsFaults(Protocol):
+class ReportsConfigProblems(Protocol):
     """A storage whose database may be set up so that the port's promises do not hold."""
 
-    def faults(self) -> Sequence[str]:
+    def config_errors(self) -> Sequence[str]:
         """What of that would lose, or hide, what was answered, each in a sentence for operators.
 
         Raises StorageUnavailable.
         """
 
-    def doubts(self) -> Sequence[str]:
+    def config_warnings(self) -> Sequence[str]:
         """What may do so, unless somebody knows better. Raises StorageUnavailable."""

@@ -65,11 +65,11 @@ class Collection:
 
     `schema` is the form of the record here. `upgrades[n]` turns a document of schema n into one of
     schema n + 1, and `downgrades[n]` takes that back, losing nothing of what this release makes.
-    New documents are stored in the schema `written`, the present one unless it says less: a form
-    that the release before cannot read is read by one release, and written by the next. One that
-    is there in a later schema stays in that. `oldest_reader` is the lowest schema
-    whose releases read what is written here rightly, `written` itself unless it says less: they
-    miss nothing but fields that they keep. docs/explanation/upgrades.md has the rules.
+    New documents are stored in the schema `write_schema`, the present one unless it says less: a
+    form that the release before cannot read is read by one release, and written by the next. One
+    that is there in a later schema stays in that. `oldest_reader` is the lowest schema
+    whose releases read what is written here rightly, `write_schema` itself unless it says less:
+    they miss nothing but fields that they keep. docs/explanation/upgrades.md has the rules.
     """
 
     name: str
@@ -80,17 +80,17 @@ class Collection:
     schema: int = 1
     upgrades: Mapping[int, Upgrade] = attrs.field(factory=dict)
     downgrades: Mapping[int, Upgrade] = attrs.field(factory=dict)
-    written: int = attrs.field()
+    write_schema: int = attrs.field()
     oldest_reader: int = attrs.field()
     _ordered: frozenset[str] = attrs.field(init=False, repr=False, eq=False)
 
-    @written.default
-    def _present(self) -> int:
+    @write_schema.default
+    def _default_write_schema(self) -> int:
         return self.schema
 
     @oldest_reader.default
-    def _as_written(self) -> int:
-        return self.written
+    def _default_oldest_reader(self) -> int:
+        return self.write_schema
 
     def __attrs_post_init__(self) -> None:
         self._require_schemas()
@@ -111,9 +111,9 @@ class Collection:
             raise ValueError(f"{self.name}: a lookup of no columns {bare}")
 
     def _require_schemas(self) -> None:
-        if not 1 <= self.oldest_reader <= self.written <= self.schema:
-            raise ValueError(f"{self.name}: oldest_reader <= written <= schema")
-        steps = set(range(self.written, self.schema))
+        if not 1 <= self.oldest_reader <= self.write_schema <= self.schema:
+            raise ValueError(f"{self.name}: oldest_reader <= write_schema <= schema")
+        steps = set(range(self.write_schema, self.schema))
         if missing := steps - set(self.upgrades) or steps - set(self.downgrades):
             raise ValueError(f"{self.name}: no way to and from schema {sorted(missing)}")
 
@@ -132,13 +132,13 @@ class Collection:
         refuse the same: the wrong type, a text that is long or holds U+0000, an integer beyond
         64 bits, a null in an order column.
         """
-        require_text(f"{self.name}: the id", record.id)
+        require_indexable_text(f"{self.name}: the id", record.id)
         return tuple(
-            self._checked(column, kind, getattr(record, column))
+            self._check_value(column, kind, getattr(record, column))
             for column, kind in self.columns.items()
         )
 
-    def _checked(self, column: str, kind: type[str | int], value: Value) -> Value:
+    def _check_value(self, column: str, kind: type[str | int], value: Value) -> Value:
         if value is None:
             if column in self._ordered:
                 raise ValueError(f"{self.name}: {column} orders an index and cannot be null")
@@ -146,9 +146,9 @@ class Collection:
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ValueError(f"{self.name}: {column} holds a {type(value).__name__}")
         if isinstance(value, str):
-            require_text(f"{self.name}: {column}", value)
+            require_indexable_text(f"{self.name}: {column}", value)
             return str(value)
-        if not can_be_held(value):
+        if not fits_column(value):
             raise ValueError(f"{self.name}: {column} is beyond 64 bits")
         return int(value)
 
@@ -169,13 +169,13 @@ class Record:
     _unknown: Mapping[str, Any] = attrs.field(factory=dict, repr=False, alias="unknown")
 
 
-def require_text(name: str, text: str) -> None:
+def require_indexable_text(name: str, text: str) -> None:
     """Raise ValueError for a text that an indexed column cannot hold."""
-    if not can_be_held(text):
+    if not fits_column(text):
         raise ValueError(f"{name} is too long, or holds U+0000")
 
 
-def can_be_held(value: str | int) -> bool:
+def fits_column(value: str | int) -> bool:
     """Whether a column can hold the value; if not, no row has it."""
     if isinstance(value, str):
         return len(value) <= MAX_COLUMN_CHARACTERS and "\0" not in value

@@ -14,7 +14,7 @@ from payments_core.storage.records import R
 _log = logging.getLogger(__name__)
 
 
-def readable(kind: type[R], body: bytes | str) -> R | None:
+def try_decode(kind: type[R], body: bytes | str) -> R | None:
     """The record of a stored body, or None."""
     try:
         return documents.decode(kind, body)
@@ -22,7 +22,7 @@ def readable(kind: type[R], body: bytes | str) -> R | None:
         return None
 
 
-def alarm_of(jobs: Iterable[tuple[str, str]]) -> None:
+def log_damaged_jobs(jobs: Iterable[tuple[str, str]]) -> None:
     """Tell the operator which jobs were set aside, by partition and id."""
     for partition, id in jobs:
         _log.critical("ALARM: job %s of %s cannot be read and is set aside", id, partition)

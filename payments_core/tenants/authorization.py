@@ -12,7 +12,7 @@ from typing import Literal
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.decision import held
+from payments_core.engine.decision import lock_shared
 from payments_core.errors import (
     EntitlementRequired,
     InsufficientPermissions,
@@ -41,7 +41,7 @@ class Requirement:
     standard_only: bool = False
 
 
-TRUSTED = Requirement("trusted")
+SYSTEM_REQUIREMENT = Requirement("trusted")
 
 
 def authorize(
@@ -67,7 +67,7 @@ def authorize(
     elif requirement.caller == "client":
         if session is None:
             raise Unauthorized()
-        _require(requirement.permissions, session.permissions)
+        _require_all(requirement.permissions, session.permissions)
         needed = [p for name in requirement.permissions for p in PERMISSION_PRODUCTS[name]]
     else:
         if key is None or key.kind == "publishable":
@@ -75,14 +75,14 @@ def authorize(
         if requirement.standard_only and key.kind != "standard":
             raise InsufficientPermissions(("a standard key",))
         if key.kind == "restricted":
-            _require(requirement.scopes, key.scopes)
+            _require_all(requirement.scopes, key.scopes)
         needed = [SCOPE_PRODUCT[scope] for scope in requirement.scopes]
     for product in (*needed, *requirement.products):
         if product not in environment.products:
             raise EntitlementRequired(product)
 
 
-def _require(needed: tuple[str, ...], granted: tuple[str, ...]) -> None:
+def _require_all(needed: tuple[str, ...], granted: tuple[str, ...]) -> None:
     missing = tuple(name for name in needed if name not in granted)
     if missing:
         raise InsufficientPermissions(missing)
@@ -100,7 +100,7 @@ def key_is_live(key: Key, now: Instant) -> bool:
     return key.revoked_at is None and (key.expires_at is None or now < key.expires_at)
 
 
-def session_stands(session: ClientSession, environment: Environment) -> bool:
+def session_is_valid(session: ClientSession, environment: Environment) -> bool:
     """Whether a session was not revoked, nor the key that made it.
 
     A key that merely expired spares its sessions.
@@ -166,7 +166,7 @@ class Authority:
         They are read again rather than held as they were: a hold that fails ends the transaction,
         and most changes of an environment take nothing away from this caller.
         """
-        environment = held(tx, Environment, self.environment.id)
+        environment = lock_shared(tx, Environment, self.environment.id)
         if environment is None:
             raise Unauthorized()
         if environment.version != self.environment.version:
@@ -175,6 +175,6 @@ class Authority:
                 raise Unauthorized()
             authorize(self.requirement, environment, key, self.session, self.payment_id)
         if self.session is not None:
-            session = held(tx, ClientSession, self.session.id)
-            if session is None or not session_stands(session, environment):
+            session = lock_shared(tx, ClientSession, self.session.id)
+            if session is None or not session_is_valid(session, environment):
                 raise Unauthorized()

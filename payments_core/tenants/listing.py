@@ -13,7 +13,7 @@ from payments_core.tenants.record import App, Environment, KeyUse
 _PAGE = 200
 
 
-def all_apps(storage: Storage) -> Iterator[App]:
+def iterate_apps(storage: Storage) -> Iterator[App]:
     """All apps, the oldest first."""
     after: Position | None = None
     while True:
@@ -31,20 +31,20 @@ def all_apps(storage: Storage) -> Iterator[App]:
 def has_apps(storage: Storage) -> bool:
     """Whether anybody has been given an app, if only one that cannot be read any more."""
     try:
-        return bool(storage.read(DIRECTORY, _first_app).records)
+        return bool(storage.read(DIRECTORY, _load_first_app).records)
     except UnreadableDocument:
         return True
 
 
-def key_uses(storage: Storage, environment: Environment) -> Mapping[str, Instant]:
+def load_key_uses(storage: Storage, environment: Environment) -> Mapping[str, Instant]:
     """When each key was last used, to the minute; keys that never were are absent."""
 
-    def look(snapshot: Snapshot) -> dict[str, Instant]:
+    def load(snapshot: Snapshot) -> dict[str, Instant]:
         found = (snapshot.get(KeyUse, key.id) for key in environment.keys)
         return {use.id: use.last_used_at for use in found if use is not None}
 
-    return storage.read(environment.id, look)
+    return storage.read(environment.id, load)
 
 
-def _first_app(snapshot: Snapshot) -> StoredPage[App]:
+def _load_first_app(snapshot: Snapshot) -> StoredPage[App]:
     return snapshot.find(App, "by_created", limit=1)

@@ -10,69 +10,69 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from payments_core.credentials.keyring import KeyRing, WeakKeyRing
-from payments_core.engine.committer import Ledger
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.committer import Committer
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.storage.port import DIRECTORY, Storage, Transaction
 from payments_core.tenants.record import MasterKeyMark
 
 _PURPOSE = "master key's mark"
-_MARKED = "payments-core"
-_MOST = 200
+_MARK_INPUT = "payments-core"
+_MAX_KEYS = 200
 
 
 class UnknownKeyRing(WeakKeyRing):
     """The storage was begun with other master keys."""
 
 
-def recognise(storage: Storage, ledger: Ledger, key_ring: KeyRing) -> None:
+def verify_or_register(storage: Storage, committer: Committer, key_ring: KeyRing) -> None:
     """Return if the ring is the storage's own, and mark those of its keys that are new there.
 
     A new key goes in front of the others, so a ring must share one with those that were marked.
     Raises UnknownKeyRing, StorageUnavailable, Unavailable.
     """
-    known = marked(storage)
+    known = load_marks(storage)
     marks = marks_of(key_ring)
-    _require_ours(known, marks)
+    _require_matching_marks(known, marks)
     new = tuple(
         MasterKeyMark(id=name, mark=mark) for name, mark in marks.items() if name not in known
     )
     if new:
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             found = [tx.get(MasterKeyMark, one.id, for_update=True) for one in new]
-            _require_ours({one.id: one.mark for one in found if one is not None}, marks)
+            _require_matching_marks({one.id: one.mark for one in found if one is not None}, marks)
             absent = (one for one, there in zip(new, found, strict=True) if there is None)
             return Decision(None, inserts=tuple(absent))
 
-        ledger.commit(Scope(DIRECTORY, "directory"), decide)
+        committer.commit(WorkerAuthority(DIRECTORY, "directory"), decide)
 
 
-def require_recognised(storage: Storage, key_ring: KeyRing) -> None:
+def require_registered(storage: Storage, key_ring: KeyRing) -> None:
     """The same, and nothing is written. Raises UnknownKeyRing, StorageUnavailable."""
-    _require_ours(marked(storage), marks_of(key_ring))
+    _require_matching_marks(load_marks(storage), marks_of(key_ring))
 
 
-def missing(storage: Storage, key_ring: KeyRing) -> list[str]:
+def find_missing_keys(storage: Storage, key_ring: KeyRing) -> list[str]:
     """The names of keys that this storage was sealed by, were not forgotten, and are not in the
     ring. Raises StorageUnavailable."""
-    return sorted(marked(storage).keys() - set(key_ring.names))
+    return sorted(load_marks(storage).keys() - set(key_ring.names))
 
 
-def forget(ledger: Ledger, name: str) -> bool:
+def forget_key(committer: Committer, name: str) -> bool:
     """Expect a key no more that was taken out of the ring; whether it was expected.
 
     Only where nothing rests on it any more, or what does is given up. Raises Unavailable.
     """
 
-    def decide(tx: Transaction, draw: Draw) -> Decision[bool]:
+    def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
         mark = tx.get(MasterKeyMark, name, for_update=True)
         return Decision(mark is not None, deletes=() if mark is None else (mark,))
 
-    return ledger.commit(Scope(DIRECTORY, "directory"), decide)
+    return committer.commit(WorkerAuthority(DIRECTORY, "directory"), decide)
 
 
-def _require_ours(known: Mapping[str, str], marks: Mapping[str, str]) -> None:
+def _require_matching_marks(known: Mapping[str, str], marks: Mapping[str, str]) -> None:
     for name, mark in marks.items():
         if known.get(name, mark) != mark:
             raise UnknownKeyRing(
@@ -83,14 +83,14 @@ def _require_ours(known: Mapping[str, str], marks: Mapping[str, str]) -> None:
         raise UnknownKeyRing(f"it has none of the keys that this storage was sealed by: {names}")
 
 
-def marked(storage: Storage) -> dict[str, str]:
+def load_marks(storage: Storage) -> dict[str, str]:
     """The marks that the storage has, by the keys' names."""
     page = storage.read(
-        DIRECTORY, lambda snapshot: snapshot.find(MasterKeyMark, "all", limit=_MOST)
+        DIRECTORY, lambda snapshot: snapshot.find(MasterKeyMark, "all", limit=_MAX_KEYS)
     )
     return {record.id: record.mark for record in page.records}
 
 
 def marks_of(key_ring: KeyRing) -> dict[str, str]:
     """The mark of each of the ring's keys, by its name."""
-    return dict(zip(key_ring.names, key_ring.digests(_PURPOSE, _MARKED), strict=True))
+    return dict(zip(key_ring.names, key_ring.digests(_PURPOSE, _MARK_INPUT), strict=True))

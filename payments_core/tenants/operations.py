@@ -16,22 +16,22 @@ from payments_core.credentials.secrets import (
     mode_of,
     new_secret,
 )
-from payments_core.engine.decision import Decision, Scope
+from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.idempotency.purging import purge_job
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
-    Conflicting,
     NotFound,
+    ResourceConflict,
     Unauthorized,
     Unavailable,
     UnsupportedVersion,
     ValidationFailed,
 )
-from payments_core.limiters.policies import OF_ENVIRONMENTS, require_limits
+from payments_core.limiters.policies import ENVIRONMENT_RULES, require_valid_limits
 from payments_core.storage.port import DIRECTORY, Transaction
-from payments_core.tenants.addresses import SecretAddresses
-from payments_core.tenants.authorization import TRUSTED, Authority, key_is_live
+from payments_core.tenants.addresses import CredentialIndex
+from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority, key_is_live
 from payments_core.tenants.record import (
     PRODUCTS,
     SCOPE_PRODUCT,
@@ -50,7 +50,7 @@ MAX_KEYS = 100
 APP_NAME_CHARACTERS = 128
 KEY_NAME_CHARACTERS = 64
 """A hundred of them fit the record in any script, with room for every key's revocation."""
-FORGOTTEN_AFTER_MS = 2 * DAY
+REVOKED_KEY_RETENTION_MS = 2 * DAY
 """Revoked keys are kept for longer than any client session lives (a day), then make room."""
 
 
@@ -59,13 +59,13 @@ class Tenants:
 
     def __init__(self, ports: Ports, versions: Versions) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._identifiers = ports.identifiers
         self._key_ring = ports.key_ring
         self._entropy = ports.entropy
         self._versions = versions
-        self._addresses = SecretAddresses(ports)
+        self._addresses = CredentialIndex(ports)
         self._uses: dict[str, Instant] = {}
 
     def create_app(
@@ -85,8 +85,8 @@ class Tenants:
             raise ValidationFailed.at("name", f"must have 1 to {APP_NAME_CHARACTERS} characters")
         if not _PARTNER_ID.fullmatch(partner_id):
             raise ValidationFailed.at("partnerId", "must be 3 to 40 of a-z, 0-9 and -")
-        _check_names("products", products, PRODUCTS)
-        taken = Conflicting(f"The partner id {partner_id} is taken.")
+        _require_known_names("products", products, PRODUCTS)
+        taken = ResourceConflict(f"The partner id {partner_id} is taken.")
         if self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(PartnerName, partner_id)):
             raise taken
         now = self._clock.now()
@@ -115,9 +115,9 @@ class Tenants:
         # The environments first: until the directory names them, nobody can reach them.
         for environment in environments:
             self._create_environment(environment)
-        self._ledger.commit(
-            Scope(DIRECTORY, "directory"),
-            lambda tx, draw: Decision(
+        self._committer.commit(
+            WorkerAuthority(DIRECTORY, "directory"),
+            lambda tx, id_sequence: Decision(
                 app,
                 inserts=(PartnerName(id=partner_id, app_id=app_id), app),
                 refusals={"id": taken},
@@ -140,10 +140,10 @@ class Tenants:
         """
         if len(name) > KEY_NAME_CHARACTERS:
             raise ValidationFailed.at("name", f"must have at most {KEY_NAME_CHARACTERS} characters")
-        _check_names("scopes", scopes, tuple(SCOPE_PRODUCT))
+        _require_known_names("scopes", scopes, tuple(SCOPE_PRODUCT))
         if scopes and kind != "restricted":
             raise ValidationFailed.at("scopes", "only a restricted key has scopes of its own")
-        secret = new_secret(kind, self.environment(environment_id).mode, self._entropy)
+        secret = new_secret(kind, self.get_environment(environment_id).mode, self._entropy)
         digest = self._key_ring.digest(DIGEST_PURPOSE, secret)
         now = self._clock.now()
         key = Key(
@@ -156,25 +156,25 @@ class Tenants:
             expires_at=expires_at,
         )
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
-            environment = _locked(tx, environment_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
+            environment = _lock_environment(tx, environment_id)
             if environment.key(key.id) is not None:
                 return Decision(environment)
-            kept = tuple(old for old in environment.keys if not _is_forgotten(old, now))
+            kept = tuple(old for old in environment.keys if not _is_past_retention(old, now))
             if len(kept) >= MAX_KEYS:
-                raise Conflicting(f"An environment has at most {MAX_KEYS} keys; revoke some.")
-            return _replaced(environment, now, keys=(*kept, key))
+                raise ResourceConflict(f"An environment has at most {MAX_KEYS} keys; revoke some.")
+            return _replace(environment, now, keys=(*kept, key))
 
-        environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
-        self._addresses.list_key(environment, key)
+        environment = self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
+        self._addresses.add_key(environment, key)
         return key, secret
 
     def revoke_key(self, environment_id: str, key_id: str) -> Environment:
         """End a key, and the client sessions that it made, at once. Raises NotFound."""
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
-            environment = _locked(tx, environment_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
+            environment = _lock_environment(tx, environment_id)
             key = environment.key(key_id)
             if key is None:
                 raise NotFound("key")
@@ -182,37 +182,37 @@ class Tenants:
                 return Decision(environment)
             revoked = attrs.evolve(key, revoked_at=now)
             keys = tuple(revoked if item.id == key_id else item for item in environment.keys)
-            return _replaced(environment, now, keys=keys)
+            return _replace(environment, now, keys=keys)
 
-        environment = self._ledger.commit(Scope(environment_id, "admin"), decide)
+        environment = self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
         revoked = environment.key(key_id)
         assert revoked is not None
-        self._addresses.unlist(revoked)
+        self._addresses.remove_key(revoked)
         return environment
 
     def set_products(self, environment_id: str, products: Sequence[str]) -> Environment:
         """Replace the environment's entitlements. Raises NotFound, ValidationFailed."""
-        _check_names("products", products, PRODUCTS)
+        _require_known_names("products", products, PRODUCTS)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
-            environment = _locked(tx, environment_id)
-            return _replaced(environment, now, products=tuple(sorted(products)))
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
+            environment = _lock_environment(tx, environment_id)
+            return _replace(environment, now, products=tuple(sorted(products)))
 
-        return self._ledger.commit(Scope(environment_id, "admin"), decide)
+        return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
 
     def set_rate_limits(self, environment_id: str, limits: Mapping[str, int]) -> Environment:
         """Replace the environment's own limits, by the rules of rate policies; `{}` has none.
 
         Raises NotFound, and ValueError for a rule that no environment may set.
         """
-        require_limits(limits, OF_ENVIRONMENTS)
+        require_valid_limits(limits, ENVIRONMENT_RULES)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
-            return _replaced(_locked(tx, environment_id), now, rate_limits=dict(limits))
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
+            return _replace(_lock_environment(tx, environment_id), now, rate_limits=dict(limits))
 
-        return self._ledger.commit(Scope(environment_id, "admin"), decide)
+        return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
 
     def set_api_version(self, environment_id: str, version: str) -> Environment:
         """Pin the environment to another contract that is served here.
@@ -224,24 +224,24 @@ class Tenants:
             raise UnsupportedVersion(self._versions.supported)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Environment]:
-            return _replaced(_locked(tx, environment_id), now, api_version=version)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Environment]:
+            return _replace(_lock_environment(tx, environment_id), now, api_version=version)
 
-        return self._ledger.commit(Scope(environment_id, "admin"), decide)
+        return self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
 
-    def app(self, app_id: str) -> App:
+    def get_app(self, app_id: str) -> App:
         """The app of that id. Raises NotFound."""
         app = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, app_id))
         if app is None:
             raise NotFound("app")
         return app
 
-    def app_of(self, partner_id: str) -> App | None:
+    def find_app_by_partner(self, partner_id: str) -> App | None:
         """The app that a partner id belongs to, or None."""
         name = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(PartnerName, partner_id))
-        return self.app(name.app_id) if name else None
+        return self.get_app(name.app_id) if name else None
 
-    def environment(self, environment_id: str) -> Environment:
+    def get_environment(self, environment_id: str) -> Environment:
         """The environment of that id. Raises NotFound."""
         environment = self._storage.read(
             environment_id, lambda snapshot: snapshot.get(Environment, environment_id)
@@ -250,28 +250,32 @@ class Tenants:
             raise NotFound("environment")
         return environment
 
-    def trusted(self, environment_id: str) -> Authority:
+    def system_authority(self, environment_id: str) -> Authority:
         """The authority of those who embed the library: everything, in one environment."""
-        environment = self.environment(environment_id)
+        environment = self.get_environment(environment_id)
         return Authority(
-            requirement=TRUSTED, environment=environment, api_version=environment.api_version
+            requirement=SYSTEM_REQUIREMENT,
+            environment=environment,
+            api_version=environment.api_version,
         )
 
     def authenticate(self, app_id: str, secret: str, *, mode: str) -> tuple[Environment, Key]:
         """The environment and the live key of a server credential. Raises Unauthorized."""
-        return self._opened(secret, mode, app_id)
+        return self._resolve_secret(secret, mode, app_id)
 
     def authenticate_bearer(self, secret: str, *, mode: str) -> tuple[Environment, Key]:
         """The same for a secret that comes alone: its directory row says whose it is.
 
         Raises Unauthorized, for a publishable key too: that one is no secret.
         """
-        environment, key = self._opened(secret, mode, None)
+        environment, key = self._resolve_secret(secret, mode, None)
         if key.kind == "publishable":
             raise Unauthorized()
         return environment, key
 
-    def _opened(self, secret: str, mode: str, app_id: str | None) -> tuple[Environment, Key]:
+    def _resolve_secret(
+        self, secret: str, mode: str, app_id: str | None
+    ) -> tuple[Environment, Key]:
         """What a secret opens, in this mode and, where one is named, for this app.
 
         Those that open nothing are looked for in the directory and refused there, all alike: how
@@ -291,55 +295,55 @@ class Tenants:
         if app_id is not None and environment.app_id != app_id:
             raise Unauthorized()
         key = environment.key(address.key_id)
-        if key is None or key.digest != address.proves or not key_is_live(key, now):
-            self._addresses.forget(app_id, address)
+        if key is None or key.digest != address.proven_digest or not key_is_live(key, now):
+            self._addresses.evict(app_id, address)
             raise Unauthorized()
-        self._addresses.renew(secret, address)
-        self._note_use(environment.id, key.id, now)
+        self._addresses.add_current_digest(secret, address)
+        self._record_use(environment.id, key.id, now)
         return environment, key
 
-    def _note_use(self, environment_id: str, key_id: str, now: Instant) -> None:
+    def _record_use(self, environment_id: str, key_id: str, now: Instant) -> None:
         """Write down a key's use, at most once a minute and process."""
         if now - self._uses.get(key_id, 0) < MINUTE:
             return
         self._uses[key_id] = now
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             known = tx.get(KeyUse, key_id, for_update=True)
             if known is None:
                 return Decision(None, inserts=(KeyUse(id=key_id, last_used_at=now),))
             return Decision(None, replaces=(attrs.evolve(known, last_used_at=now),))
 
         try:
-            self._ledger.commit(Scope(environment_id, "admin"), decide)
+            self._committer.commit(WorkerAuthority(environment_id, "admin"), decide)
         except Unavailable:
             self._uses.pop(key_id, None)  # the call itself goes on; the next one notes it
 
     def _create_environment(self, environment: Environment) -> None:
         purge = purge_job(environment.id, environment.created_at)
-        self._ledger.commit(
-            Scope(environment.id, environment.mode),
-            lambda tx, draw: Decision(None, inserts=(environment,), jobs=(purge,)),
+        self._committer.commit(
+            WorkerAuthority(environment.id, environment.mode),
+            lambda tx, id_sequence: Decision(None, inserts=(environment,), jobs=(purge,)),
         )
 
 
-def _is_forgotten(key: Key, now: Instant) -> bool:
+def _is_past_retention(key: Key, now: Instant) -> bool:
     """Whether a key was revoked so long ago that no session which it made could be alive."""
-    return key.revoked_at is not None and now - key.revoked_at > FORGOTTEN_AFTER_MS
+    return key.revoked_at is not None and now - key.revoked_at > REVOKED_KEY_RETENTION_MS
 
 
-def _locked(tx: Transaction, environment_id: str) -> Environment:
+def _lock_environment(tx: Transaction, environment_id: str) -> Environment:
     environment = tx.get(Environment, environment_id, for_update=True)
     if environment is None:
         raise NotFound("environment")
     return environment
 
 
-def _replaced(environment: Environment, now: Instant, **changes: object) -> Decision[Environment]:
+def _replace(environment: Environment, now: Instant, **changes: object) -> Decision[Environment]:
     changed = attrs.evolve(environment, updated_at=now, **changes)  # type: ignore[arg-type]
     return Decision(changed, replaces=(changed,))
 
 
-def _check_names(path: str, names: Sequence[str], known: Sequence[str]) -> None:
+def _require_known_names(path: str, names: Sequence[str], known: Sequence[str]) -> None:
     if unknown := sorted(set(names) - set(known)):
         raise ValidationFailed.at(path, f"has unknown names: {', '.join(unknown)}")

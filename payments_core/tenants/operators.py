@@ -13,21 +13,21 @@ from collections.abc import Sequence
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import Conflicting, NotFound, Unauthorized, ValidationFailed
+from payments_core.errors import NotFound, ResourceConflict, Unauthorized, ValidationFailed
 from payments_core.storage.port import DIRECTORY, Position, Transaction
 from payments_core.tenants.record import Environment, Operator, operator_id
 
 PASSWORD_BYTES = 18
 """144 random bits, in 24 characters: nobody guesses it, whatever the hash costs."""
 
-MOST_PASSWORD_CHARACTERS = 256
+MAX_PASSWORD_CHARACTERS = 256
 """Longer ones are nobody's, and are not worth hashing."""
 
 _USERNAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,62}[a-z0-9]")
-_SCOPE = Scope(DIRECTORY, "directory")
+_AUTHORITY = WorkerAuthority(DIRECTORY, "directory")
 
 
 @attrs.frozen
@@ -54,7 +54,7 @@ class Operators:
 
     def __init__(self, ports: Ports, cost: HashCost | None = None) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._entropy = ports.entropy
         self._cost = cost or HashCost()
@@ -83,14 +83,14 @@ class Operators:
             password_set_at=now,
             created_at=now,
         )
-        self._ledger.commit(
-            _SCOPE,
-            lambda tx, draw: Decision(
+        self._committer.commit(
+            _AUTHORITY,
+            lambda tx, id_sequence: Decision(
                 None,
                 inserts=(operator,),
                 refusals={
-                    "id": Conflicting(f"The operator's name {username} is taken."),
-                    "environment": Conflicting("The environment has an operator already."),
+                    "id": ResourceConflict(f"The operator's name {username} is taken."),
+                    "environment": ResourceConflict("The environment has an operator already."),
                 },
             ),
         )
@@ -117,24 +117,24 @@ class Operators:
         password = self._new_password()
         hashed, now = self._hash(password), self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Operator]:
-            known = _locked(tx, username, mode)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Operator]:
+            known = _lock_operator(tx, username, mode)
             changed = attrs.evolve(known, password_hash=hashed, password_set_at=now)
             return Decision(changed, replaces=(changed,))
 
-        return NewPassword(self._ledger.commit(_SCOPE, decide), password)
+        return NewPassword(self._committer.commit(_AUTHORITY, decide), password)
 
     def remove(self, username: str, *, mode: str) -> Operator:
         """End an operator, who is told once more. Raises NotFound."""
-        known = self._known(username, mode)
+        known = self._find_operator(username, mode)
         if known is None:
             raise NotFound("operator")
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             stored = tx.get(Operator, known.id, for_update=True)
             return Decision(None, deletes=() if stored is None else (stored,))
 
-        self._ledger.commit(_SCOPE, decide)
+        self._committer.commit(_AUTHORITY, decide)
         return known
 
     def verify(self, username: str, password: str, *, mode: str) -> Operator:
@@ -142,20 +142,20 @@ class Operators:
 
         A name that nobody has takes as long as a wrong password.
         """
-        nobodys = self._nobodys()
-        fits = 0 < len(password) <= MOST_PASSWORD_CHARACTERS
-        operator = self._known(username, mode) if _USERNAME.fullmatch(username) else None
+        nobodys = self._decoy_hash()
+        fits = 0 < len(password) <= MAX_PASSWORD_CHARACTERS
+        operator = self._find_operator(username, mode) if _USERNAME.fullmatch(username) else None
         stored = operator.password_hash if operator and fits else nobodys
-        right = _verified(stored, password if fits else "-")
+        right = _password_matches(stored, password if fits else "-")
         if operator is None or not right or not fits:
             raise Unauthorized()
         return operator
 
-    def _known(self, username: str, mode: str) -> Operator | None:
+    def _find_operator(self, username: str, mode: str) -> Operator | None:
         id = operator_id(mode, username)
         return self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(Operator, id))
 
-    def _nobodys(self) -> str:
+    def _decoy_hash(self) -> str:
         """The hash of a password that nobody knows, made once."""
         if self._nobodys_hash is None:
             self._nobodys_hash = self._hash(self._new_password())
@@ -178,7 +178,7 @@ def session_is_over(operator: Operator, began_at: Instant) -> bool:
     return began_at < operator.password_set_at
 
 
-def _verified(stored: str, password: str) -> bool:
+def _password_matches(stored: str, password: str) -> bool:
     from nacl.exceptions import InvalidkeyError
     from nacl.pwhash import argon2id
 
@@ -188,7 +188,7 @@ def _verified(stored: str, password: str) -> bool:
         return False
 
 
-def _locked(tx: Transaction, username: str, mode: str) -> Operator:
+def _lock_operator(tx: Transaction, username: str, mode: str) -> Operator:
     operator = tx.get(Operator, operator_id(mode, username), for_update=True)
     if operator is None:
         raise NotFound("operator")

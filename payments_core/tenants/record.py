@@ -113,7 +113,7 @@ class PartnerName(Record):
 
 
 @attrs.frozen(kw_only=True)
-class SecretAddress(Record):
+class CredentialIndexEntry(Record):
     """A directory row, by a secret's digest: in which environment, and which key it is.
 
     It says the app and the key's end, so that a secret beside another app's id, and one that has
@@ -138,7 +138,7 @@ class SecretAddress(Record):
     key_digest: str | None = attrs.field(default=None, repr=False)
 
     @property
-    def proves(self) -> str:
+    def proven_digest(self) -> str:
         """The digest of the key that the secret belongs to."""
         return self.key_digest or self.id
 

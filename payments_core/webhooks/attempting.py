@@ -21,49 +21,54 @@ from payments_core.engine.decision import Decision
 from payments_core.engine.ports import Ports
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 from payments_core.storage.bulk import get_many
-from payments_core.storage.jobs import FOREVER, Job
-from payments_core.storage.port import Claimed, Snapshot
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import ClaimedJob, Snapshot
 from payments_core.telemetry import AttemptOutcome
 from payments_core.webhooks import signing
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
-    NoRoomToResolve,
     ResolutionFailed,
     Resolver,
+    ResolverOverloaded,
     parse_url,
-    vet,
+    require_public_addresses,
 )
 from payments_core.webhooks.lifecycle import (
-    OPEN,
-    Attempt,
-    answered,
+    OPEN_STATUSES,
+    AttemptResult,
+    abandon_reason,
+    classify_status,
     decide_abandon,
     decide_attempt,
-    unwanted,
 )
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Request, Transport
+from payments_core.webhooks.transports.port import (
+    MAX_RESPONSE_BODY_BYTES,
+    Deadline,
+    Transport,
+    WebhookRequest,
+)
 
 SECRET_PURPOSE = "webhook signing secret"
-MOST_OPENED = 1_000
+MAX_CACHED_SECRETS = 1_000
 
-_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 _log = logging.getLogger(__name__)
 
 
 @attrs.frozen
-class Sending:
-    """A delivery as its attempt finds it; `why` it is not wanted any more, if so."""
+class PreparedDelivery:
+    """A delivery as its attempt finds it; `abandon_reason` says why it is not wanted any more."""
 
-    claimed: Claimed
+    claimed: ClaimedJob
     delivery: Delivery
     endpoint: Endpoint
-    why: Literal["close", "unsubscribe"] | None
+    abandon_reason: Literal["close", "unsubscribe"] | None
 
 
-class Attempts:
+class AttemptRunner:
     """Attempts deliveries, over the ports."""
 
     def __init__(
@@ -77,7 +82,7 @@ class Attempts:
         self._telemetry = ports.telemetry
         self._opened: dict[tuple[str, int], Sequence[tuple[str, Instant]]] = {}
 
-    def look(self, snapshot: Snapshot, claimed: Sequence[Claimed]) -> list[Sending]:
+    def prepare(self, snapshot: Snapshot, claimed: Sequence[ClaimedJob]) -> list[PreparedDelivery]:
         """What claimed jobs are to send, but for those whose deliveries do not wait for them."""
         deliveries = get_many(snapshot, Delivery, {item.job.subject for item in claimed})
         endpoints = get_many(
@@ -90,74 +95,78 @@ class Attempts:
                 continue
             endpoint = endpoints.get(delivery.endpoint_id)
             if endpoint is not None:
-                found.append(Sending(item, delivery, endpoint, unwanted(delivery, endpoint)))
+                found.append(
+                    PreparedDelivery(item, delivery, endpoint, abandon_reason(delivery, endpoint))
+                )
         return found
 
-    def send(self, sending: Sending) -> Attempt | None:
+    def send(self, prepared: PreparedDelivery) -> AttemptResult | None:
         """Send the delivery, if it is still wanted. What the network does raises nothing.
 
         None where the lease has ended meanwhile: somebody else may have it.
         """
-        if sending.why is not None:
-            return Attempt()
-        if sending.claimed.job.lease_until <= self._clock.now():
+        if prepared.abandon_reason is not None:
+            return AttemptResult()
+        if prepared.claimed.job.lease_until <= self._clock.now():
             return None
-        with self._telemetry.attempt() as ended:
-            attempt, outcome = self._sent(sending)
+        with self._telemetry.observe_attempt() as ended:
+            attempt, outcome = self._attempt(prepared)
             ended(outcome)
             return attempt
 
-    def _sent(self, sending: Sending) -> tuple[Attempt, AttemptOutcome]:
-        delivery, endpoint, settings = sending.delivery, sending.endpoint, self._settings
+    def _attempt(self, prepared: PreparedDelivery) -> tuple[AttemptResult, AttemptOutcome]:
+        delivery, endpoint, settings = prepared.delivery, prepared.endpoint, self._settings
         deadline = Deadline.after(settings.attempt_s)
         try:
-            target = parse_url(endpoint.url, local_allowed=settings.local_allowed)
-            addresses = vet(
-                self._resolver.resolve(target.host, target.port, deadline.remaining_s()),
+            destination = parse_url(endpoint.url, local_allowed=settings.local_allowed)
+            addresses = require_public_addresses(
+                self._resolver.resolve(destination.host, destination.port, deadline.remaining_s()),
                 local_allowed=settings.local_allowed,
                 extra=settings.refused_prefixes,
             )
         except (DestinationForbidden, WebhookUrlNotAllowed, ValidationFailed) as error:
             _log.warning("delivery %s may not be sent: %s", delivery.id, error)
-            return Attempt(forbidden=True), "forbidden"
-        except NoRoomToResolve:  # a fault of ours, which costs the delivery no attempt
+            return AttemptResult(forbidden=True), "forbidden"
+        except ResolverOverloaded:  # a fault of ours, which costs the delivery no attempt
             raise
         except ResolutionFailed as error:
             _log.info("delivery %s was not sent: %s", delivery.id, error)
-            return Attempt(), "unresolved"
+            return AttemptResult(), "unresolved"
         body = delivery.request_body.encode()
         outcome = self._transport.send(
-            Request(target, self._headers(delivery, endpoint, body), body), addresses, deadline
+            WebhookRequest(destination, self._build_headers(delivery, endpoint, body), body),
+            addresses,
+            deadline,
         )
         if outcome.status is None:
             _log.info("delivery %s has no answer: %s", delivery.id, outcome.failure)
-            return Attempt(), "no_answer"
-        attempt = Attempt(outcome.status, _text(outcome.body), outcome.retry_after)
-        return attempt, answered(outcome.status)
+            return AttemptResult(), "no_answer"
+        attempt = AttemptResult(outcome.status, _decode_body(outcome.body), outcome.retry_after)
+        return attempt, classify_status(outcome.status)
 
-    def _secrets(self, endpoint: Endpoint) -> list[str]:
+    def _open_valid_secrets(self, endpoint: Endpoint) -> list[str]:
         """The secrets that sign, newest first; opened once for each version of the endpoint."""
         key = (endpoint.id, endpoint.version)
         opened = self._opened.get(key)
         if opened is None:
-            opened = opened_secrets(self._key_ring, endpoint)
-            if len(self._opened) >= MOST_OPENED:
+            opened = open_secrets(self._key_ring, endpoint)
+            if len(self._opened) >= MAX_CACHED_SECRETS:
                 self._opened.clear()
             self._opened[key] = opened
         now = self._clock.now()
         return [secret for secret, until in opened if now < until]
 
-    def _headers(self, delivery: Delivery, endpoint: Endpoint, body: bytes) -> dict[str, str]:
-        secrets = self._secrets(endpoint)
+    def _build_headers(self, delivery: Delivery, endpoint: Endpoint, body: bytes) -> dict[str, str]:
+        secrets = self._open_valid_secrets(endpoint)
         # Receivers compare with their own clocks, whatever a sandbox's clock says.
-        unix_s = self._clock.real() // SECOND
+        unix_s = self._clock.real_now() // SECOND
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "payments-core-webhooks/1",
             "x-service-event": delivery.event_name,
             "x-service-event-id": delivery.event_id,
             "x-service-delivery": delivery.id,
-            **signing.signed_headers(secrets, delivery.event_id, unix_s, body),
+            **signing.sign_headers(secrets, delivery.event_id, unix_s, body),
         }
         if delivery.account_id is not None:
             headers["x-service-account-id"] = delivery.account_id
@@ -165,11 +174,11 @@ class Attempts:
             headers["x-service-external-user-id"] = quote(delivery.external_user_id, safe="")
         return headers
 
-    def conclude(
+    def decide_outcome(
         self,
         current: Delivery | None,
-        sending: Sending,
-        attempt: Attempt,
+        prepared: PreparedDelivery,
+        attempt: AttemptResult,
         after: Endpoint | None,
     ) -> Decision[Any]:
         """What an attempt leads to, to be committed with the end of its job.
@@ -178,17 +187,17 @@ class Attempts:
         a snapshot: a plain `get` in the transaction may be older, and say that the endpoint is
         closed which has come back since.
         """
-        if current is None or not _is_for(sending.claimed.job, current):
+        if current is None or not _is_for(prepared.claimed.job, current):
             return Decision(None)
         now = self._clock.now()
-        if sending.why is not None:  # so nothing was sent
-            return decide_abandon(current, sending.why, now=now)
+        if prepared.abandon_reason is not None:  # so nothing was sent
+            return decide_abandon(current, prepared.abandon_reason, now=now)
         return decide_attempt(
             current,
-            after or sending.endpoint,
+            after or prepared.endpoint,
             attempt,
             now=now,
-            real_now=self._clock.real(),
+            real_now=self._clock.real_now(),
             max_attempts=self._settings.max_attempts,
         )
 
@@ -199,32 +208,33 @@ def seal_secret(key_ring: KeyRing, endpoint_id: str, secret: str) -> str:
     return base64.b64encode(sealed).decode()
 
 
-def opened_secrets(key_ring: KeyRing, endpoint: Endpoint) -> list[tuple[str, Instant]]:
+def open_secrets(key_ring: KeyRing, endpoint: Endpoint) -> list[tuple[str, Instant]]:
     """The secrets of an endpoint, newest first, each with its end. Raises SealBroken."""
     older = [
-        (_opened(key_ring, endpoint.id, item.sealed), item.until) for item in endpoint.older_secrets
+        (_open_sealed(key_ring, endpoint.id, item.sealed), item.until)
+        for item in endpoint.older_secrets
     ]
-    return [(open_secret(key_ring, endpoint), FOREVER), *older]
+    return [(open_secret(key_ring, endpoint), NEVER), *older]
 
 
 def open_secret(key_ring: KeyRing, endpoint: Endpoint) -> str:
     """An endpoint's newest signing secret. Raises SealBroken."""
-    return _opened(key_ring, endpoint.id, endpoint.sealed_secret)
+    return _open_sealed(key_ring, endpoint.id, endpoint.sealed_secret)
 
 
-def _opened(key_ring: KeyRing, endpoint_id: str, sealed: str) -> str:
+def _open_sealed(key_ring: KeyRing, endpoint_id: str, sealed: str) -> str:
     return key_ring.open(SECRET_PURPOSE, endpoint_id, base64.b64decode(sealed)).decode()
 
 
 def _is_for(job: Job, delivery: Delivery) -> bool:
     """Whether the delivery still waits for this very job."""
-    return delivery.status in OPEN and delivery.job_id == job.id
+    return delivery.status in OPEN_STATUSES and delivery.job_id == job.id
 
 
-def _text(body: bytes) -> str:
+def _decode_body(body: bytes) -> str:
     """The start of a response as text that any storage keeps; a cut or odd character shows.
 
     Control characters take six bytes each where they are stored.
     """
-    text = body[:KEPT_BYTES].decode("utf-8", "replace")
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = body[:MAX_RESPONSE_BODY_BYTES].decode("utf-8", "replace")
+    return _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text)

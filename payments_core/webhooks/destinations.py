@@ -19,10 +19,10 @@ import attrs
 
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 
-LIMIT_CHARACTERS = 2_048
+MAX_URL_CHARACTERS = 2_048
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
-Address = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 
 
 @attrs.frozen
@@ -38,11 +38,11 @@ class RefusedPrefix:
         return cls(ip_network(prefix), reason)
 
 
-def _table(*entries: tuple[str, str]) -> tuple[RefusedPrefix, ...]:
+def _parse_prefixes(*entries: tuple[str, str]) -> tuple[RefusedPrefix, ...]:
     return tuple(RefusedPrefix.of(prefix, reason) for prefix, reason in entries)
 
 
-METADATA = _table(
+CLOUD_METADATA = _parse_prefixes(
     ("169.254.169.254/32", "cloud metadata"),
     ("169.254.170.2/32", "container credentials"),
     ("168.63.129.16/32", "Azure's host"),
@@ -50,12 +50,12 @@ METADATA = _table(
     ("192.0.0.192/32", "Oracle Cloud metadata"),
     ("fd00:ec2::254/128", "cloud metadata"),
 )
-LOOPBACK = _table(("127.0.0.0/8", "loopback"), ("::1/128", "loopback"))
+LOOPBACK = _parse_prefixes(("127.0.0.0/8", "loopback"), ("::1/128", "loopback"))
 
-REFUSED = (
-    *METADATA,
+REFUSED_PREFIXES = (
+    *CLOUD_METADATA,
     *LOOPBACK,
-    *_table(
+    *_parse_prefixes(
         ("0.0.0.0/8", "this network"),
         ("10.0.0.0/8", "private"),
         ("100.64.0.0/10", "carrier-grade NAT"),
@@ -92,7 +92,7 @@ _ISATAP_MASK = 0xFCFF_FFFF  # its two bits for "universal" and "group" may be ei
 
 
 @attrs.frozen
-class Target:
+class Destination:
     """A webhook URL that follows the URL rules, in the parts that a connection needs."""
 
     scheme: str
@@ -101,22 +101,22 @@ class Target:
     path: str
 
     @property
-    def authority(self) -> str:
+    def host_header(self) -> str:
         """Host and port as a `Host` header has them."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
-    def normal_url(self) -> str:
+    def normalized_url(self) -> str:
         """The form in which two URLs of one destination are equal."""
-        return f"{self.scheme}://{self.authority}{self.path}"
+        return f"{self.scheme}://{self.host_header}{self.path}"
 
 
 class ResolutionFailed(Exception):
     """A name could not be resolved: for an attempt, a network failure like any other."""
 
 
-class NoRoomToResolve(ResolutionFailed):
+class ResolverOverloaded(ResolutionFailed):
     """Too many other names are being looked up: no fault of this one."""
 
 
@@ -144,14 +144,14 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 @lru_cache(maxsize=1_024)
-def parse_url(url: str, *, local_allowed: bool = False) -> Target:
+def parse_url(url: str, *, local_allowed: bool = False) -> Destination:
     """The destination that a URL names.
 
     Raises ValidationFailed for what is no URL of at most 2,048 characters, and
     WebhookUrlNotAllowed for one that breaks a rule: https only, and no credentials.
     """
-    if len(url) > LIMIT_CHARACTERS:
-        raise ValidationFailed.at("url", f"must have at most {LIMIT_CHARACTERS} characters")
+    if len(url) > MAX_URL_CHARACTERS:
+        raise ValidationFailed.at("url", f"must have at most {MAX_URL_CHARACTERS} characters")
     if _UNSAFE.search(url):
         raise ValidationFailed.at("url", "must not contain spaces or control characters")
     try:
@@ -169,15 +169,15 @@ def parse_url(url: str, *, local_allowed: bool = False) -> Target:
         raise ValidationFailed.at("url", "has an invalid host name")
     if port == 0:
         raise ValidationFailed.at("url", "must not name port 0")
-    return Target(
+    return Destination(
         parts.scheme,
-        _normal_host(parts.hostname),
+        _normalize_host(parts.hostname),
         DEFAULT_PORTS[parts.scheme] if port is None else port,
-        _normal_path(parts),
+        _normalize_path(parts),
     )
 
 
-def _normal_host(host: str) -> str:
+def _normalize_host(host: str) -> str:
     wrong = ValidationFailed.at("url", "has an invalid host name")
     if "%" in host:  # an IPv6 zone, or an escape that hides what the name is
         raise wrong
@@ -197,12 +197,12 @@ def _normal_host(host: str) -> str:
     return name
 
 
-def _normal_path(parts: SplitResult) -> str:
-    query = f"?{_escaped(parts.query)}" if parts.query else ""
-    return _without_dots(_escaped(parts.path)) + query  # an escaped dot is a dot
+def _normalize_path(parts: SplitResult) -> str:
+    query = f"?{_normalize_escapes(parts.query)}" if parts.query else ""
+    return _remove_dot_segments(_normalize_escapes(parts.path)) + query  # an escaped dot is a dot
 
 
-def _without_dots(path: str) -> str:
+def _remove_dot_segments(path: str) -> str:
     """`.` and `..` resolved (RFC 3986 5.2.4); never empty."""
     kept: list[str] = []
     segments = path.split("/")[1:]
@@ -216,7 +216,7 @@ def _without_dots(path: str) -> str:
     return "/" + "/".join(kept)
 
 
-def _escaped(text: str) -> str:
+def _normalize_escapes(text: str) -> str:
     """Escapes in upper case, and none where none is needed (RFC 3986 6.2.2)."""
 
     def unescape(match: re.Match[str]) -> str:
@@ -232,12 +232,12 @@ def _escaped(text: str) -> str:
 # The addresses.
 
 
-def judge(
-    address: Address, *, local_allowed: bool = False, extra: Iterable[RefusedPrefix] = ()
+def refusal_reason(
+    address: IpAddress, *, local_allowed: bool = False, extra: Iterable[RefusedPrefix] = ()
 ) -> str | None:
     """Why webhooks may not go to an address; None if they may. Unwrap it first."""
-    local = local_allowed and _inside(address, LOOPBACK) is not None
-    reason = _inside(address, extra if local else (*extra, *REFUSED))
+    local = local_allowed and _find_reason(address, LOOPBACK) is not None
+    reason = _find_reason(address, extra if local else (*extra, *REFUSED_PREFIXES))
     if reason is not None or local or isinstance(address, IPv4Address):
         return reason
     if address not in GLOBAL_UNICAST:
@@ -247,12 +247,12 @@ def judge(
     return None
 
 
-def _inside(address: Address, table: Iterable[RefusedPrefix]) -> str | None:
+def _find_reason(address: IpAddress, table: Iterable[RefusedPrefix]) -> str | None:
     # `in` is False, and not an error, between the two versions.
     return next((row.reason for row in table if address in row.network), None)
 
 
-def unwrapped(address: Address) -> Address:
+def unwrap_ipv4(address: IpAddress) -> IpAddress:
     """The IPv4 address inside a mapped or NAT64 address; others as they are."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
@@ -262,7 +262,7 @@ def unwrapped(address: Address) -> Address:
     return address
 
 
-def vet(
+def require_public_addresses(
     addresses: Sequence[str],
     *,
     local_allowed: bool = False,
@@ -275,21 +275,25 @@ def vet(
     there is none.
     """
     refused = tuple(extra)
-    vetted = dict.fromkeys(_vetted(text, local_allowed, refused) for text in addresses)
+    vetted = dict.fromkeys(
+        _require_public_address(text, local_allowed, refused) for text in addresses
+    )
     if not vetted:
         raise ResolutionFailed("the name has no address")
     return tuple(vetted)
 
 
 @lru_cache(maxsize=4_096)
-def _vetted(text: str, local_allowed: bool, extra: tuple[RefusedPrefix, ...]) -> str:
+def _require_public_address(
+    text: str, local_allowed: bool, extra: tuple[RefusedPrefix, ...]
+) -> str:
     if "%" in text:  # before it is unwrapped, which would drop the zone
         raise DestinationForbidden(f"{text} has a zone")
     try:
-        address = unwrapped(ip_address(text))
+        address = unwrap_ipv4(ip_address(text))
     except ValueError:
         raise DestinationForbidden(f"{text} is no plain address") from None
-    reason = judge(address, local_allowed=local_allowed, extra=extra)
+    reason = refusal_reason(address, local_allowed=local_allowed, extra=extra)
     if reason is not None:
         raise DestinationForbidden(f"{text} is refused ({reason})")
     return str(address)

@@ -3,8 +3,8 @@
 The conductor claims a batch of due deliveries, reads what they send, hands them to the senders,
 and commits together what came of those that ended; no sender touches the storage. So a commit
 serves many deliveries, and an endpoint that hangs holds a sender and nobody else. How many an
-endpoint may have under way, `Lanes` says. What goes wrong for one environment, or with one
-record, stays there.
+endpoint may have under way, `EndpointConcurrency` says. What goes wrong for one environment, or
+with one record, stays there.
 """
 
 from __future__ import annotations
@@ -14,26 +14,32 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from payments_core.clock import SECOND
-from payments_core.engine.decision import FAN_OUT, Decision, Scope
-from payments_core.engine.identifiers import Draw
-from payments_core.engine.jobs.parking import Parking, Queue, described
+from payments_core.engine.decision import FAN_OUT, Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.storage.bulk import get_many, lock_many
-from payments_core.storage.jobs import FOREVER
-from payments_core.storage.port import NO_LANES, Claimed, StorageError, Transaction
-from payments_core.webhooks.attempting import Attempts, Sending
-from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS, WebhookDelivery
-from payments_core.webhooks.lanes import SLOW_S, Lanes
-from payments_core.webhooks.lifecycle import Attempt
+from payments_core.storage.jobs import NEVER
+from payments_core.storage.port import NO_LANE_OVERRIDES, ClaimedJob, StorageError, Transaction
+from payments_core.webhooks.attempting import AttemptRunner, PreparedDelivery
+from payments_core.webhooks.delivery import DELIVERY_QUEUE, FAN_OUT_QUEUE, WebhookJobHandlers
+from payments_core.webhooks.lanes import SLOW_AFTER_S, EndpointConcurrency
+from payments_core.webhooks.lifecycle import AttemptResult
 from payments_core.webhooks.record import Delivery, Endpoint
-from payments_core.webhooks.senders import HELD_S, PATIENCE_S, Ended, Senders
+from payments_core.webhooks.senders import (
+    BLOCKED_AFTER_S,
+    WAKE_AFTER_S,
+    FinishedAttempt,
+    SenderPool,
+)
 
-SENDERS = 64
-AHEAD = 64
+SENDER_THREADS = 64
+PREFETCH_COUNT = 64
 """So many more are claimed than can be sent at once, so that no sender waits for the storage."""
 
 POLL_S = 0.5
@@ -51,16 +57,16 @@ class Dispatcher:
     def __init__(
         self,
         ports: Ports,
-        attempts: Attempts,
-        delivery: WebhookDelivery,
-        parking: Parking,
+        attempts: AttemptRunner,
+        delivery: WebhookJobHandlers,
+        parking: ParkingPolicy,
         mode: str,
         *,
-        senders: int = SENDERS,
+        senders: int = SENDER_THREADS,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._attempts = attempts
         self._delivery = delivery
@@ -74,19 +80,21 @@ class Dispatcher:
     def _reset(self) -> None:
         # The conductor's own. `_claims` has the newest claim of each job that is here: a lease
         # that ends meanwhile may be claimed again by this very process.
-        self._senders = Senders(self._attempts, self._count, self._told, name="payments-webhook")
-        self._lanes = Lanes(self._count)
-        self._claims: dict[str, Claimed] = {}
-        self._waiting: list[Sending] = []
-        self._under_way = 0
-        self._unsettled: list[Ended] = []
-        self._settle_at = 0.0
+        self._senders = SenderPool(
+            self._attempts, self._count, self._on_finished, name="payments-webhook"
+        )
+        self._concurrency = EndpointConcurrency(self._count)
+        self._claims: dict[str, ClaimedJob] = {}
+        self._waiting: list[PreparedDelivery] = []
+        self._in_flight = 0
+        self._uncommitted: list[FinishedAttempt] = []
+        self._commit_at = 0.0
         # What the threads share; all of it under the condition's lock.
         self._changed = threading.Condition()
-        self._ended: list[Ended] = []
-        self._nudges = 0
+        self._ended: list[FinishedAttempt] = []
+        self._wakeups = 0
         self._pauses = 0
-        self._quiet = True
+        self._idle = True
         self._stopping = False
 
     # From other threads.
@@ -97,8 +105,8 @@ class Dispatcher:
             raise RuntimeError("the dispatcher has been started")
         pauses = self._pauses
         self._reset()
-        self._pauses, self._quiet = pauses, False
-        conductor = threading.Thread(target=self._conduct, name="payments-webhooks", daemon=True)
+        self._pauses, self._idle = pauses, False
+        conductor = threading.Thread(target=self._run, name="payments-webhooks", daemon=True)
         self._threads = [conductor]
         self._senders.start()
         conductor.start()
@@ -118,7 +126,7 @@ class Dispatcher:
     def wake(self) -> None:
         """Look for work now."""
         with self._changed:
-            self._nudges += 1
+            self._wakeups += 1
             self._changed.notify_all()
 
     def pause(self, timeout_s: float) -> bool:
@@ -126,64 +134,67 @@ class Dispatcher:
         with self._changed:
             self._pauses += 1
             self._changed.notify_all()
-            return self._changed.wait_for(lambda: self._quiet, timeout_s)
+            return self._changed.wait_for(lambda: self._idle, timeout_s)
 
     def resume(self) -> None:
         """Take back one `pause`."""
         with self._changed:
             self._pauses -= 1
-            self._nudges += 1
+            self._wakeups += 1
             self._changed.notify_all()
 
-    def _told(self, ended: Ended) -> None:
+    def _on_finished(self, ended: FinishedAttempt) -> None:
         with self._changed:
             self._ended.append(ended)
             self._changed.notify_all()
 
     # The conductor.
 
-    def _conduct(self) -> None:
-        while not self._is_over():
+    def _run(self) -> None:
+        while not self._has_stopped():
             with self._changed:
                 ended, self._ended = self._ended, []
-                nudges, halted = self._nudges, bool(self._pauses or self._stopping)
+                wakeups, halted = self._wakeups, bool(self._pauses or self._stopping)
                 if not halted:
-                    self._quiet = False
+                    self._idle = False
             try:
-                self._note(ended)
-                self._settle()
+                self._note_finished(ended)
+                self._commit_finished()
                 if halted:
-                    self._let_go()
+                    self._release_all()
                     began = 0
                 else:
-                    began = self._fan_out() + self._begin()
-                wait_s = 0.0 if began or ended else self._wait_s(halted)
-                if self._senders.rouse():
-                    wait_s = min(wait_s, PATIENCE_S)
+                    began = self._fan_out() + self._claim_and_submit()
+                wait_s = 0.0 if began or ended else self._compute_wait_s(halted)
+                if self._senders.wake_enough():
+                    wait_s = min(wait_s, WAKE_AFTER_S)
             except Exception as error:  # storage is out of reach: the thread must outlive that
-                _log.error("webhooks could not be dispatched: %s", described(error))
+                _log.error("webhooks could not be dispatched: %s", describe_error(error))
                 wait_s = POLL_S
             with self._changed:
-                self._quiet = halted and not (self._under_way or self._ended or self._unsettled)
-                if self._quiet:
+                self._idle = halted and not (self._in_flight or self._ended or self._uncommitted)
+                if self._idle:
                     self._changed.notify_all()
                 if wait_s:
-                    self._changed.wait_for(lambda: self._is_time(nudges, halted), wait_s)  # noqa: B023
-        self._senders.end()
+                    self._changed.wait_for(lambda: self._should_wake(wakeups, halted), wait_s)  # noqa: B023
+        self._senders.shut_down()
 
-    def _is_over(self) -> bool:
-        return self._stopping and self._quiet
+    def _has_stopped(self) -> bool:
+        return self._stopping and self._idle
 
-    def _is_time(self, nudges: int, halted: bool) -> bool:
+    def _should_wake(self, wakeups: int, halted: bool) -> bool:
         turned = bool(self._pauses or self._stopping) != halted
-        return bool(self._ended) or turned or self._nudges != nudges or self._is_over()
+        return bool(self._ended) or turned or self._wakeups != wakeups or self._has_stopped()
 
-    def _wait_s(self, halted: bool) -> float:
+    def _compute_wait_s(self, halted: bool) -> float:
         """How long nothing will fall due."""
         if halted:
             return POLL_S
-        due = [self._storage.next_due(it.full_name(self._mode)) for it in (WEBHOOKS, FAN_OUTS)]
-        ahead_ms = min(FOREVER if at is None else at for at in due) - self._clock.now()
+        due = [
+            self._storage.next_due(it.full_name(self._mode))
+            for it in (DELIVERY_QUEUE, FAN_OUT_QUEUE)
+        ]
+        ahead_ms = min(NEVER if at is None else at for at in due) - self._clock.now()
         # What is due and was not claimed waits for its lane: an end will tell.
         return min(POLL_S, ahead_ms / SECOND) if ahead_ms > 0 else POLL_S
 
@@ -192,54 +203,58 @@ class Dispatcher:
     def _fan_out(self) -> int:
         """Make the deliveries of the events that have happened."""
         self._refresh()
-        claimed = self._claimed(FAN_OUTS, FAN_OUT_BATCH, FAN_OUT_BATCH, NO_LANES)
+        claimed = self._claim_runnable(
+            FAN_OUT_QUEUE, FAN_OUT_BATCH, FAN_OUT_BATCH, NO_LANE_OVERRIDES
+        )
         for partition, items in claimed.items():
-            self._each(FAN_OUTS, items, lambda some, of=partition: self._made(of, some))  # type: ignore[misc]
+            self._run_batch(FAN_OUT_QUEUE, items, partial(self._fan_out_batch, partition))
         return len(claimed)
 
-    def _made(self, partition: str, items: Sequence[Claimed]) -> None:
-        with self._parking.telemetry.job(FAN_OUTS.name, FAN_OUT, len(items)):
+    def _fan_out_batch(self, partition: str, items: Sequence[ClaimedJob]) -> None:
+        with self._parking.telemetry.observe_job(FAN_OUT_QUEUE.name, FAN_OUT, len(items)):
             self._delivery.fan_out_all(partition, items)
 
-    def _begin(self) -> int:
+    def _claim_and_submit(self) -> int:
         """Claim what is due and may be sent now, and hand it to the senders."""
-        for lane in self._senders.lagging(HELD_S):
-            self._lanes.is_held(lane)
-        for lane in self._senders.lagging(SLOW_S):
-            self._lanes.lags(lane)
-            self._wait(self._senders.take_back(lane))
-        self._look_again()
-        room = self._count + self._senders.held_up + AHEAD
-        free = min(BATCH, room - self._under_way - len(self._waiting))
-        if free < max(1, min(BATCH, self._under_way) // 4):  # few cost as much as many
+        for lane in self._senders.find_lanes_in_flight_over(BLOCKED_AFTER_S):
+            self._concurrency.mark_blocked(lane)
+        for lane in self._senders.find_lanes_in_flight_over(SLOW_AFTER_S):
+            self._concurrency.mark_slow(lane)
+            self._move_to_waiting(self._senders.withdraw_unstarted(lane))
+        self._resubmit_waiting()
+        room = self._count + self._senders.blocked_count + PREFETCH_COUNT
+        free = min(BATCH, room - self._in_flight - len(self._waiting))
+        if free < max(1, min(BATCH, self._in_flight) // 4):  # few cost as much as many
             return 0
-        claimed = self._claimed(WEBHOOKS, free, self._lanes.slots_of_new, self._lanes)
+        claimed = self._claim_runnable(
+            DELIVERY_QUEUE, free, self._concurrency.new_endpoint_limit, self._concurrency
+        )
         for items in claimed.values():
             fresh = [item for item in items if item.job.id not in self._claims]
             self._claims.update((item.job.id, item) for item in items)
-            self._each(WEBHOOKS, fresh, self._look_at)
+            self._run_batch(DELIVERY_QUEUE, fresh, self._prepare_and_submit)
         return len(claimed)
 
-    def _claimed(
-        self, queue: Queue, limit: int, slots: int, of_lane: Mapping[str, int]
-    ) -> Mapping[str, Sequence[Claimed]]:
+    def _claim_runnable(
+        self, queue: Queue, limit: int, lane_concurrency: int, lane_overrides: Mapping[str, int]
+    ) -> Mapping[str, Sequence[ClaimedJob]]:
         """Jobs of the queue that may be run, by their partition."""
         claimed = self._storage.claim(
             queue.full_name(self._mode),
             self._clock.now(),
             lease_ms=queue.lease_ms,
             limit=limit,
-            slots=slots,
-            of_lane=of_lane,
+            lane_concurrency=lane_concurrency,
+            lane_overrides=lane_overrides,
         )
-        by_partition: dict[str, list[Claimed]] = defaultdict(list)
+        by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
         for item in claimed:
-            if self._parking.admits(queue, item):
+            if self._parking.should_run(queue, item):
                 by_partition[item.partition].append(item)
         return by_partition
 
-    def _each(
-        self, queue: Queue, items: Sequence[Claimed], run: Callable[[Sequence[Claimed]], None]
+    def _run_batch(
+        self, queue: Queue, items: Sequence[ClaimedJob], run: Callable[[Sequence[ClaimedJob]], None]
     ) -> None:
         """Run jobs of a partition together; if that fails, each by itself, for the others' sake."""
         try:
@@ -247,152 +262,156 @@ class Dispatcher:
                 run(items)
         except Exception as error:
             if isinstance(error, StorageError | Unavailable):
-                _log.warning("webhooks of a partition wait: %s", described(error))
+                _log.warning("webhooks of a partition wait: %s", describe_error(error))
                 for item in items:
                     self._claims.pop(item.job.id, None)
-                    self._parking.put_back(item)
+                    self._parking.release_unstarted(item)
             elif len(items) > 1:
                 for item in items:
-                    self._each(queue, [item], run)
+                    self._run_batch(queue, [item], run)
             else:
                 self._claims.pop(items[0].job.id, None)
-                self._parking.failed(queue, items[0], error)
+                self._parking.record_failure(queue, items[0], error)
 
-    def _look_at(self, items: Sequence[Claimed]) -> None:
+    def _prepare_and_submit(self, items: Sequence[ClaimedJob]) -> None:
         """Hand out what the claimed jobs are to send; those that send nothing are ended."""
         partition = items[0].partition
-        found = self._storage.read(partition, lambda snapshot: self._attempts.look(snapshot, items))
-        meant = {sending.claimed.job.id for sending in found}
+        found = self._storage.read(
+            partition, lambda snapshot: self._attempts.prepare(snapshot, items)
+        )
+        meant = {prepared.claimed.job.id for prepared in found}
         over = [item for item in items if item.job.id not in meant]
         if over:
             nothing: Decision[None] = Decision(None)
-            self._ledger.finish_all(
-                Scope.of(over[0]), over, lambda tx, draw, ours: {it.job.id: nothing for it in ours}
+            self._committer.finish_all(
+                WorkerAuthority.of(over[0]),
+                over,
+                lambda tx, id_sequence, ours: {it.job.id: nothing for it in ours},
             )
         for item in over:
             self._claims.pop(item.job.id, None)
-        self._hand_out(found)
+        self._submit_allowed(found)
 
-    def _look_again(self) -> None:
+    def _resubmit_waiting(self) -> None:
         """Hand out what waited and may begin, as it is by now."""
         waiting, self._waiting = self._waiting, []
-        by_partition: dict[str, list[Claimed]] = defaultdict(list)
-        for sending in waiting:
-            if self._lanes.may_begin(sending.claimed.job.lane):
-                claimed = self._claims.get(sending.claimed.job.id, sending.claimed)
+        by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
+        for prepared in waiting:
+            if self._concurrency.may_start(prepared.claimed.job.lane):
+                claimed = self._claims.get(prepared.claimed.job.id, prepared.claimed)
                 by_partition[claimed.partition].append(claimed)
             else:
-                self._waiting.append(sending)
+                self._waiting.append(prepared)
         self._count_waiting()
         for items in by_partition.values():
-            self._each(WEBHOOKS, items, self._look_at)
+            self._run_batch(DELIVERY_QUEUE, items, self._prepare_and_submit)
 
-    def _hand_out(self, sendings: Iterable[Sending]) -> None:
+    def _submit_allowed(self, prepared_deliveries: Iterable[PreparedDelivery]) -> None:
         """Give the senders what may begin; the rest waits for others of its kind to end."""
-        for sending in sendings:
-            lane = sending.claimed.job.lane
-            if self._lanes.may_begin(lane):
-                self._lanes.began(lane)
-                self._under_way += 1
-                self._senders.hand(sending)
-            elif len(self._waiting) < self._lanes.most_waiting:
-                self._waiting.append(sending)
+        for prepared in prepared_deliveries:
+            lane = prepared.claimed.job.lane
+            if self._concurrency.may_start(lane):
+                self._concurrency.record_start(lane)
+                self._in_flight += 1
+                self._senders.submit(prepared)
+            elif len(self._waiting) < self._concurrency.max_waiting:
+                self._waiting.append(prepared)
             else:
-                self._give_back(sending)
+                self._release(prepared)
         self._count_waiting()
 
     def _count_waiting(self) -> None:
-        paces = (self._lanes.pace(sending.claimed.job.lane) for sending in self._waiting)
-        self._lanes.waiting = Counter(paces)
+        paces = (self._concurrency.pace(prepared.claimed.job.lane) for prepared in self._waiting)
+        self._concurrency.waiting = Counter(paces)
 
-    def _wait(self, sendings: Sequence[Sending]) -> None:
+    def _move_to_waiting(self, prepared_deliveries: Sequence[PreparedDelivery]) -> None:
         """What was handed out and has not begun waits after all."""
-        for sending in sendings:
-            self._lanes.ended(sending.claimed.job.lane, None)
-        self._under_way -= len(sendings)
-        self._waiting += sendings
+        for prepared in prepared_deliveries:
+            self._concurrency.record_end(prepared.claimed.job.lane, None)
+        self._in_flight -= len(prepared_deliveries)
+        self._waiting += prepared_deliveries
 
-    def _let_go(self) -> None:
+    def _release_all(self) -> None:
         """Give back what has not begun."""
-        self._wait(self._senders.take_back())
-        for sending in self._waiting:
-            self._give_back(sending)
+        self._move_to_waiting(self._senders.withdraw_unstarted())
+        for prepared in self._waiting:
+            self._release(prepared)
         self._waiting = []
         self._count_waiting()
 
-    def _give_back(self, sending: Sending) -> None:
-        self._parking.put_back(self._claims.pop(sending.claimed.job.id, sending.claimed))
+    def _release(self, prepared: PreparedDelivery) -> None:
+        self._parking.release_unstarted(self._claims.pop(prepared.claimed.job.id, prepared.claimed))
 
     # What ends.
 
-    def _note(self, ended: Sequence[Ended]) -> None:
+    def _note_finished(self, ended: Sequence[FinishedAttempt]) -> None:
         """The senders of these are free again; what grew stale is looked at again."""
         for item in ended:
-            self._lanes.ended(item.sending.claimed.job.lane, item.took_s)
-        self._under_way -= len(ended)
-        self._unsettled += [item for item in ended if not item.stale]
-        self._waiting += [item.sending for item in ended if item.stale]
+            self._concurrency.record_end(item.prepared.claimed.job.lane, item.duration_s)
+        self._in_flight -= len(ended)
+        self._uncommitted += [item for item in ended if not item.stale]
+        self._waiting += [item.prepared for item in ended if item.stale]
 
-    def _settle(self) -> None:
+    def _commit_finished(self) -> None:
         """Commit what came of attempts; where the storage is out of reach, a little later."""
-        if not self._unsettled or time.monotonic() < self._settle_at:
+        if not self._uncommitted or time.monotonic() < self._commit_at:
             return
-        by_partition: dict[str, list[Ended]] = defaultdict(list)
-        for item in self._unsettled:
-            by_partition[item.sending.claimed.partition].append(item)
-        self._unsettled = []
+        by_partition: dict[str, list[FinishedAttempt]] = defaultdict(list)
+        for item in self._uncommitted:
+            by_partition[item.prepared.claimed.partition].append(item)
+        self._uncommitted = []
         for items in by_partition.values():
-            self._settle_all(items)
+            self._commit_partition(items)
 
-    def _settle_all(self, items: Sequence[Ended]) -> None:
+    def _commit_partition(self, items: Sequence[FinishedAttempt]) -> None:
         try:
-            self._commit(items)
+            self._commit_results(items)
         except Exception as error:
             if isinstance(error, StorageError | Unavailable):
-                _log.warning("deliveries wait to be committed: %s", described(error))
-                self._unsettled += items
-                self._settle_at = time.monotonic() + POLL_S
+                _log.warning("deliveries wait to be committed: %s", describe_error(error))
+                self._uncommitted += items
+                self._commit_at = time.monotonic() + POLL_S
                 return
             if len(items) > 1:
                 for item in items:
-                    self._settle_all([item])
+                    self._commit_partition([item])
                 return
-            self._fail(items[0], error)
+            self._record_failure(items[0], error)
         for item in items:
-            self._claims.pop(item.sending.claimed.job.id, None)
+            self._claims.pop(item.prepared.claimed.job.id, None)
 
-    def _fail(self, item: Ended, error: Exception) -> None:
-        claimed = self._claims.get(item.sending.claimed.job.id, item.sending.claimed)
-        self._parking.failed(WEBHOOKS, claimed, error)
+    def _record_failure(self, item: FinishedAttempt, error: Exception) -> None:
+        claimed = self._claims.get(item.prepared.claimed.job.id, item.prepared.claimed)
+        self._parking.record_failure(DELIVERY_QUEUE, claimed, error)
 
-    def _commit(self, items: Sequence[Ended]) -> None:
-        made: dict[str, tuple[Sending, Attempt]] = {}
+    def _commit_results(self, items: Sequence[FinishedAttempt]) -> None:
+        made: dict[str, tuple[PreparedDelivery, AttemptResult]] = {}
         for item in items:
-            if isinstance(item.attempt, Exception):
-                self._fail(item, item.attempt)
-            elif item.attempt is not None:  # else its lease ends, and it is due again
-                made[item.sending.claimed.job.id] = (item.sending, item.attempt)
+            if isinstance(item.result, Exception):
+                self._record_failure(item, item.result)
+            elif item.result is not None:  # else its lease ends, and it is due again
+                made[item.prepared.claimed.job.id] = (item.prepared, item.result)
         if not made:
             return
-        claimed = [self._claims.get(id, sending.claimed) for id, (sending, _) in made.items()]
-        ids = {sending.endpoint.id for sending, _ in made.values()}
+        claimed = [self._claims.get(id, prepared.claimed) for id, (prepared, _) in made.items()]
+        ids = {prepared.endpoint.id for prepared, _ in made.values()}
         after = self._storage.read(
             claimed[0].partition, lambda snapshot: get_many(snapshot, Endpoint, ids)
         )
 
         def decide(
-            tx: Transaction, draw: Draw, ours: Sequence[Claimed]
+            tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
         ) -> dict[str, Decision[Any]]:
             current = lock_many(tx, Delivery, [item.job.subject for item in ours])
             decisions = {}
             for item in ours:
-                sending, attempt = made[item.job.id]
-                decisions[item.job.id] = self._attempts.conclude(
+                prepared, attempt = made[item.job.id]
+                decisions[item.job.id] = self._attempts.decide_outcome(
                     current.get(item.job.subject),
-                    sending,
+                    prepared,
                     attempt,
-                    after.get(sending.endpoint.id),
+                    after.get(prepared.endpoint.id),
                 )
             return decisions
 
-        self._ledger.finish_all(Scope.of(claimed[0]), claimed, decide)
+        self._committer.finish_all(WorkerAuthority.of(claimed[0]), claimed, decide)

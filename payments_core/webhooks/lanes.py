@@ -15,121 +15,121 @@ from typing import Literal
 
 import attrs
 
-SLOW_S = 2.0
+SLOW_AFTER_S = 2.0
 """An attempt that takes longer makes its endpoint a slow one."""
 
-MOST_SLOTS = 8
-MOST_SPARE = 192
+MAX_CONCURRENCY = 8
+MAX_SPARE_SENDERS = 192
 """For so many attempts that are held up others may begin; each holds a thread that waits."""
 
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED_ENDPOINTS = 10_000
 
 Pace = Literal["new", "quick", "slow"]
 
 
 @attrs.define
-class _Lane:
+class _EndpointState:
     pace: Pace = "new"
-    slots: int = 1
-    under_way: int = 0
-    held: bool = False
-    lagging: bool = False
+    limit: int = 1
+    in_flight: int = 0
+    blocked: bool = False
+    overdue: bool = False
 
 
-class Lanes(Mapping[str, int]):
+class EndpointConcurrency(Mapping[str, int]):
     """The endpoints' lanes as one process knows them; as a mapping, the slots of those it knows."""
 
-    def __init__(self, at_once: int, spare: int = MOST_SPARE) -> None:
-        """`at_once` is how many attempts the process can have under way, and `spare` how many of
-        those that are held up have others beside them."""
-        self._quarter = max(1, at_once // 4)
+    def __init__(self, max_in_flight: int, spare: int = MAX_SPARE_SENDERS) -> None:
+        """`max_in_flight` is how many attempts the process can have under way, and `spare` how
+        many of those that are held up have others beside them."""
+        self._quarter = max(1, max_in_flight // 4)
         self._spare = spare
-        self._lanes: dict[str, _Lane] = {}
-        self._busy: dict[str, _Lane] = {}
+        self._endpoints: dict[str, _EndpointState] = {}
+        self._busy: dict[str, _EndpointState] = {}
         self.waiting: Mapping[Pace, int] = {}
         """How many claimed deliveries of each pace wait until they may begin; no more of such are
         claimed then."""
 
     def __getitem__(self, lane: str) -> int:
-        known = self._lanes[lane]
+        known = self._endpoints[lane]
         if known.pace == "new":
             raise KeyError(lane)
-        if known.pace == "slow" and (self.waiting.get("slow") or not self.may_begin(lane)):
+        if known.pace == "slow" and (self.waiting.get("slow") or not self.may_start(lane)):
             return 0
-        return known.slots
+        return known.limit
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, lane in self._lanes.items() if lane.pace != "new")
+        return (name for name, lane in self._endpoints.items() if lane.pace != "new")
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     @property
-    def slots_of_new(self) -> int:
+    def new_endpoint_limit(self) -> int:
         """The slots of a lane that is not known."""
         return 0 if self.waiting.get("new") else 1
 
     def pace(self, lane: str) -> Pace:
         """What is known of a lane."""
-        known = self._lanes.get(lane)
+        known = self._endpoints.get(lane)
         return known.pace if known else "new"
 
     @property
-    def most_waiting(self) -> int:
+    def max_waiting(self) -> int:
         """So many may wait; they begin before their leases end."""
         return self._quarter
 
-    def may_begin(self, lane: str) -> bool:
+    def may_start(self, lane: str) -> bool:
         """Whether an attempt of the lane may begin, others being under way."""
-        known, pace = self._lanes.get(lane), self.pace(lane)
-        if known and known.lagging:
+        known, pace = self._endpoints.get(lane), self.pace(lane)
+        if known and known.overdue:
             return False
         if pace == "quick":
             return True
-        under_way = {"new": 0, "slow": 0, "quick": 0}
-        held = 0
+        in_flight = {"new": 0, "slow": 0, "quick": 0}
+        blocked = 0
         for busy in self._busy.values():
-            if busy.held:
-                held += busy.under_way
+            if busy.blocked:
+                blocked += busy.in_flight
             else:
-                under_way[busy.pace] += busy.under_way
+                in_flight[busy.pace] += busy.in_flight
         # Those that are held up have spare senders in their place, but not without end.
-        under_way["slow"] += max(0, held - self._spare)
-        both = under_way["new"] + under_way["slow"]
-        return under_way[pace] < self._quarter and both < 3 * self._quarter
+        in_flight["slow"] += max(0, blocked - self._spare)
+        both = in_flight["new"] + in_flight["slow"]
+        return in_flight[pace] < self._quarter and both < 3 * self._quarter
 
-    def began(self, lane: str) -> None:
+    def record_start(self, lane: str) -> None:
         """An attempt is to be made."""
-        known = self._lanes.pop(lane, None) or _Lane()
-        self._lanes[lane] = self._busy[lane] = known  # the last used comes last
-        known.under_way += 1
+        known = self._endpoints.pop(lane, None) or _EndpointState()
+        self._endpoints[lane] = self._busy[lane] = known  # the last used comes last
+        known.in_flight += 1
         self._forget()
 
-    def ended(self, lane: str, took_s: float | None) -> None:
+    def record_end(self, lane: str, took_s: float | None) -> None:
         """The attempt ended; None says that nothing was sent."""
-        known = self._lanes[lane]
-        known.under_way -= 1
-        known.held = known.lagging = False
-        if not known.under_way:
+        known = self._endpoints[lane]
+        known.in_flight -= 1
+        known.blocked = known.overdue = False
+        if not known.in_flight:
             del self._busy[lane]
         if took_s is None:
             return
-        if took_s <= SLOW_S:
-            known.pace, known.slots = "quick", min(MOST_SLOTS, known.slots + 1)
+        if took_s <= SLOW_AFTER_S:
+            known.pace, known.limit = "quick", min(MAX_CONCURRENCY, known.limit + 1)
         else:
-            known.pace, known.slots = "slow", max(1, known.slots // 2)
+            known.pace, known.limit = "slow", max(1, known.limit // 2)
 
-    def lags(self, lane: str) -> None:
+    def mark_slow(self, lane: str) -> None:
         """An attempt has been under way for longer than it should already."""
-        known = self._lanes[lane]
+        known = self._endpoints[lane]
         known.pace = "slow"
-        known.held = known.lagging = True
+        known.blocked = known.overdue = True
 
-    def is_held(self, lane: str) -> None:
+    def mark_blocked(self, lane: str) -> None:
         """An attempt holds its sender up; another sender is in its place."""
-        self._lanes[lane].held = True
+        self._endpoints[lane].blocked = True
 
     def _forget(self) -> None:
-        if len(self._lanes) > MOST_REMEMBERED:
-            oldest = next(name for name in self._lanes if name not in self._busy)
-            del self._lanes[oldest]
+        if len(self._endpoints) > MAX_REMEMBERED_ENDPOINTS:
+            oldest = next(name for name in self._endpoints if name not in self._busy)
+            del self._endpoints[oldest]

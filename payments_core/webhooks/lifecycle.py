@@ -8,12 +8,12 @@ import attrs
 from msgspec import UNSET, UnsetType
 
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, Follow
+from payments_core.engine.decision import Decision, NewJob
 from payments_core.engine.events import TEST, Event
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
-from payments_core.errors import Conflicting, WebhookUrlInUse
-from payments_core.storage.jobs import FOREVER, Job
+from payments_core.errors import ResourceConflict, WebhookUrlInUse
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.webhooks.record import (
     ACTIVE_URL,
     Delivery,
@@ -23,29 +23,37 @@ from payments_core.webhooks.record import (
     OlderSecret,
     delivery_id,
 )
-from payments_core.webhooks.schedule import wait_ms
+from payments_core.webhooks.schedule import retry_delay_ms
 
-QUEUE = "webhooks"
-TASKS_QUEUE = "webhook_tasks"
+DELIVERY_QUEUE_NAME = "webhooks"
+TASK_QUEUE_NAME = "webhook_tasks"
 DELIVER = "webhooks.deliver"
 ABANDON = "webhooks.abandon"
 RECOVER = "webhooks.recover"
-OLDER_SECRETS = 3
+MAX_OLDER_SECRETS = 3
 
-OPEN: tuple[DeliveryStatus, ...] = ("pending", "failed")
+OPEN_STATUSES: tuple[DeliveryStatus, ...] = ("pending", "failed")
 """The states in which a delivery still has attempts to come."""
 
 _USABLE = ("active", "disabled")
 
-ENDPOINT = Machine(
+ENDPOINT = StateMachine(
     "webhook endpoint",
     (
         Transition(None, "create", "active", why="It has passed the URL and address rules."),
-        *rows(_USABLE, "activate", "active", why="Refused while another active one has its URL."),
-        *rows(_USABLE, "disable", "disabled", why="What was on its way is abandoned."),
-        *rows(_USABLE, "archive", "archived", why="For good; what was on its way is abandoned."),
-        *rows(_USABLE, "edit", None, why="Its description or its subscriptions change."),
-        *rows(_USABLE, "rotate", None, why="The secret before ends at once, or with its overlap."),
+        *transitions_from(
+            _USABLE, "activate", "active", why="Refused while another active one has its URL."
+        ),
+        *transitions_from(_USABLE, "disable", "disabled", why="What was on its way is abandoned."),
+        *transitions_from(
+            _USABLE, "archive", "archived", why="For good; what was on its way is abandoned."
+        ),
+        *transitions_from(
+            _USABLE, "edit", None, why="Its description or its subscriptions change."
+        ),
+        *transitions_from(
+            _USABLE, "rotate", None, why="The secret before ends at once, or with its overlap."
+        ),
     ),
     terminal=("archived",),
 )
@@ -56,31 +64,45 @@ STATUS_TRIGGERS: dict[EndpointStatus, str] = {
     "archived": "archive",
 }
 
-DELIVERY = Machine(
+DELIVERY = StateMachine(
     "webhook delivery",
     (
         Transition(None, "create", "pending", why="The event is one that the endpoint wants."),
-        *rows(
-            OPEN, "deliver", "delivered", why="The endpoint answered 2xx: not sent again by itself."
+        *transitions_from(
+            OPEN_STATUSES,
+            "deliver",
+            "delivered",
+            why="The endpoint answered 2xx: not sent again by itself.",
         ),
-        *rows(
-            OPEN,
+        *transitions_from(
+            OPEN_STATUSES,
             "fail",
             "failed",
             why="408, 425, 429, 5xx, a network failure or no timely answer: it is tried again.",
         ),
-        *rows(OPEN, "refuse", "abandoned", why="Any other status, redirects included."),
-        *rows(OPEN, "forbid", "abandoned", why="The URL leads where webhooks may not go."),
-        *rows(OPEN, "exhaust", "abandoned", why="The last attempt failed."),
-        *rows(OPEN, "close", "abandoned", why="The endpoint was disabled or archived."),
-        *rows(OPEN, "unsubscribe", "abandoned", why="The endpoint no longer wants such events."),
-        *rows(
+        *transitions_from(
+            OPEN_STATUSES, "refuse", "abandoned", why="Any other status, redirects included."
+        ),
+        *transitions_from(
+            OPEN_STATUSES, "forbid", "abandoned", why="The URL leads where webhooks may not go."
+        ),
+        *transitions_from(OPEN_STATUSES, "exhaust", "abandoned", why="The last attempt failed."),
+        *transitions_from(
+            OPEN_STATUSES, "close", "abandoned", why="The endpoint was disabled or archived."
+        ),
+        *transitions_from(
+            OPEN_STATUSES,
+            "unsubscribe",
+            "abandoned",
+            why="The endpoint no longer wants such events.",
+        ),
+        *transitions_from(
             ("failed", "abandoned"),
             "retry",
             "pending",
             why="Asked for by the partner; the count of attempts starts again.",
         ),
-        *rows(
+        *transitions_from(
             ("failed", "abandoned", "delivered"),
             "resend",
             "pending",
@@ -98,11 +120,11 @@ _STATUSES: dict[str, DeliveryStatus] = {
     "abandoned": "abandoned",
 }
 _RETRYABLE = frozenset({408, 425, 429})
-_ENDS = {"delivered": "deliver", "refused": "refuse"}
+_FINAL_TRIGGERS = {"delivered": "deliver", "refused": "refuse"}
 
 
 @attrs.frozen
-class Attempt:
+class AttemptResult:
     """What came of an attempt: no `status` where no answer came. `forbidden`: nothing was sent."""
 
     status: int | None = None
@@ -112,7 +134,7 @@ class Attempt:
 
 
 @attrs.frozen
-class Changes:
+class EndpointChanges:
     """What changes of an endpoint: what is `msgspec.UNSET` stays; no events means every event."""
 
     description: str | UnsetType | None = UNSET
@@ -125,7 +147,9 @@ def decide_create(endpoint: Endpoint) -> Decision[Endpoint]:
     return Decision(endpoint, inserts=(endpoint,), refusals={ACTIVE_URL: WebhookUrlInUse()})
 
 
-def decide_update(endpoint: Endpoint, changes: Changes, *, now: Instant) -> Decision[Endpoint]:
+def decide_update(
+    endpoint: Endpoint, changes: EndpointChanges, *, now: Instant
+) -> Decision[Endpoint]:
     """Change an endpoint. Raises InvalidState for an archived one."""
     ENDPOINT.step(endpoint.status, "edit")
     changed = endpoint
@@ -139,18 +163,18 @@ def decide_update(endpoint: Endpoint, changes: Changes, *, now: Instant) -> Deci
     if changed == endpoint:
         return Decision(endpoint, holds=(endpoint,))
     changed = attrs.evolve(changed, updated_at=now)
-    jobs: tuple[Follow, ...] = ()
-    if _gave_up_something(endpoint, changed):
+    jobs: tuple[NewJob, ...] = ()
+    if _stops_deliveries(endpoint, changed):
         revision = endpoint.revision + 1
         closed = endpoint.closed_revision if changed.status == "active" else revision
         changed = attrs.evolve(changed, revision=revision, closed_revision=closed)
-        jobs = (_abandoning(changed, now),)
+        jobs = (_abandon_job(changed, now),)
     return Decision(
         changed, replaces=(changed,), jobs=jobs, refusals={ACTIVE_URL: WebhookUrlInUse()}
     )
 
 
-def _gave_up_something(before: Endpoint, after: Endpoint) -> bool:
+def _stops_deliveries(before: Endpoint, after: Endpoint) -> bool:
     """Whether deliveries on their way may be unwanted now."""
     closed = before.status == "active" and after.status != "active"
     if before.subscribed_events == after.subscribed_events or not after.subscribed_events:
@@ -161,15 +185,15 @@ def _gave_up_something(before: Endpoint, after: Endpoint) -> bool:
     return closed or narrowed
 
 
-def _abandoning(endpoint: Endpoint, now: Instant) -> Follow:
+def _abandon_job(endpoint: Endpoint, now: Instant) -> NewJob:
     """The job that abandons what was on its way: too much, perhaps, for one transaction.
 
     It carries what was true at the change, which may have been taken back when it runs.
     """
     wanted = (*endpoint.subscribed_events, TEST)
     kept = ",".join(wanted) if endpoint.status == "active" else ""
-    return Follow(
-        TASKS_QUEUE,
+    return NewJob(
+        TASK_QUEUE_NAME,
         ABANDON,
         f"abandon:{endpoint.id}",
         now,
@@ -191,10 +215,11 @@ def decide_rotate(
     older: tuple[OlderSecret, ...] = ()
     if overlap_ms:
         replaced = OlderSecret(sealed=endpoint.sealed_secret, until=now + overlap_ms)
-        older = (replaced, *endpoint.signing(now))
-    if len(older) > OLDER_SECRETS:  # dropping one would break what was promised for it
-        raise Conflicting(
-            f"{OLDER_SECRETS} older secrets are still valid; wait, or rotate without an overlap."
+        older = (replaced, *endpoint.valid_older_secrets(now))
+    if len(older) > MAX_OLDER_SECRETS:  # dropping one would break what was promised for it
+        raise ResourceConflict(
+            f"{MAX_OLDER_SECRETS} older secrets are still valid;"
+            " wait, or rotate without an overlap."
         )
     changed = attrs.evolve(
         endpoint, sealed_secret=sealed_secret, older_secrets=older, updated_at=now
@@ -223,7 +248,7 @@ def attempt_job(delivery: Delivery, mode: str, *, now: Instant) -> Job:
     """The job that attempts a delivery."""
     return Job(
         id=delivery.job_id,
-        queue=f"{mode}.{QUEUE}",
+        queue=f"{mode}.{DELIVERY_QUEUE_NAME}",
         lane=f"endpoint:{delivery.endpoint_id}",
         kind=DELIVER,
         due_at=now,
@@ -231,51 +256,56 @@ def attempt_job(delivery: Delivery, mode: str, *, now: Instant) -> Job:
     )
 
 
-def unwanted(delivery: Delivery, endpoint: Endpoint) -> Literal["close", "unsubscribe"] | None:
+def abandon_reason(
+    delivery: Delivery, endpoint: Endpoint
+) -> Literal["close", "unsubscribe"] | None:
     """Why an open delivery is to be abandoned as its endpoint is now, or None.
 
     One that was on its way when the endpoint closed stays given up when that opens again.
     """
     if endpoint.status != "active" or delivery.endpoint_revision < endpoint.closed_revision:
         return "close"
-    if not wants(endpoint, delivery.event_name):
+    if not may_receive(endpoint, delivery.event_name):
         return "unsubscribe"
     return None
 
 
-def wants(endpoint: Endpoint, event_name: str) -> bool:
+def may_receive(endpoint: Endpoint, event_name: str) -> bool:
     """Whether a delivery of that event to the endpoint may go on. A test was made for it alone,
     whatever it subscribed to."""
     return event_name == TEST or endpoint.subscribes(event_name)
 
 
-def as_seen(delivery: Delivery, endpoint: Endpoint) -> Delivery:
+def with_effective_status(delivery: Delivery, endpoint: Endpoint) -> Delivery:
     """The delivery as readers see it: abandoned with its endpoint, before its row says so."""
-    why = unwanted(delivery, endpoint)
-    if why is None or delivery.status not in OPEN:
+    why = abandon_reason(delivery, endpoint)
+    if why is None or delivery.status not in OPEN_STATUSES:
         return delivery
-    return _stepped(delivery, why, now=delivery.updated_at).record
+    return _apply_trigger(delivery, why, now=delivery.updated_at).record
 
 
 def decide_abandon(
     delivery: Delivery, trigger: Literal["close", "unsubscribe"], *, now: Instant
 ) -> Decision[Delivery]:
     """Give up a delivery that its endpoint no longer wants; no attempt was made."""
-    given_up = _stepped(delivery, trigger, now=now)
+    given_up = _apply_trigger(delivery, trigger, now=now)
     return given_up.as_decision(given_up.record)
 
 
 def decide_attempt(
     delivery: Delivery,
     endpoint: Endpoint,
-    attempt: Attempt,
+    attempt: AttemptResult,
     *,
     now: Instant,
     real_now: Instant,
     max_attempts: int,
 ) -> Decision[Delivery]:
     """What an attempt leads to. A failed delivery keeps its job for the next attempt."""
-    trigger, attempts = _trigger(delivery, endpoint, attempt, max_attempts), delivery.attempts + 1
+    trigger, attempts = (
+        _attempt_trigger(delivery, endpoint, attempt, max_attempts),
+        delivery.attempts + 1,
+    )
     changes: dict[str, Any] = {
         "attempts": attempts,
         "response_status": attempt.status,
@@ -284,36 +314,38 @@ def decide_attempt(
     if trigger == "deliver":
         changes["delivered_at"] = now
     if trigger == "fail":
-        changes["next_attempt_at"] = now + wait_ms(attempts, attempt.retry_after, real_now)
-    step = _stepped(delivery, trigger, now=now, **changes)
-    return attrs.evolve(step.as_decision(step.record), again_at=step.record.next_attempt_at)
+        changes["next_attempt_at"] = now + retry_delay_ms(attempts, attempt.retry_after, real_now)
+    step = _apply_trigger(delivery, trigger, now=now, **changes)
+    return attrs.evolve(step.as_decision(step.record), next_run_at=step.record.next_attempt_at)
 
 
-def answered(status: int) -> Literal["delivered", "refused", "failing"]:
+def classify_status(status: int) -> Literal["delivered", "refused", "failing"]:
     """What an endpoint says by a status: only what is `failing` is tried again."""
     if 200 <= status <= 299:
         return "delivered"
     return "failing" if status in _RETRYABLE or 500 <= status <= 599 else "refused"
 
 
-def _trigger(delivery: Delivery, endpoint: Endpoint, attempt: Attempt, max_attempts: int) -> str:
+def _attempt_trigger(
+    delivery: Delivery, endpoint: Endpoint, attempt: AttemptResult, max_attempts: int
+) -> str:
     status = attempt.status
     if attempt.forbidden:
         return "forbid"
-    if status is not None and (ends := _ENDS.get(answered(status))) is not None:
+    if status is not None and (ends := _FINAL_TRIGGERS.get(classify_status(status))) is not None:
         return ends
     # What is left would be tried again, if there is a next time.
-    if (why := unwanted(delivery, endpoint)) is not None:
+    if (why := abandon_reason(delivery, endpoint)) is not None:
         return why
     return "exhaust" if delivery.attempts + 1 >= max_attempts else "fail"
 
 
-def require_wanting(endpoint: Endpoint, event_name: str) -> None:
+def require_active_subscriber(endpoint: Endpoint, event_name: str) -> None:
     """Raise Conflicting unless the endpoint is active and wants that event."""
     if endpoint.status != "active":
-        raise Conflicting(f"The webhook endpoint is {endpoint.status}; activate it first.")
-    if not wants(endpoint, event_name):
-        raise Conflicting(f"The webhook endpoint is not subscribed to {event_name}.")
+        raise ResourceConflict(f"The webhook endpoint is {endpoint.status}; activate it first.")
+    if not may_receive(endpoint, event_name):
+        raise ResourceConflict(f"The webhook endpoint is not subscribed to {event_name}.")
 
 
 def decide_retry(
@@ -329,17 +361,17 @@ def decide_retry(
 
     `job` is the delivery's own, where it still has one. Raises Conflicting.
     """
-    require_wanting(endpoint, delivery.event_name)
-    parked = job is not None and job.due_at == FOREVER
+    require_active_subscriber(endpoint, delivery.event_name)
+    parked = job is not None and job.due_at == NEVER
     if not DELIVERY.allows(delivery.status, trigger) and not parked:
         sources = [str(row.source) for row in DELIVERY.transitions if row.trigger == trigger]
         which = f"only {' or '.join(sources)} ones can be sent again"
-        raise Conflicting(f"The delivery is {delivery.status}; {which}.")
+        raise ResourceConflict(f"The delivery is {delivery.status}; {which}.")
     if job is not None and job.lease_until > now:
-        raise Conflicting("The delivery is being attempted at this moment.")
+        raise ResourceConflict("The delivery is being attempted at this moment.")
     # A parked delivery may still be pending: its attempts came to no outcome at all.
     is_pending = delivery.status == "pending"
-    step = Step(delivery) if is_pending else _stepped(delivery, trigger, now=now)
+    step = Step(delivery) if is_pending else _apply_trigger(delivery, trigger, now=now)
     changed = attrs.evolve(
         step.record,
         endpoint_revision=endpoint.revision,
@@ -355,7 +387,9 @@ def decide_retry(
     return Decision(changed, holds=(endpoint,), replaces=(changed,), inserts=(fresh,))
 
 
-def _stepped(delivery: Delivery, trigger: str, *, now: Instant, **changes: Any) -> Step[Delivery]:
+def _apply_trigger(
+    delivery: Delivery, trigger: str, *, now: Instant, **changes: Any
+) -> Step[Delivery]:
     row = DELIVERY.step(delivery.status, trigger)
     changes = {"next_attempt_at": None, **changes}
     return Step(attrs.evolve(delivery, status=_STATUSES[row.target], updated_at=now, **changes))

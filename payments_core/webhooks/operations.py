@@ -11,13 +11,13 @@ from msgspec import UNSET
 from payments_core.clock import SECOND, Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.events import BY_NAME
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
-    Conflicting,
     FieldError,
     NotFound,
+    ResourceConflict,
     ValidationFailed,
     WebhookUrlNotAllowed,
 )
@@ -32,29 +32,29 @@ from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
 from payments_core.webhooks.attempting import seal_secret
 from payments_core.webhooks.destinations import (
+    Destination,
     DestinationForbidden,
     ResolutionFailed,
     Resolver,
-    Target,
     parse_url,
-    vet,
+    require_public_addresses,
 )
 from payments_core.webhooks.lifecycle import (
-    Changes,
-    as_seen,
+    EndpointChanges,
     decide_create,
     decide_retry,
     decide_rotate,
     decide_update,
+    with_effective_status,
 )
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, url_digest
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import new_secret
 
-DESCRIPTION_CHARACTERS = 512
-EVENT_NAMES = 100
-RESOLVE_S = 5.0
-OVERLAP_S = 7 * 24 * 3_600
+MAX_DESCRIPTION_CHARACTERS = 512
+MAX_SUBSCRIBED_EVENTS = 100
+RESOLVE_TIMEOUT_S = 5.0
+MAX_OVERLAP_S = 7 * 24 * 3_600
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class WebhookEndpoints:
     """Endpoints and their deliveries, in the environment of the authority that asks."""
 
     def __init__(self, ports: Ports, resolver: Resolver, settings: WebhookSettings) -> None:
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._storage = ports.storage
         self._clock = ports.clock
         self._key_ring = ports.key_ring
@@ -78,7 +78,7 @@ class WebhookEndpoints:
         url: str,
         description: str | None = None,
         subscribed_events: Sequence[str] = (),
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> tuple[Endpoint, str]:
         """A new active endpoint, and its signing secret, which is shown this once.
 
@@ -86,18 +86,18 @@ class WebhookEndpoints:
         resolve passes: every attempt looks again.
         """
         # before the world is asked, which may answer otherwise now
-        self._ledger.replay(authority, idempotent)
-        events = _valid(description, subscribed_events)
-        target = parse_url(url, local_allowed=self._settings.local_allowed)
-        self._require_allowed(target)
+        self._committer.replay(authority, idempotent)
+        events = _validate(description, subscribed_events)
+        destination = parse_url(url, local_allowed=self._settings.local_allowed)
+        self._require_allowed(destination)
         secret = new_secret(self._entropy)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[tuple[Endpoint, str]]:
-            id, now = draw.id("webhook"), self._clock.now()
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Endpoint, str]]:
+            id, now = id_sequence.issue("webhook"), self._clock.now()
             endpoint = Endpoint(
                 id=id,
                 url=url,
-                url_digest=url_digest(target.normal_url),
+                url_digest=url_digest(destination.normalized_url),
                 description=description,
                 subscribed_events=events,
                 sealed_secret=seal_secret(self._key_ring, id, secret),
@@ -106,12 +106,12 @@ class WebhookEndpoints:
             )
             return _with_secret(decide_create(endpoint), secret)
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def get(self, authority: Authority, endpoint_id: str) -> Endpoint:
         """An endpoint. Raises NotFound."""
         return self._storage.read(
-            authority.partition, lambda snapshot: _endpoint(snapshot, endpoint_id)
+            authority.partition, lambda snapshot: _get_endpoint(snapshot, endpoint_id)
         )
 
     def list(
@@ -127,25 +127,27 @@ class WebhookEndpoints:
         self,
         authority: Authority,
         endpoint_id: str,
-        changes: Changes,
+        changes: EndpointChanges,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Endpoint:
         """Change description, subscriptions or status.
 
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse.
         """
         given = changes.subscribed_events
-        events = _valid(changes.description or None, () if given is UNSET else given)
+        events = _validate(changes.description or None, () if given is UNSET else given)
         if given is not UNSET:
             changes = attrs.evolve(changes, subscribed_events=events)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Endpoint]:
-            endpoint = _endpoint_for_update(tx, endpoint_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Endpoint]:
+            endpoint = _lock_endpoint(tx, endpoint_id)
             now = self._clock.now()
-            return _told(decide_update(endpoint, changes, now=now), draw, endpoint, "update", now)
+            return _with_console_action(
+                decide_update(endpoint, changes, now=now), id_sequence, endpoint, "update", now
+            )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def rotate_secret(
         self,
@@ -153,7 +155,7 @@ class WebhookEndpoints:
         endpoint_id: str,
         *,
         overlap_s: int = 0,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> tuple[Endpoint, str]:
         """A new signing secret, shown this once; the one before is invalid at once.
 
@@ -161,20 +163,22 @@ class WebhookEndpoints:
         Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, Conflicting
         where too many secrets overlap.
         """
-        if not 0 <= overlap_s <= OVERLAP_S:
-            raise ValidationFailed.at("overlapSeconds", f"must be from 0 to {OVERLAP_S}")
+        if not 0 <= overlap_s <= MAX_OVERLAP_S:
+            raise ValidationFailed.at("overlapSeconds", f"must be from 0 to {MAX_OVERLAP_S}")
         secret = new_secret(self._entropy)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[tuple[Endpoint, str]]:
-            endpoint = _endpoint_for_update(tx, endpoint_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Endpoint, str]]:
+            endpoint = _lock_endpoint(tx, endpoint_id)
             sealed = seal_secret(self._key_ring, endpoint.id, secret)
             now = self._clock.now()
             decision = decide_rotate(endpoint, sealed, now=now, overlap_ms=overlap_s * SECOND)
-            return _with_secret(_told(decision, draw, endpoint, "rotate_secret", now), secret)
+            return _with_secret(
+                _with_console_action(decision, id_sequence, endpoint, "rotate_secret", now), secret
+            )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def deliveries(
+    def list_deliveries(
         self,
         authority: Authority,
         endpoint_id: str,
@@ -187,13 +191,13 @@ class WebhookEndpoints:
         Raises NotFound.
         """
 
-        def look(snapshot: Snapshot) -> tuple[Endpoint, Page[Delivery]]:
-            endpoint = _endpoint(snapshot, endpoint_id)
+        def read_page(snapshot: Snapshot) -> tuple[Endpoint, Page[Delivery]]:
+            endpoint = _get_endpoint(snapshot, endpoint_id)
             page = snapshot.find(Delivery, "by_endpoint", (endpoint_id,), after=after, limit=limit)
-            seen = tuple(as_seen(delivery, endpoint) for delivery in page.records)
+            seen = tuple(with_effective_status(delivery, endpoint) for delivery in page.records)
             return endpoint, Page(seen, page.next)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, read_page)
 
     def retry(
         self,
@@ -201,7 +205,7 @@ class WebhookEndpoints:
         endpoint_id: str,
         delivery_id: str,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Delivery:
         """Put a failed or abandoned delivery back, with all its attempts before it.
 
@@ -211,28 +215,34 @@ class WebhookEndpoints:
 
         seen = self._storage.read(
             authority.partition,
-            lambda snapshot: _delivery(
-                snapshot.get(Delivery, delivery_id), _endpoint(snapshot, endpoint_id)
+            lambda snapshot: _require_delivery_of(
+                snapshot.get(Delivery, delivery_id), _get_endpoint(snapshot, endpoint_id)
             ),
         )
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Delivery]:
-            endpoint = _endpoint_for_update(tx, endpoint_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Delivery]:
+            endpoint = _lock_endpoint(tx, endpoint_id)
             job = tx.get(Job, seen.job_id, for_update=True)  # job first, as its worker locks it
-            delivery = _delivery(tx.get(Delivery, delivery_id, for_update=True), endpoint)
+            delivery = _require_delivery_of(
+                tx.get(Delivery, delivery_id, for_update=True), endpoint
+            )
             if delivery.job_id != seen.job_id:
-                raise Conflicting("The delivery was put back by another request just now.")
+                raise ResourceConflict("The delivery was put back by another request just now.")
             now = self._clock.now()
             decision = decide_retry(delivery, endpoint, job, authority.mode, now=now)
-            return _told(decision, draw, delivery, "retry", now)
+            return _with_console_action(decision, id_sequence, delivery, "retry", now)
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def _require_allowed(self, target: Target) -> None:
+    def _require_allowed(self, destination: Destination) -> None:
         settings = self._settings
         try:
-            addresses = self._resolver.resolve(target.host, target.port, RESOLVE_S)
-            vet(addresses, local_allowed=settings.local_allowed, extra=settings.refused_prefixes)
+            addresses = self._resolver.resolve(
+                destination.host, destination.port, RESOLVE_TIMEOUT_S
+            )
+            require_public_addresses(
+                addresses, local_allowed=settings.local_allowed, extra=settings.refused_prefixes
+            )
         except ResolutionFailed:
             return
         except DestinationForbidden as error:
@@ -240,15 +250,17 @@ class WebhookEndpoints:
             raise WebhookUrlNotAllowed("it leads to an address that is not public") from error
 
 
-def _valid(description: str | None, subscribed_events: Sequence[str]) -> tuple[str, ...]:
+def _validate(description: str | None, subscribed_events: Sequence[str]) -> tuple[str, ...]:
     """The event names, each once. Raises ValidationFailed with every fault."""
     faults = []
-    if description is not None and len(description) > DESCRIPTION_CHARACTERS:
+    if description is not None and len(description) > MAX_DESCRIPTION_CHARACTERS:
         faults.append(
-            FieldError("description", f"must have at most {DESCRIPTION_CHARACTERS} characters")
+            FieldError("description", f"must have at most {MAX_DESCRIPTION_CHARACTERS} characters")
         )
-    if len(subscribed_events) > EVENT_NAMES:
-        faults.append(FieldError("subscribedEvents", f"must have at most {EVENT_NAMES} items"))
+    if len(subscribed_events) > MAX_SUBSCRIBED_EVENTS:
+        faults.append(
+            FieldError("subscribedEvents", f"must have at most {MAX_SUBSCRIBED_EVENTS} items")
+        )
     faults += [
         FieldError(f"subscribedEvents[{at}]", "is not the name of an event")
         for at, name in enumerate(subscribed_events)
@@ -259,29 +271,29 @@ def _valid(description: str | None, subscribed_events: Sequence[str]) -> tuple[s
     return tuple(dict.fromkeys(subscribed_events))
 
 
-def _endpoint(snapshot: Snapshot, endpoint_id: str) -> Endpoint:
-    return _present(snapshot.get(Endpoint, endpoint_id))
+def _get_endpoint(snapshot: Snapshot, endpoint_id: str) -> Endpoint:
+    return _require_found(snapshot.get(Endpoint, endpoint_id))
 
 
-def _endpoint_for_update(tx: Transaction, endpoint_id: str) -> Endpoint:
-    return _present(tx.get(Endpoint, endpoint_id, for_update=True))
+def _lock_endpoint(tx: Transaction, endpoint_id: str) -> Endpoint:
+    return _require_found(tx.get(Endpoint, endpoint_id, for_update=True))
 
 
-def _present(endpoint: Endpoint | None) -> Endpoint:
+def _require_found(endpoint: Endpoint | None) -> Endpoint:
     if endpoint is None:
         raise NotFound("webhook endpoint")
     return endpoint
 
 
-def _delivery(delivery: Delivery | None, endpoint: Endpoint) -> Delivery:
+def _require_delivery_of(delivery: Delivery | None, endpoint: Endpoint) -> Delivery:
     if delivery is None or delivery.endpoint_id != endpoint.id:
         raise NotFound("delivery")
     return delivery
 
 
-def _told(
+def _with_console_action(
     decision: Decision[T],
-    draw: Draw,
+    id_sequence: IdSequence,
     subject: Record,
     action: Literal["update", "rotate_secret", "retry"],
     now: Instant,
@@ -290,7 +302,7 @@ def _told(
     if not decision.replaces:
         return decision
     told = ConsoleAction(
-        id=draw.id("webhook_action"), subject=subject.id, action=action, created_at=now
+        id=id_sequence.issue("webhook_action"), subject=subject.id, action=action, created_at=now
     )
     return attrs.evolve(decision, inserts=(told, *decision.inserts))
 

@@ -16,16 +16,16 @@ from typing import Any, ClassVar, Literal, Protocol
 import msgspec
 
 from payments_core.clock import unix_s
-from payments_core.json_depth import nests_deeper
+from payments_core.json_depth import exceeds_depth
 from payments_core.webhooks import signing
 
 TOLERANCE_S = 300
-LIMIT_CHARACTERS = 4_096
-_MOST_NESTED = 64
+MAX_HEADER_CHARACTERS = 4_096
+_MAX_DEPTH = 64
 """No event is a quarter as deep; and what goes deep could end the process (`json_depth.py`)."""
 
 _TIME = "0|[1-9][0-9]{0,11}"
-_USUAL_CHARACTERS = len("t=1790000000,v1=") + 64
+_TYPICAL_CHARACTERS = len("t=1790000000,v1=") + 64
 _is_timestamp = re.compile(_TIME).fullmatch
 _CODE = re.compile(r"[0-9a-f]{64}")
 _STANDARD_CODE = re.compile(r"[A-Za-z0-9+/]{43}=")
@@ -33,15 +33,19 @@ _SCHEME = re.compile(r"[a-z][a-z0-9]{0,15}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 _OWN, _ID, _STANDARD_TIME, _STANDARD = range(4)
-_PLACES = {
-    signing.HEADER: _OWN,
+_HEADER_POSITIONS = {
+    signing.SIGNATURE_HEADER: _OWN,
     signing.STANDARD_ID_HEADER: _ID,
     signing.STANDARD_TIMESTAMP_HEADER: _STANDARD_TIME,
-    signing.STANDARD_HEADER: _STANDARD,
+    signing.STANDARD_SIGNATURE_HEADER: _STANDARD,
 }
-_PLACES |= {"http_" + name.replace("-", "_"): place for name, place in _PLACES.items()}
-_PLACES |= {name.upper(): place for name, place in _PLACES.items()}  # so a WSGI environ has them
-_LENGTHS = frozenset(map(len, _PLACES))
+_HEADER_POSITIONS |= {
+    "http_" + name.replace("-", "_"): place for name, place in _HEADER_POSITIONS.items()
+}
+_HEADER_POSITIONS |= {
+    name.upper(): place for name, place in _HEADER_POSITIONS.items()
+}  # so a WSGI environ has them
+_HEADER_NAME_LENGTHS = frozenset(map(len, _HEADER_POSITIONS))
 
 
 class HasItems(Protocol):
@@ -64,7 +68,7 @@ class ReceivedEvent(msgspec.Struct, frozen=True, rename="camel"):
     payload: Mapping[str, Any]
 
 
-_decoded = msgspec.json.Decoder(ReceivedEvent).decode
+_decode_event = msgspec.json.Decoder(ReceivedEvent).decode
 
 
 class WebhookRefused(Exception):
@@ -145,64 +149,72 @@ def verify(
 
     Raises one of the WebhookRefused errors, or SecretMalformed.
     """
-    keys = [_keys(secret)] if isinstance(secret, str) else [_keys(item) for item in secret]
+    keys = (
+        [_parse_secret(secret)]
+        if isinstance(secret, str)
+        else [_parse_secret(item) for item in secret]
+    )
     if not keys:
         raise SecretMalformed("there is no signing secret")
     if isinstance(signature, str):
         own: str | None = signature
         standard = None
     else:
-        own, id, standard_time, standard = _found(signature)
+        own, id, standard_time, standard = _extract_headers(signature)
     at = unix_s() if now is None else now
     if own is not None:
-        age = at - _own_time(own, raw_body, keys)
+        age = at - _verify_service_signature(own, raw_body, keys)
         if not -tolerance_s <= age <= tolerance_s:
-            raise _untimely(age)
+            raise _timestamp_error(age)
     if standard is not None:
-        age = at - _standard_time(id, standard_time, standard, raw_body, keys)
+        age = at - _verify_standard_signature(id, standard_time, standard, raw_body, keys)
         if not -tolerance_s <= age <= tolerance_s:
-            raise _untimely(age)
+            raise _timestamp_error(age)
     elif own is None:
-        raise SignatureMissing(f"there is no {signing.HEADER} header")
-    if nests_deeper(raw_body, _MOST_NESTED):
+        raise SignatureMissing(f"there is no {signing.SIGNATURE_HEADER} header")
+    if exceeds_depth(raw_body, _MAX_DEPTH):
         raise BodyNotEvent("the body is not an event: it is nested too deeply")
     try:
-        return _decoded(raw_body)
+        return _decode_event(raw_body)
     except msgspec.ValidationError as error:
         raise BodyNotEvent(f"the body is not an event: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BodyNotJson("the body is not JSON") from None
 
 
-def _untimely(age_s: float) -> WebhookRefused:
+def _timestamp_error(age_s: float) -> WebhookRefused:
     if age_s > 0:
         return TimestampTooOld(f"signed {int(age_s)} s ago")
     return TimestampTooNew(f"signed {int(-age_s)} s in the future")
 
 
-def _own_time(header: str, body: bytes, keys: Sequence[signing.Keys]) -> int:
+def _verify_service_signature(header: str, body: bytes, keys: Sequence[signing.SigningKeys]) -> int:
     """When it was signed, by our own scheme."""
     # First as it mostly comes: a time of 10 digits and one code. What differs is read with care.
     timestamp = header[2:12]
-    usual = len(header) == _USUAL_CHARACTERS and header.isascii() and timestamp.isdigit()
+    usual = len(header) == _TYPICAL_CHARACTERS and header.isascii() and timestamp.isdigit()
     if usual and timestamp[0] != "0":
         signed = b"%b.%b" % (timestamp.encode(), body)
         for key in keys:
-            if compare_digest(header, f"t={timestamp},v1={key.whole(signed).hexdigest()}"):
+            if compare_digest(header, f"t={timestamp},v1={key.service_hmac(signed).hexdigest()}"):
                 return int(timestamp)
-    timestamp, codes = _parsed(header)
+    timestamp, codes = _parse_header(header)
     signed = f"{timestamp}.".encode() + body
-    _require_one(codes, [key.whole(signed).hexdigest() for key in keys])
+    _require_match(codes, [key.service_hmac(signed).hexdigest() for key in keys])
     return int(timestamp)
 
 
-def _standard_time(
-    id: str | None, timestamp: str | None, header: str, body: bytes, keys: Sequence[signing.Keys]
+def _verify_standard_signature(
+    id: str | None,
+    timestamp: str | None,
+    header: str,
+    body: bytes,
+    keys: Sequence[signing.SigningKeys],
 ) -> int:
     """When it was signed, by Standard Webhooks."""
     if not id or not timestamp:
         raise SignatureMissing(
-            f"{signing.STANDARD_HEADER} needs {signing.STANDARD_ID_HEADER} and "
+            f"{signing.STANDARD_SIGNATURE_HEADER} needs {signing.STANDARD_ID_HEADER} and "
             f"{signing.STANDARD_TIMESTAMP_HEADER} beside it"
         )
     # A dot ends the id in what is signed: with one, a code would fit two ids and two times.
@@ -211,16 +223,16 @@ def _standard_time(
     signed = f"{id}.{timestamp}.".encode() + body
     if header.isascii():
         for key in keys:
-            code = b2a_base64(key.decoded(signed).digest(), newline=False)
+            code = b2a_base64(key.standard_hmac(signed).digest(), newline=False)
             if compare_digest(header.encode(), b"v1," + code):
                 return int(timestamp)
-    codes = _parsed_standard(header)
-    expected = [b2a_base64(key.decoded(signed).digest(), newline=False) for key in keys]
-    _require_one(codes, [code.decode() for code in expected])
+    codes = _parse_standard_header(header)
+    expected = [b2a_base64(key.standard_hmac(signed).digest(), newline=False) for key in keys]
+    _require_match(codes, [code.decode() for code in expected])
     return int(timestamp)
 
 
-def _require_one(codes: Sequence[str], expected: Sequence[str]) -> None:
+def _require_match(codes: Sequence[str], expected: Sequence[str]) -> None:
     right = False
     for ours in expected:
         for theirs in codes:  # all of them, so that the time taken says nothing
@@ -230,39 +242,39 @@ def _require_one(codes: Sequence[str], expected: Sequence[str]) -> None:
 
 
 @lru_cache(maxsize=64)
-def _keys(secret: str) -> signing.Keys:
+def _parse_secret(secret: str) -> signing.SigningKeys:
     """Kept, because a receiver has a secret or two, and they are in its settings anyway."""
     if not signing.is_secret(secret):
         raise SecretMalformed("a signing secret is whsec_ and 32 bytes in base64")
-    return signing.Keys.of(secret)
+    return signing.SigningKeys.of(secret)
 
 
-def _found(headers: bytes | Headers | None) -> Sequence[str | None]:
+def _extract_headers(headers: bytes | Headers | None) -> Sequence[str | None]:
     """The texts of the four headers, by their places."""
     pairs: Any
     try:
         pairs = headers.items()  # type: ignore[union-attr]
     except AttributeError:
         if headers is None or isinstance(headers, bytes):
-            return (_text(headers), None, None, None)
+            return (_decode_header(headers), None, None, None)
         pairs = headers
     found: list[str | None] = [None, None, None, None]
-    place_of = _PLACES.get
+    place_of = _HEADER_POSITIONS.get
     for name, value in pairs:
         place = place_of(name)
         if place is None:
-            if len(name) not in _LENGTHS:
+            if len(name) not in _HEADER_NAME_LENGTHS:
                 continue
-            place = place_of(str(_text(name)).lower())
+            place = place_of(str(_decode_header(name)).lower())
             if place is None:
                 continue
         if found[place] is not None:
             raise SignatureMalformed("a header of the signature came twice")
-        found[place] = value if type(value) is str else _text(value)
+        found[place] = value if type(value) is str else _decode_header(value)
     return found
 
 
-def _text(value: Any) -> str | None:
+def _decode_header(value: Any) -> str | None:
     """A header's text; as bytes it is Latin-1, which is what HTTP says."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
@@ -271,9 +283,9 @@ def _text(value: Any) -> str | None:
     return value
 
 
-def _parsed(header: str) -> tuple[str, list[str]]:
+def _parse_header(header: str) -> tuple[str, list[str]]:
     """The timestamp's text and every v1 code; other schemes are left to other readers."""
-    _require_length(signing.HEADER, header)
+    _require_length(signing.SIGNATURE_HEADER, header)
     fields = [part.partition("=") for part in header.split(",")]
     if not all(_SCHEME.fullmatch(name) and equals and value for name, equals, value in fields):
         raise SignatureMalformed("expected t=<unix>,v1=<hex>")
@@ -286,9 +298,9 @@ def _parsed(header: str) -> tuple[str, list[str]]:
     return times[0], codes
 
 
-def _parsed_standard(header: str) -> list[str]:
+def _parse_standard_header(header: str) -> list[str]:
     """Every v1 code; other schemes, as the asymmetric v1a, are left to other readers."""
-    _require_length(signing.STANDARD_HEADER, header)
+    _require_length(signing.STANDARD_SIGNATURE_HEADER, header)
     fields = [part.partition(",") for part in header.split(" ")]
     if not all(_SCHEME.fullmatch(name) and comma and value for name, comma, value in fields):
         raise SignatureMalformed("expected v1,<base64>")
@@ -301,7 +313,7 @@ def _parsed_standard(header: str) -> list[str]:
 def _require_length(name: str, header: str) -> None:
     if not header:
         raise SignatureMissing(f"the {name} header is empty")
-    if len(header) > LIMIT_CHARACTERS:
+    if len(header) > MAX_HEADER_CHARACTERS:
         raise SignatureMalformed("the signature is too long")
 
 
@@ -313,7 +325,8 @@ Paramstyle = Literal["qmark", "format"]
 
 def table_sql(table: str = TABLE) -> str:
     """The statement that creates the table of applied events, for SQLite and PostgreSQL."""
-    return f"CREATE TABLE IF NOT EXISTS {_named(table)} (event_id VARCHAR(200) PRIMARY KEY)"
+    name = _require_identifier(table)
+    return f"CREATE TABLE IF NOT EXISTS {name} (event_id VARCHAR(200) PRIMARY KEY)"
 
 
 def process_once(
@@ -334,11 +347,10 @@ def process_once(
     for one of SQLite's that is in a transaction, which is left as it is. Threads share none.
     """
     mark = {"qmark": "?", "format": "%s"}[paramstyle]
-    statement = (
-        f"INSERT INTO {_named(table)} (event_id) VALUES ({mark}) ON CONFLICT (event_id) DO NOTHING"
-    )
+    name = _require_identifier(table)
+    statement = f"INSERT INTO {name} (event_id) VALUES ({mark}) ON CONFLICT (event_id) DO NOTHING"
     cursor = connection.cursor()
-    began = _begin(connection, cursor)
+    began = _begin_transaction(connection, cursor)
     try:
         cursor.execute(statement, (event_id,))
         if cursor.rowcount not in (0, 1):  # a pipeline has not asked yet: no guess is safe
@@ -360,7 +372,7 @@ def process_once(
     return new
 
 
-def _begin(connection: Any, cursor: Any) -> bool:
+def _begin_transaction(connection: Any, cursor: Any) -> bool:
     """Be inside a transaction: without one, a crash after the insert would lose the effect.
 
     True where it was begun here, and is to be ended here: the `commit` of a sqlite3 connection
@@ -378,7 +390,7 @@ def _begin(connection: Any, cursor: Any) -> bool:
     return False
 
 
-def _named(table: str) -> str:
+def _require_identifier(table: str) -> str:
     if not _NAME.fullmatch(table):
         raise ValueError("the table's name must be a plain identifier")
     return table

@@ -65,7 +65,7 @@ class Endpoint(Record):
         """What no other active endpoint of the environment may have."""
         return self.url_digest if self.status == "active" else None
 
-    def signing(self, now: Instant) -> tuple[OlderSecret, ...]:
+    def valid_older_secrets(self, now: Instant) -> tuple[OlderSecret, ...]:
         """The older secrets that still sign, newest first."""
         return tuple(older for older in self.older_secrets if now < older.until)
 
@@ -118,7 +118,7 @@ class Delivery(Record):
     @property
     def job_id(self) -> str:
         """The id of the job that attempts it."""
-        return _derived("job", self.event_id, f"{self.endpoint_id}/{self.round}")
+        return _derive_id("job", self.event_id, f"{self.endpoint_id}/{self.round}")
 
 
 @attrs.frozen(kw_only=True)
@@ -142,11 +142,11 @@ class ConsoleAction(Record):
 
 def delivery_id(event_id: str, endpoint_id: str) -> str:
     """The id of the one delivery of an event to an endpoint."""
-    return _derived("delivery", event_id, endpoint_id)
+    return _derive_id("delivery", event_id, endpoint_id)
 
 
 @lru_cache(maxsize=4_096)
-def _derived(prefix: str, event_id: str, rest: str) -> str:
+def _derive_id(prefix: str, event_id: str, rest: str) -> str:
     """An id that is fixed beforehand: making it again after a crash repeats nothing.
 
     It begins with the event's time, as ids do, and goes on with 96 bits of a digest.

@@ -11,31 +11,31 @@ from typing import Literal
 import attrs
 
 from payments_core.clock import DAY, SECOND, Instant
-from payments_core.engine.decision import Decision, Follow, held
+from payments_core.engine.decision import Decision, NewJob, lock_shared
 from payments_core.engine.events import TEST, Event
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import Conflicting, NotFound, ValidationFailed
+from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
-from payments_core.webhooks.delivery import envelope
+from payments_core.webhooks.delivery import encode_envelope
 from payments_core.webhooks.lifecycle import (
     RECOVER,
-    TASKS_QUEUE,
+    TASK_QUEUE_NAME,
     attempt_job,
     decide_retry,
     new_delivery,
-    require_wanting,
+    require_active_subscriber,
 )
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
 
-MOST_ENDPOINTS = 100
+MAX_RESEND_ENDPOINTS = 100
 """An event is resent to no more endpoints than this in one commit."""
 
-LONGEST_RECOVERY_DAYS = 30
-CLOCK_SKEW_MS = 30 * SECOND
+MAX_RECOVERY_DAYS = 30
+MAX_CLOCK_SKEW_MS = 30 * SECOND
 """How far the clocks of the processes may differ that stamp events and deliveries."""
 
 
@@ -51,13 +51,15 @@ class WebhookEvents:
     """The events of the environment of the authority that asks, and their sending again."""
 
     def __init__(self, ports: Ports) -> None:
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._storage = ports.storage
         self._clock = ports.clock
 
     def get(self, authority: Authority, event_id: str) -> Event:
         """An event. Raises NotFound."""
-        return self._storage.read(authority.partition, lambda snapshot: _event(snapshot, event_id))
+        return self._storage.read(
+            authority.partition, lambda snapshot: _get_event(snapshot, event_id)
+        )
 
     def list(
         self,
@@ -78,32 +80,32 @@ class WebhookEvents:
             ),
         )
 
-    def test(
-        self, authority: Authority, endpoint_id: str, *, idempotent: Idempotent | None = None
+    def send_test(
+        self, authority: Authority, endpoint_id: str, *, idempotent: IdempotentRequest | None = None
     ) -> Delivery:
         """Send `webhook.test` to the endpoint and no other, whatever it subscribed to.
 
         Raises NotFound, and Conflicting where the endpoint is not active.
         """
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Delivery]:
-            endpoint = _held_endpoint(tx, endpoint_id)
-            require_wanting(endpoint, TEST)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Delivery]:
+            endpoint = _lock_endpoint_shared(tx, endpoint_id)
+            require_active_subscriber(endpoint, TEST)
             now = self._clock.now()
             event = Event(
-                id=draw.id("evt"),
+                id=id_sequence.issue("evt"),
                 name=TEST,
                 api_version=authority.api_version,
                 created_at=now,
                 payload={"webhookId": endpoint.id},
             )
-            delivery = new_delivery(event, endpoint, envelope(event), now=now)
+            delivery = new_delivery(event, endpoint, encode_envelope(event), now=now)
             job = attempt_job(delivery, authority.mode, now=now)
             # A row like any other, and not `events`: those fan out to every endpoint.
-            inserts = (event, delivery, job, _told(draw, endpoint.id, "test", now))
+            inserts = (event, delivery, job, _console_action(id_sequence, endpoint.id, "test", now))
             return Decision(delivery, holds=(endpoint,), inserts=inserts)
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def resend(
         self,
@@ -111,7 +113,7 @@ class WebhookEvents:
         event_id: str,
         *,
         endpoint_id: str | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> tuple[Delivery, ...]:
         """Deliver the event again, to one endpoint or to every active one that wants it.
 
@@ -121,30 +123,33 @@ class WebhookEvents:
         is left to send.
         """
         event, seen = self._storage.read(
-            authority.partition, lambda snapshot: _seen(snapshot, event_id, endpoint_id)
+            authority.partition,
+            lambda snapshot: _read_resend_targets(snapshot, event_id, endpoint_id),
         )
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[tuple[Delivery, ...]]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Delivery, ...]]:
             now = self._clock.now()
             sent: list[Decision[Delivery]] = []
             for endpoint, delivery in seen:
                 try:
-                    sent.append(resent(tx, event, endpoint.id, delivery, authority.mode, now=now))
-                except (Conflicting, NotFound):
+                    sent.append(
+                        decide_resend(tx, event, endpoint.id, delivery, authority.mode, now=now)
+                    )
+                except (ResourceConflict, NotFound):
                     if endpoint_id is not None:
                         raise
             if not sent:
-                raise Conflicting(
+                raise ResourceConflict(
                     f"No active webhook endpoint waits for {event.name}: none is subscribed, or "
                     "its delivery is on its way."
                 )
             told = Decision(
                 tuple(item.result for item in sent),
-                inserts=(_told(draw, event.id, "resend", now),),
+                inserts=(_console_action(id_sequence, event.id, "resend", now),),
             )
-            return told.joined(*sent)
+            return told.merge(*sent)
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def recover(
         self,
@@ -152,44 +157,46 @@ class WebhookEvents:
         endpoint_id: str,
         since: Instant,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Recovery:
         """Send the endpoint every event since then that it wants and was not delivered.
 
         A job does it, oldest event first. `since` is at most 30 days ago. Raises NotFound,
         ValidationFailed, and Conflicting where the endpoint is not active.
         """
-        self._ledger.replay(authority, idempotent)  # before `since` has become too old
+        self._committer.replay(authority, idempotent)  # before `since` has become too old
         now = self._clock.now()
         if since > now:
             raise ValidationFailed.at("since", "must not be in the future")
-        if since < now - LONGEST_RECOVERY_DAYS * DAY:
-            raise ValidationFailed.at("since", f"must be at most {LONGEST_RECOVERY_DAYS} days ago")
+        if since < now - MAX_RECOVERY_DAYS * DAY:
+            raise ValidationFailed.at("since", f"must be at most {MAX_RECOVERY_DAYS} days ago")
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Recovery]:
-            endpoint = _held_endpoint(tx, endpoint_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Recovery]:
+            endpoint = _lock_endpoint_shared(tx, endpoint_id)
             if endpoint.status != "active":
-                raise Conflicting(f"The webhook endpoint is {endpoint.status}; activate it first.")
+                raise ResourceConflict(
+                    f"The webhook endpoint is {endpoint.status}; activate it first."
+                )
             at = self._clock.now()
             return Decision(
                 Recovery(endpoint.id, since),
                 holds=(endpoint,),
-                inserts=(_told(draw, endpoint.id, "recover", at),),
+                inserts=(_console_action(id_sequence, endpoint.id, "recover", at),),
                 jobs=(recovery_job(endpoint.id, (since, ""), asked_at=at, now=at),),
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
 
 def recovery_job(
     endpoint_id: str, after: tuple[Instant, str], *, asked_at: Instant, now: Instant
-) -> Follow:
+) -> NewJob:
     """The job that goes through the events behind a position: their time and id."""
     arguments = {"after": str(after[0]), "after_id": after[1], "asked_at": str(asked_at)}
-    return Follow(TASKS_QUEUE, RECOVER, f"recover:{endpoint_id}", now, endpoint_id, arguments)
+    return NewJob(TASK_QUEUE_NAME, RECOVER, f"recover:{endpoint_id}", now, endpoint_id, arguments)
 
 
-def resent(
+def decide_resend(
     tx: Transaction,
     event: Event,
     endpoint_id: str,
@@ -204,46 +211,46 @@ def resent(
     `seen` is the delivery as it was read before, whose job tells which to lock. Raises NotFound,
     Conflicting.
     """
-    endpoint = _held_endpoint(tx, endpoint_id)
-    require_meant(event, endpoint)
+    endpoint = _lock_endpoint_shared(tx, endpoint_id)
+    require_recipient(event, endpoint)
     # job first, as its worker locks it
     job = None if seen is None else tx.get(Job, seen.job_id, for_update=True)
     delivery = tx.get(Delivery, delivery_id(event.id, endpoint_id), for_update=True)
     if delivery is None:
-        made = new_delivery(event, endpoint, envelope(event), now=now)
+        made = new_delivery(event, endpoint, encode_envelope(event), now=now)
         return Decision(made, holds=(endpoint,), inserts=(made, attempt_job(made, mode, now=now)))
     if seen is None or delivery.job_id != seen.job_id:
-        raise Conflicting("The delivery was put on its way just now.")
+        raise ResourceConflict("The delivery was put on its way just now.")
     return decide_retry(delivery, endpoint, job, mode, now=now, trigger=trigger)
 
 
-def require_meant(event: Event, endpoint: Endpoint) -> None:
+def require_recipient(event: Event, endpoint: Endpoint) -> None:
     """Raise Conflicting unless the endpoint is active and the event is for it.
 
     A test is for the endpoint that it names, and for those that asked for tests by name.
     """
-    require_wanting(endpoint, event.name)
+    require_active_subscriber(endpoint, event.name)
     if event.name != TEST or event.payload["webhookId"] == endpoint.id:
         return
     if TEST not in endpoint.subscribed_events:
-        raise Conflicting("The test was for another webhook endpoint.")
+        raise ResourceConflict("The test was for another webhook endpoint.")
 
 
-def _seen(
+def _read_resend_targets(
     snapshot: Snapshot, event_id: str, endpoint_id: str | None
 ) -> tuple[Event, Sequence[tuple[Endpoint, Delivery | None]]]:
     """The event, and the endpoints to try with the deliveries that they have had of it."""
-    event = _event(snapshot, event_id)
+    event = _get_event(snapshot, event_id)
     if endpoint_id is not None:
         endpoint = snapshot.get(Endpoint, endpoint_id)
         if endpoint is None:
             raise NotFound("webhook endpoint")
         endpoints = [endpoint]
     else:
-        endpoints = [item for item in _active(snapshot) if is_meant(event, item)]
-    if len(endpoints) > MOST_ENDPOINTS:
-        raise Conflicting(
-            f"More than {MOST_ENDPOINTS} endpoints are subscribed to {event.name}; name one."
+        endpoints = [item for item in _find_active_endpoints(snapshot) if is_recipient(event, item)]
+    if len(endpoints) > MAX_RESEND_ENDPOINTS:
+        raise ResourceConflict(
+            f"More than {MAX_RESEND_ENDPOINTS} endpoints are subscribed to {event.name}; name one."
         )
     return event, [
         (endpoint, snapshot.get(Delivery, delivery_id(event.id, endpoint.id)))
@@ -251,7 +258,7 @@ def _seen(
     ]
 
 
-def _active(snapshot: Snapshot) -> list[Endpoint]:
+def _find_active_endpoints(snapshot: Snapshot) -> list[Endpoint]:
     found: list[Endpoint] = []
     after: Position | None = None
     while True:
@@ -262,32 +269,35 @@ def _active(snapshot: Snapshot) -> list[Endpoint]:
             return found
 
 
-def is_meant(event: Event, endpoint: Endpoint) -> bool:
+def is_recipient(event: Event, endpoint: Endpoint) -> bool:
     """Whether the endpoint is active and the event is for it."""
     try:
-        require_meant(event, endpoint)
-    except Conflicting:
+        require_recipient(event, endpoint)
+    except ResourceConflict:
         return False
     return True
 
 
-def _event(snapshot: Snapshot, event_id: str) -> Event:
+def _get_event(snapshot: Snapshot, event_id: str) -> Event:
     event = snapshot.get(Event, event_id)
     if event is None:
         raise NotFound("event")
     return event
 
 
-def _held_endpoint(tx: Transaction, endpoint_id: str) -> Endpoint:
-    endpoint = held(tx, Endpoint, endpoint_id)
+def _lock_endpoint_shared(tx: Transaction, endpoint_id: str) -> Endpoint:
+    endpoint = lock_shared(tx, Endpoint, endpoint_id)
     if endpoint is None:
         raise NotFound("webhook endpoint")
     return endpoint
 
 
-def _told(
-    draw: Draw, subject: str, action: Literal["test", "resend", "recover"], now: Instant
+def _console_action(
+    id_sequence: IdSequence,
+    subject: str,
+    action: Literal["test", "resend", "recover"],
+    now: Instant,
 ) -> ConsoleAction:
     return ConsoleAction(
-        id=draw.id("webhook_action"), subject=subject, action=action, created_at=now
+        id=id_sequence.issue("webhook_action"), subject=subject, action=action, created_at=now
     )

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 
 from payments_core.clock import HOUR, MINUTE, SECOND, Instant
 
-WAITS_MS = (
+RETRY_DELAYS_MS = (
     30 * SECOND,
     1 * MINUTE,
     2 * MINUTE,
@@ -20,8 +20,8 @@ WAITS_MS = (
 )
 """The wait after failed attempt 1, 2, ...; the last one also after every later attempt."""
 
-LONGEST_WAIT_MS = 1 * HOUR
-SHORTEST_WAIT_MS = 1 * SECOND
+MAX_RETRY_DELAY_MS = 1 * HOUR
+MIN_RETRY_DELAY_MS = 1 * SECOND
 """`Retry-After: 0` would otherwise spend every attempt within a moment."""
 
 _SECONDS = re.compile(r"[0-9]+")
@@ -34,7 +34,7 @@ _DATE = re.compile(
 )
 
 
-def wait_ms(attempts: int, retry_after: str | None, real_now: Instant) -> int:
+def retry_delay_ms(attempts: int, retry_after: str | None, real_now: Instant) -> int:
     """How long to wait after failed attempt number `attempts`.
 
     `retry_after` is the response's header: where it can be read, it replaces the table's wait,
@@ -42,8 +42,8 @@ def wait_ms(attempts: int, retry_after: str | None, real_now: Instant) -> int:
     """
     asked = None if retry_after is None else parse_retry_after(retry_after, real_now)
     if asked is not None:
-        return max(asked, SHORTEST_WAIT_MS)
-    return WAITS_MS[min(attempts, len(WAITS_MS)) - 1]
+        return max(asked, MIN_RETRY_DELAY_MS)
+    return RETRY_DELAYS_MS[min(attempts, len(RETRY_DELAYS_MS)) - 1]
 
 
 def parse_retry_after(text: str, real_now: Instant) -> int | None:
@@ -52,7 +52,7 @@ def parse_retry_after(text: str, real_now: Instant) -> int | None:
     if _SECONDS.fullmatch(text):
         # More digits than this is more than an hour, and int() refuses very long texts.
         seconds = int(text.lstrip("0")[:10] or "0")
-        return min(seconds * SECOND, LONGEST_WAIT_MS)
+        return min(seconds * SECOND, MAX_RETRY_DELAY_MS)
     if not _DATE.fullmatch(text):
         return None
     try:
@@ -60,4 +60,4 @@ def parse_retry_after(text: str, real_now: Instant) -> int | None:
     except ValueError:
         return None
     instant = int(moment.replace(tzinfo=UTC).timestamp()) * SECOND
-    return max(0, min(instant - real_now, LONGEST_WAIT_MS))
+    return max(0, min(instant - real_now, MAX_RETRY_DELAY_MS))

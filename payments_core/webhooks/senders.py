@@ -14,49 +14,55 @@ from collections.abc import Callable
 
 import attrs
 
-from payments_core.webhooks.attempting import Attempts, Sending
-from payments_core.webhooks.lanes import MOST_SPARE
-from payments_core.webhooks.lifecycle import Attempt
+from payments_core.webhooks.attempting import AttemptRunner, PreparedDelivery
+from payments_core.webhooks.lanes import MAX_SPARE_SENDERS
+from payments_core.webhooks.lifecycle import AttemptResult
 
-PATIENCE_S = 0.005
+WAKE_AFTER_S = 0.005
 """A delivery that waits for longer has one more woken; a sender that is at one for longer may be
 held up for good."""
 
 
-HELD_S = 0.25
+BLOCKED_AFTER_S = 0.25
 """A sender that is at one attempt for longer has another started in its place."""
 
-FRESH_S = 0.25
+STALE_AFTER_S = 0.25
 """What was read of a delivery and its endpoint longer ago is read again before it is sent: the
 secret may have been rotated since, or the endpoint closed."""
 
 
 @attrs.frozen
-class Ended:
+class FinishedAttempt:
     """An attempt that was made, or the fault of ours that kept it from being made.
 
     Without either the delivery was not sent, since its lease had ended, or as it was `stale`.
     """
 
-    sending: Sending
-    attempt: Attempt | Exception | None
-    took_s: float | None
+    prepared: PreparedDelivery
+    result: AttemptResult | Exception | None
+    duration_s: float | None
     stale: bool = False
 
 
-class Senders:
-    """A pool of threads. Its methods are for one thread, the conductor, but for `under_way`."""
+class SenderPool:
+    """A pool of threads. Its methods are for one thread, the conductor, but for
+    `find_lanes_in_flight_over`."""
 
     def __init__(
-        self, attempts: Attempts, count: int, told: Callable[[Ended], None], *, name: str
+        self,
+        attempts: AttemptRunner,
+        count: int,
+        on_finished: Callable[[FinishedAttempt], None],
+        *,
+        name: str,
     ) -> None:
-        """`told` hears of each end, in the thread of its sender."""
+        """`on_finished` hears of each end, in the thread of its sender."""
         self._attempts = attempts
         self._count = count
-        self._told = told
+        self._on_finished = on_finished
         self._name = name
-        self._backlog: deque[tuple[Sending, float]] = deque()
-        self._under_way: dict[str, tuple[Sending, float]] = {}
+        self._backlog: deque[tuple[PreparedDelivery, float]] = deque()
+        self._in_flight: dict[str, tuple[PreparedDelivery, float]] = {}
         self._calls = threading.Semaphore(0)
         self._lock = threading.Lock()
         self._awake = 0
@@ -66,54 +72,54 @@ class Senders:
     def start(self) -> None:
         """Start the threads. Once only: a pool that was ended stays ended."""
         for _ in range(self._count):
-            self._start_one()
+            self._start_thread()
 
-    def _start_one(self) -> None:
+    def _start_thread(self) -> None:
         name = f"{self._name}-{len(self.threads)}"
-        thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        thread = threading.Thread(target=self._run, name=name, daemon=True)
         thread.start()
         self.threads.append(thread)
 
-    def end(self) -> None:
+    def shut_down(self) -> None:
         """Let the threads end when they are done."""
         self._over = True
         self._calls.release(len(self.threads))
 
     @property
-    def held_up(self) -> int:
+    def blocked_count(self) -> int:
         """How many attempts hold a sender up, as far as others can be started in its place."""
-        since = time.monotonic() - HELD_S
-        held = sum(began < since for _, began in tuple(self._under_way.values()))
-        return min(held, MOST_SPARE)
+        since = time.monotonic() - BLOCKED_AFTER_S
+        blocked = sum(began < since for _, began in tuple(self._in_flight.values()))
+        return min(blocked, MAX_SPARE_SENDERS)
 
-    def hand(self, sending: Sending) -> None:
-        """Give a delivery to be sent; `rouse` afterwards."""
-        self._backlog.append((sending, time.monotonic()))
+    def submit(self, prepared: PreparedDelivery) -> None:
+        """Give a delivery to be sent; `wake_enough` afterwards."""
+        self._backlog.append((prepared, time.monotonic()))
 
-    def rouse(self) -> bool:
+    def wake_enough(self) -> bool:
         """Wake some where those that are awake do not keep up; True where it should be asked
         again soon."""
         oldest = next(iter(self._backlog.copy()), None)  # a sender may take it meanwhile
         if oldest is None:
             return False
-        since = time.monotonic() - PATIENCE_S
-        held = sum(began < since for _, began in tuple(self._under_way.values()))
+        since = time.monotonic() - WAKE_AFTER_S
+        blocked = sum(began < since for _, began in tuple(self._in_flight.values()))
         with self._lock:
-            if self._awake > held and oldest[1] > since:
+            if self._awake > blocked and oldest[1] > since:
                 return True
             if self._awake == len(self.threads):
                 spare = len(self.threads) - self._count
-                if spare >= self.held_up:
-                    return spare < MOST_SPARE
-                self._start_one()
+                if spare >= self.blocked_count:
+                    return spare < MAX_SPARE_SENDERS
+                self._start_thread()
             self._awake += 1
         self._calls.release()
         return True
 
-    def take_back(self, lane: str | None = None) -> list[Sending]:
+    def withdraw_unstarted(self, lane: str | None = None) -> list[PreparedDelivery]:
         """What has not begun, of a lane or of all."""
-        back: list[tuple[Sending, float]] = []
-        rest: list[tuple[Sending, float]] = []
+        back: list[tuple[PreparedDelivery, float]] = []
+        rest: list[tuple[PreparedDelivery, float]] = []
         while True:
             try:
                 item = self._backlog.popleft()
@@ -121,39 +127,41 @@ class Senders:
                 break
             (back if lane in (None, item[0].claimed.job.lane) else rest).append(item)
         self._backlog.extendleft(reversed(rest))
-        return [sending for sending, _ in back]
+        return [prepared for prepared, _ in back]
 
-    def lagging(self, longer_than_s: float) -> set[str]:
+    def find_lanes_in_flight_over(self, longer_than_s: float) -> set[str]:
         """The lanes with an attempt that has been under way for longer."""
         since = time.monotonic() - longer_than_s
-        under_way = tuple(self._under_way.values())
-        return {sending.claimed.job.lane for sending, began in under_way if began < since}
+        in_flight = tuple(self._in_flight.values())
+        return {prepared.claimed.job.lane for prepared, began in in_flight if began < since}
 
-    def _serve(self) -> None:
+    def _run(self) -> None:
         while True:
             self._calls.acquire()
             while True:
                 try:
-                    sending, handed_at = self._backlog.popleft()
+                    prepared, handed_at = self._backlog.popleft()
                 except IndexError:
                     break
-                if time.monotonic() - handed_at > FRESH_S:
-                    self._told(Ended(sending, None, None, stale=True))
+                if time.monotonic() - handed_at > STALE_AFTER_S:
+                    self._on_finished(FinishedAttempt(prepared, None, None, stale=True))
                 else:
-                    self._told(self._sent(sending))
+                    self._on_finished(self._send(prepared))
             with self._lock:
                 self._awake -= 1
             if self._over:
                 return
 
-    def _sent(self, sending: Sending) -> Ended:
-        job_id, began = sending.claimed.job.id, time.monotonic()
-        self._under_way[job_id] = (sending, began)
+    def _send(self, prepared: PreparedDelivery) -> FinishedAttempt:
+        job_id, began = prepared.claimed.job.id, time.monotonic()
+        self._in_flight[job_id] = (prepared, began)
         try:
-            attempt = self._attempts.send(sending)
+            attempt = self._attempts.send(prepared)
         except Exception as error:  # a fault of ours, which the endpoint must not pay for
-            return Ended(sending, error, None)
+            return FinishedAttempt(prepared, error, None)
         finally:
-            self._under_way.pop(job_id, None)
+            self._in_flight.pop(job_id, None)
         took_s = time.monotonic() - began
-        return Ended(sending, attempt, None if attempt is None or sending.why else took_s)
+        return FinishedAttempt(
+            prepared, attempt, None if attempt is None or prepared.abandon_reason else took_s
+        )

@@ -23,11 +23,11 @@ from payments_core.entropy import Entropy
 
 SECRET_PREFIX = "whsec_"
 SECRET_BYTES = 32
-HEADER = "x-service-signature"
+SIGNATURE_HEADER = "x-service-signature"
 TIMESTAMP_HEADER = "x-service-timestamp"
 STANDARD_ID_HEADER = "webhook-id"
 STANDARD_TIMESTAMP_HEADER = "webhook-timestamp"
-STANDARD_HEADER = "webhook-signature"
+STANDARD_SIGNATURE_HEADER = "webhook-signature"
 
 # 32 bytes in standard base64: 43 characters and one of padding.
 _SECRET = re.compile(SECRET_PREFIX + "[A-Za-z0-9+/]{43}=")
@@ -43,9 +43,7 @@ def is_secret(text: str) -> bool:
     return _SECRET.fullmatch(text) is not None
 
 
-def signed_headers(
-    secrets: Sequence[str], event_id: str, unix_s: int, body: bytes
-) -> dict[str, str]:
+def sign_headers(secrets: Sequence[str], event_id: str, unix_s: int, body: bytes) -> dict[str, str]:
     """What proves a delivery sent at `unix_s`, in both schemes.
 
     Each of `secrets` signs, in the order given: the newest comes first.
@@ -53,10 +51,10 @@ def signed_headers(
     timestamp = str(unix_s)
     return {
         TIMESTAMP_HEADER: timestamp,
-        HEADER: signature_header(secrets, unix_s, body),
+        SIGNATURE_HEADER: signature_header(secrets, unix_s, body),
         STANDARD_ID_HEADER: event_id,
         STANDARD_TIMESTAMP_HEADER: timestamp,
-        STANDARD_HEADER: " ".join(
+        STANDARD_SIGNATURE_HEADER: " ".join(
             f"v1,{standard_signature(secret, event_id, timestamp, body)}" for secret in secrets
         ),
     }
@@ -71,44 +69,44 @@ def signature_header(secrets: str | Sequence[str], unix_s: int, body: bytes) -> 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
     """The hex code for a body sent at `timestamp`, which is the header's own text of it."""
-    code: str = keys_of(secret).whole(timestamp.encode() + b"." + body).hexdigest()
+    code: str = keys_of(secret).service_hmac(timestamp.encode() + b"." + body).hexdigest()
     return code
 
 
 def standard_signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
     """The base64 code of Standard Webhooks, for the texts of its own two headers."""
     message = f"{message_id}.{timestamp}.".encode() + body
-    return base64.b64encode(keys_of(secret).decoded(message).digest()).decode()
+    return base64.b64encode(keys_of(secret).standard_hmac(message).digest()).decode()
 
 
-def decoded(secret: str) -> bytes:
+def decode_secret(secret: str) -> bytes:
     """The 32 bytes that a secret encodes."""
     return base64.b64decode(secret[len(SECRET_PREFIX) :])
 
 
 @attrs.frozen(repr=False)
-class Keys:
+class SigningKeys:
     """A secret's two HMACs, for who signs or verifies many: by its whole text, by what it encodes.
 
     Each takes a message, and gives a hash whose digest is the code.
     """
 
-    whole: Callable[[bytes], Any]
-    decoded: Callable[[bytes], Any]
+    service_hmac: Callable[[bytes], Any]
+    standard_hmac: Callable[[bytes], Any]
 
     @classmethod
-    def of(cls, secret: str) -> Keys:
+    def of(cls, secret: str) -> SigningKeys:
         """The keys of a well-formed secret."""
-        return cls(_hmac(secret.encode()), _hmac(decoded(secret)))
+        return cls(_new_hmac(secret.encode()), _new_hmac(decode_secret(secret)))
 
 
 @lru_cache(maxsize=1_000)
-def keys_of(secret: str) -> Keys:
+def keys_of(secret: str) -> SigningKeys:
     """The keys of a secret that signs."""
-    return Keys.of(secret)
+    return SigningKeys.of(secret)
 
 
-def _hmac(key: bytes) -> Callable[[bytes], Any]:
+def _new_hmac(key: bytes) -> Callable[[bytes], Any]:
     """HMAC-SHA256 (RFC 2104) with its key hashed already, which is half the work of a delivery.
 
     The key is no longer than a block of 64 bytes. `hmac.digest` would also let go of the
@@ -118,11 +116,11 @@ def _hmac(key: bytes) -> Callable[[bytes], Any]:
     new_inner = sha256(bytes(byte ^ 0x36 for byte in block)).copy
     new_outer = sha256(bytes(byte ^ 0x5C for byte in block)).copy
 
-    def hashed(message: bytes) -> Any:
+    def hash_message(message: bytes) -> Any:
         inner = new_inner()
         inner.update(message)
         outer = new_outer()
         outer.update(inner.digest())
         return outer
 
-    return hashed
+    return hash_message

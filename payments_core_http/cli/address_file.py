@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-NAME = "sandbox.url"
+FILE_NAME = "sandbox.url"
 FILE_MODE = 0o600
 
 
 @contextmanager
-def address_told(folder: Path, url: str) -> Iterator[None]:
+def publish_address(folder: Path, url: str) -> Iterator[None]:
     """Have the address in the folder meanwhile. For the folder's only sandbox."""
-    path = folder / NAME
-    unfinished = path.with_name(NAME + ".new")
+    path = folder / FILE_NAME
+    unfinished = path.with_name(FILE_NAME + ".new")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -33,10 +33,10 @@ def address_told(folder: Path, url: str) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def address_of(folder: Path) -> str | None:
+def read_address(folder: Path) -> str | None:
     """Where the folder's sandbox answers; None where none runs."""
     try:
-        with (folder / NAME).open(encoding="ascii") as file:
+        with (folder / FILE_NAME).open(encoding="ascii") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:

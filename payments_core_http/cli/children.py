@@ -13,21 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-READY_S = 20.0
+READY_TIMEOUT_S = 20.0
 """How long a child may take until it is ready; it takes about a second."""
 
-ENDING_S = 10.0
+STOP_TIMEOUT_S = 10.0
 
 
 class ChildFailed(Exception):
     """A child process ended, or did not become ready in time."""
 
 
-class Child:
+class ChildProcess:
     """A Python process of ours that tells facts as JSON lines on its standard output."""
 
     def __init__(self, name: str, module: str, arguments: Sequence[str] = ()) -> None:
-        """Start it. What it writes to standard error is kept for `errors`."""
+        """Start it. What it writes to standard error is kept for `read_errors`."""
         self.name = name
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         self._changed = threading.Condition()
@@ -40,7 +40,9 @@ class Child:
             start_new_session=True,  # Ctrl-C reaches the demo alone, which then ends its children
             text=True,
         )
-        self._reader = threading.Thread(target=self._read, name=f"{name}-output", daemon=True)
+        self._reader = threading.Thread(
+            target=self._read_messages, name=f"{name}-output", daemon=True
+        )
         self._reader.start()
 
     @property
@@ -48,13 +50,13 @@ class Child:
         """Its process id."""
         return self._process.pid
 
-    def told(self) -> list[dict[str, Any]]:
+    def read_messages(self) -> list[dict[str, Any]]:
         """What it has told so far."""
         with self._changed:
             return list(self._told)
 
     def wait_for(
-        self, seen: Callable[[list[dict[str, Any]]], bool], timeout_s: float = READY_S
+        self, seen: Callable[[list[dict[str, Any]]], bool], timeout_s: float = READY_TIMEOUT_S
     ) -> bool:
         """Wait until `seen` is true of what it told. False if it ended before, or time ran out."""
         with self._changed:
@@ -63,7 +65,7 @@ class Child:
             )
             return seen(self._told)
 
-    def first(self) -> Mapping[str, Any]:
+    def wait_until_ready(self) -> Mapping[str, Any]:
         """Its first line; without one it is ended. Raises ChildFailed."""
         try:
             ready = self.wait_for(bool)
@@ -72,10 +74,12 @@ class Child:
             raise
         if not ready:
             self.end()
-            raise ChildFailed(f"the {self.name} did not become ready.\n{self.errors()}".rstrip())
-        return self.told()[0]
+            raise ChildFailed(
+                f"the {self.name} did not become ready.\n{self.read_errors()}".rstrip()
+            )
+        return self.read_messages()[0]
 
-    def tell(self, **facts: Any) -> None:
+    def send(self, **facts: Any) -> None:
         """Write it a JSON line."""
         assert self._process.stdin is not None
         try:
@@ -84,7 +88,7 @@ class Child:
         except OSError as error:
             raise ChildFailed(f"the {self.name} has ended") from error
 
-    def errors(self) -> str:
+    def read_errors(self) -> str:
         """What it wrote to standard error; empty once it was ended."""
         if self._errors.closed:
             return self._last_errors
@@ -94,19 +98,19 @@ class Child:
     def kill(self) -> None:
         """End it at once, as a power cut would (SIGKILL)."""
         self._process.kill()
-        self._ended()
+        self._reap()
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """End it politely, or by force when it takes too long. Returns its exit code."""
         if self._process.poll() is None:
             self._process.send_signal(number)
             try:
-                self._process.wait(ENDING_S)
+                self._process.wait(STOP_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-        return self._ended()
+        return self._reap()
 
-    def _ended(self) -> int:
+    def _reap(self) -> int:
         code = self._process.wait()
         self._reader.join()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -115,11 +119,11 @@ class Child:
                     pipe.close()
                 except OSError:  # what was not read any more
                     continue
-        self._last_errors = self.errors()
+        self._last_errors = self.read_errors()
         self._errors.close()
         return code
 
-    def _read(self) -> None:
+    def _read_messages(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             try:
@@ -140,12 +144,12 @@ class SandboxChild:
         """Start it and wait until it is ready. Raises ChildFailed."""
         self.data = data
         started = time.monotonic()
-        self._child = Child(
+        self._child = ChildProcess(
             "sandbox",
             "payments_core_http.cli",
             ["sandbox", "--json", "--port", str(port), "--data", str(data), *options],
         )
-        self.facts = self._child.first()
+        self.facts = self._child.wait_until_ready()
         self.ready_s = time.monotonic() - started
         """How long it took to become ready."""
 
@@ -164,9 +168,9 @@ class SandboxChild:
         """Its process id."""
         return self._child.pid
 
-    def errors(self) -> str:
+    def read_errors(self) -> str:
         """What it wrote to standard error."""
-        return self._child.errors()
+        return self._child.read_errors()
 
     def kill(self) -> None:
         """End it at once (SIGKILL)."""
@@ -182,8 +186,8 @@ class ReceiverChild:
 
     def __init__(self) -> None:
         """Start it and wait until it listens. Raises ChildFailed."""
-        self._child = Child("webhook receiver", "payments_core_http.cli.receiver")
-        self.url = f"http://127.0.0.1:{self._child.first()['port']}"
+        self._child = ChildProcess("webhook receiver", "payments_core_http.cli.receiver")
+        self.url = f"http://127.0.0.1:{self._child.wait_until_ready()['port']}"
 
     @property
     def pid(self) -> int:
@@ -192,13 +196,13 @@ class ReceiverChild:
 
     def expect(self, path: str, secret: str) -> None:
         """Tell it the signing secret of a path. Raises ChildFailed."""
-        self._child.tell(path=path, secret=secret)
+        self._child.send(path=path, secret=secret)
         if not self._child.wait_for(lambda told: {"secretFor": path} in told):
             raise ChildFailed("the webhook receiver did not take the signing secret")
 
-    def deliveries(self) -> list[dict[str, Any]]:
+    def read_deliveries(self) -> list[dict[str, Any]]:
         """What it received so far, in order, refused or verified."""
-        return [facts for facts in self._child.told() if "verified" in facts]
+        return [facts for facts in self._child.read_messages() if "verified" in facts]
 
     def wait_for(self, seen: Callable[[list[dict[str, Any]]], bool], timeout_s: float) -> bool:
         """Wait until `seen` is true of the deliveries; False when time runs out first."""

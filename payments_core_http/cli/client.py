@@ -15,18 +15,18 @@ SECRET_FIELDS = frozenset({
     "accessToken", "actionId", "appSecret", "clientSecret", "clientSessionToken", "signingSecret",
 })  # fmt: skip
 SECRET_HEADERS = frozenset({"Authorization", "X-Service-Payment-Secret"})
-SHOWN_CHARACTERS = 12
+MAX_SHOWN_CHARACTERS = 12
 
 
-Brief = Callable[[Any], Any]
+Summarize = Callable[[Any], Any]
 
 
-class NotAnswered(Exception):
+class NoResponse(Exception):
     """The connection failed or broke: whether the request had an effect is not known."""
 
 
 @attrs.frozen
-class Answer:
+class ApiResponse:
     """What the service said."""
 
     status: int
@@ -40,47 +40,49 @@ class Answer:
 
 
 @attrs.frozen
-class Exchange:
-    """A request with its answer. `brief` makes of the answer what a person needs to see."""
+class HttpExchange:
+    """A request with its answer. `summarize` makes of the answer what a person needs to see."""
 
     method: str
     path: str
     headers: Mapping[str, str] = attrs.field(repr=False)
     body: Any
-    answer: Answer
-    brief: Brief
+    answer: ApiResponse
+    summarize: Summarize
 
-    def shown(self, *, whole: bool) -> dict[str, Any]:
+    def render(self, *, whole: bool) -> dict[str, Any]:
         """It as JSON, with every secret shortened; the answer's body whole, or in brief."""
         document = self.answer.document
         if not whole and self.answer.status < 300:
-            document = self.brief(document)
+            document = self.summarize(document)
         replayed = self.answer.headers.get("idempotent-replayed")
         return {
             "request": {
                 "method": self.method,
                 "path": self.path,
                 "headers": {
-                    name: shortened(value, credential=True) if name in SECRET_HEADERS else value
+                    name: shorten_secret(value, credential=True)
+                    if name in SECRET_HEADERS
+                    else value
                     for name, value in self.headers.items()
                     if name not in ("Connection", "Content-Type")
                 },
-                "body": without_secrets(self.body),
+                "body": shorten_secrets(self.body),
             },
             "answer": {
                 "status": self.answer.status,
                 **({"idempotentReplayed": True} if replayed == "true" else {}),
-                "body": without_secrets(document),
+                "body": shorten_secrets(document),
             },
         }
 
 
 @attrs.frozen
-class Client:
-    """Calls one service. Each exchange is also handed to `seen`."""
+class ApiClient:
+    """Calls one service. Each exchange is also handed to `on_exchange`."""
 
     base_url: str
-    seen: Callable[[Exchange], None] = lambda exchange: None
+    on_exchange: Callable[[HttpExchange], None] = lambda exchange: None
     timeout_s: float = 20.0
 
     def call(
@@ -92,9 +94,9 @@ class Client:
         authorization: str,
         key: str | None = None,
         payment_secret: str | None = None,
-        brief: Brief = lambda document: document,
-    ) -> Answer:
-        """Send one request on a connection of its own. Raises NotAnswered."""
+        summarize: Summarize = lambda document: document,
+    ) -> ApiResponse:
+        """Send one request on a connection of its own. Raises NoResponse."""
         headers = {"Authorization": authorization, "Connection": "close"}
         if key is not None:
             headers["Idempotency-Key"] = key
@@ -103,10 +105,10 @@ class Client:
         if body is not None:
             headers["Content-Type"] = "application/json"
         answer = self._send(method, path, headers, body)
-        self.seen(Exchange(method, path, headers, body, answer, brief))
+        self.on_exchange(HttpExchange(method, path, headers, body, answer, summarize))
         return answer
 
-    def _send(self, method: str, path: str, headers: Mapping[str, str], body: Any) -> Answer:
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: Any) -> ApiResponse:
         address = urlsplit(self.base_url)
         connection = http.client.HTTPConnection(
             address.hostname or "", address.port, timeout=self.timeout_s
@@ -116,41 +118,41 @@ class Client:
             connection.request(method, path, sent, dict(headers))
             response = connection.getresponse()
             received = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, received, response.read())
+            return ApiResponse(response.status, received, response.read())
         except (OSError, http.client.HTTPException) as error:
-            raise NotAnswered(f"{method} {path}: {type(error).__name__} {error}") from error
+            raise NoResponse(f"{method} {path}: {type(error).__name__} {error}") from error
         finally:
             connection.close()
 
 
-def basic(app_id: str, app_secret: str) -> str:
+def basic_authorization(app_id: str, app_secret: str) -> str:
     """The Authorization of a backend."""
     return "Basic " + base64.b64encode(f"{app_id}:{app_secret}".encode()).decode()
 
 
-def bearer(token: str) -> str:
+def bearer_authorization(token: str) -> str:
     """The Authorization of a browser or mobile app."""
     return f"Bearer {token}"
 
 
-def without_secrets(value: Any) -> Any:
+def shorten_secrets(value: Any) -> Any:
     """A JSON value with its secrets shortened."""
     if isinstance(value, dict):
         return {
-            name: shortened(item)
+            name: shorten_secret(item)
             if name in SECRET_FIELDS and isinstance(item, str)
-            else without_secrets(item)
+            else shorten_secrets(item)
             for name, item in value.items()
         }
     if isinstance(value, list):
-        return [without_secrets(item) for item in value]
+        return [shorten_secrets(item) for item in value]
     return value
 
 
-def shortened(text: str, *, credential: bool = False) -> str:
+def shorten_secret(text: str, *, credential: bool = False) -> str:
     """The start of a secret: enough to see which it is. A credential's scheme stays."""
     scheme, space, value = text.partition(" ") if credential else ("", "", text)
     if credential and not space:
         scheme, value = "", text
-    kept = value if len(value) <= SHOWN_CHARACTERS else value[:SHOWN_CHARACTERS] + "…"
+    kept = value if len(value) <= MAX_SHOWN_CHARACTERS else value[:MAX_SHOWN_CHARACTERS] + "…"
     return f"{scheme}{space}{kept}"

@@ -13,11 +13,11 @@ import click
 
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.port import StorageError
-from payments_core_http.deployment.reading import ConfigurationRefused, read
+from payments_core_http.deployment.reading import ConfigurationRefused, load_configuration
 from payments_core_http.observability import logs
 
 
-def configured(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_configuration(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the option --config, and hand it the configuration as its first argument.
 
     What is logged from then on holds no secret; a command that runs on logs as its settings say.
@@ -29,17 +29,17 @@ def configured(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The TOML file of settings; else the one that PAYMENTS_CONFIG names.",
     )
     @wraps(command)
-    def with_configuration(*arguments: Any, config: Path | None, **options: Any) -> Any:
+    def run_with_configuration(*arguments: Any, config: Path | None, **options: Any) -> Any:
         logs.configure("WARNING", "text")
-        with refusals_told():
-            configuration = read(config, os.environ)
+        with report_refusals():
+            configuration = load_configuration(config, os.environ)
         return command(configuration, *arguments, **options)
 
-    return with_configuration
+    return run_with_configuration
 
 
 @contextmanager
-def refusals_told() -> Iterator[None]:
+def report_refusals() -> Iterator[None]:
     """Say why a process cannot run, in lines and not in a traceback."""
     try:
         yield

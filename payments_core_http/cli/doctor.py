@@ -7,15 +7,15 @@ import json
 import attrs
 import click
 
-from payments_core_http.cli.configured import configured
+from payments_core_http.cli.configured import with_configuration
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.examining import examine
+from payments_core_http.deployment.examining import run_checks
 
 _MARKS = {"ok": ("ok", "green"), "warning": ("look", "yellow"), "fault": ("FAULT", "red")}
 
 
 @click.command()
-@configured
+@with_configuration
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each check.")
 def command(configuration: Configuration, as_json: bool) -> None:
     """Check settings, keys, storage, limiter, chains, clock and workers.
@@ -23,7 +23,7 @@ def command(configuration: Configuration, as_json: bool) -> None:
     It asks the real ones and changes nothing. It ends with 1 where it found a fault.
     """
     faults = 0
-    for finding in examine(configuration):
+    for finding in run_checks(configuration):
         faults += finding.level == "fault"
         if as_json:
             click.echo(json.dumps(attrs.asdict(finding)))

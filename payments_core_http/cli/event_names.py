@@ -9,15 +9,15 @@ import click
 
 from payments_core.engine.events import BY_NAME
 
-LIKENESS = 0.8
+MIN_SIMILARITY = 0.8
 
 
-def meant(names: Iterable[str]) -> str:
+def suggest_event_names(names: Iterable[str]) -> str:
     """A sentence about the names that are of no event; empty where there are none."""
     wrong = [name for name in names if name not in BY_NAME]
     if not wrong:
         return ""
-    close = [near for name in wrong for near in get_close_matches(name, BY_NAME, 1, LIKENESS)]
+    close = [near for name in wrong for near in get_close_matches(name, BY_NAME, 1, MIN_SIMILARITY)]
     if close:
         return f"Did you mean {' and '.join(close)}?"
     return click.wrap_text(f"The events are {', '.join(BY_NAME)}.", width=96)

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import click
 
-from payments_core_http.cli.event_names import meant
-from payments_core_http.cli.running import RunningSandbox, sandbox_options
+from payments_core_http.cli.event_names import suggest_event_names
+from payments_core_http.cli.running import SandboxClient, with_sandbox_options
 
 
 @click.command()
@@ -17,7 +17,7 @@ from payments_core_http.cli.running import RunningSandbox, sandbox_options
     "--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many."
 )
 @click.option("--name", help="Only events of that name, such as payment.succeeded.")
-@sandbox_options
+@with_sandbox_options
 def command(limit: int, name: str | None, url: str | None, data: Path, as_json: bool) -> None:
     """List what has happened in a sandbox, newest first.
 
@@ -29,10 +29,10 @@ def command(limit: int, name: str | None, url: str | None, data: Path, as_json: 
       payments events --limit 5 --name payment.succeeded
     """
     query = {"limit": str(limit)} | ({} if name is None else {"name": name})
-    page = RunningSandbox.at(url, data).call(
+    page = SandboxClient.at(url, data).call(
         "GET",
         f"/v2/console/events?{urlencode(query)}",
-        advice=meant([] if name is None else [name]),
+        advice=suggest_event_names([] if name is None else [name]),
     )
     if not page["data"]:
         click.echo("No event yet." if name is None else f"No {name} yet.", err=True)

@@ -13,24 +13,24 @@ import attrs
 
 from payments_core.webhooks import WebhookRefused, verify
 
-LIMIT_BYTES = 1024 * 1024
-ANSWER_BYTES = 4096
-FORWARD_S = 8.0
+MAX_BODY_BYTES = 1024 * 1024
+MAX_RESPONSE_BYTES = 4096
+FORWARD_TIMEOUT_S = 8.0
 """Less than the sandbox waits for an answer, so that a slow target is told as one."""
 
-OWN_HEADERS = frozenset({
+HOP_BY_HOP_HEADERS = frozenset({
     "connection", "content-length", "expect", "host", "keep-alive", "te", "transfer-encoding",
     "upgrade",
 })  # fmt: skip
 """Those of one connection; all others go on as they came."""
 
 
-class TargetWrong(ValueError):
+class InvalidTarget(ValueError):
     """An address that nothing can be forwarded to; the text says why."""
 
 
 @attrs.frozen
-class Answer:
+class ForwardResult:
     """What came of a forward: a status, or why there is none."""
 
     status: int | None = None
@@ -40,7 +40,7 @@ class Answer:
 
 
 @attrs.frozen
-class Target:
+class ForwardTarget:
     """Where deliveries are sent on to."""
 
     url: str
@@ -50,66 +50,68 @@ class Target:
     tls: bool
 
     @classmethod
-    def of(cls, url: str) -> Target:
-        """The target of an http:// or https:// address. Raises TargetWrong."""
+    def of(cls, url: str) -> ForwardTarget:
+        """The target of an http:// or https:// address. Raises InvalidTarget."""
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise TargetWrong(f"{url!r} is no address: {error}") from error
+            raise InvalidTarget(f"{url!r} is no address: {error}") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise TargetWrong(f"{url!r} is no http:// or https:// address")
+            raise InvalidTarget(f"{url!r} is no http:// or https:// address")
         if parts.username is not None or any(ord(c) <= 32 or ord(c) > 126 for c in url):
-            raise TargetWrong("the address may hold no credential, space or special character")
+            raise InvalidTarget("the address may hold no credential, space or special character")
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         return cls(url, parts.hostname, port, path, parts.scheme == "https")
 
-    def send(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def send(self, body: bytes, headers: Mapping[str, str]) -> ForwardResult:
         """One POST with that body and those headers; redirects are not followed."""
         kind = http.client.HTTPSConnection if self.tls else http.client.HTTPConnection
-        connection = kind(self.host, self.port, timeout=FORWARD_S)
+        connection = kind(self.host, self.port, timeout=FORWARD_TIMEOUT_S)
         try:
             connection.putrequest("POST", self.path, skip_accept_encoding=True)
             for name, value in headers.items():
-                if name.lower() not in OWN_HEADERS:
+                if name.lower() not in HOP_BY_HOP_HEADERS:
                     connection.putheader(name, value)
             connection.putheader("Content-Length", str(len(body)))
             connection.endheaders(body)
             response = connection.getresponse()
-            return Answer(
-                response.status, response.read(ANSWER_BYTES), response.getheader("Retry-After")
+            return ForwardResult(
+                response.status,
+                response.read(MAX_RESPONSE_BYTES),
+                response.getheader("Retry-After"),
             )
         except TimeoutError:
-            return Answer(failure=f"no answer within {FORWARD_S:.0f} s")
+            return ForwardResult(failure=f"no answer within {FORWARD_TIMEOUT_S:.0f} s")
         except ConnectionRefusedError:
-            return Answer(failure="connection refused: nothing listens there")
+            return ForwardResult(failure="connection refused: nothing listens there")
         except (OSError, http.client.HTTPException) as error:
-            return Answer(failure=f"{type(error).__name__}: {error}")
+            return ForwardResult(failure=f"{type(error).__name__}: {error}")
         finally:
             connection.close()
 
 
 @attrs.frozen
-class Received:
+class DeliveryReport:
     """A delivery, and what came of it: refused, or verified and perhaps sent on."""
 
     name: str
     event_id: str
     delivery_id: str
-    answer: Answer | None = None
+    answer: ForwardResult | None = None
     refused: str | None = None
 
 
-Tell = Callable[[Received], None]
+ReportDelivery = Callable[[DeliveryReport], None]
 
 
-class Listener(ThreadingHTTPServer):
+class ForwardingServer(ThreadingHTTPServer):
     """Listens on a port and under a path of its own, on this machine alone."""
 
     daemon_threads = True
 
-    def __init__(self, target: Target | None, tell: Tell) -> None:
-        super().__init__(("127.0.0.1", 0), Deliveries)
+    def __init__(self, target: ForwardTarget | None, tell: ReportDelivery) -> None:
+        super().__init__(("127.0.0.1", 0), ForwardingHandler)
         self.target = target
         self.tell = tell
         self.secret = ""
@@ -124,10 +126,10 @@ class Listener(ThreadingHTTPServer):
         """A sender that ends in the middle breaks its connection: nothing to report."""
 
 
-class Deliveries(BaseHTTPRequestHandler):
+class ForwardingHandler(BaseHTTPRequestHandler):
     """Answers the sandbox what the target answers; 502 where it did not."""
 
-    server: Listener
+    server: ForwardingServer
     protocol_version = "HTTP/1.1"
     timeout = 10
 
@@ -135,33 +137,33 @@ class Deliveries(BaseHTTPRequestHandler):
         """Take one delivery."""
         length = self.headers.get("Content-Length", "")
         if self.path != self.server.path:
-            self._answer(404)
-        elif not length.isdecimal() or int(length) > LIMIT_BYTES:
-            self._answer(400)
+            self._respond(404)
+        elif not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+            self._respond(400)
         else:
             body = self.rfile.read(int(length))
             if len(body) == int(length):  # else the sender was cut off
-                self._take(body)
+                self._forward(body)
 
-    def _take(self, body: bytes) -> None:
+    def _forward(self, body: bytes) -> None:
         headers = dict(self.headers.items())
         delivery_id = headers.get("x-service-delivery", "")
         try:
             event = verify(body, headers, self.server.secret)
         except WebhookRefused as refusal:
-            self.server.tell(Received("", "", delivery_id, refused=refusal.code))
-            self._answer(400)
+            self.server.tell(DeliveryReport("", "", delivery_id, refused=refusal.code))
+            self._respond(400)
             return
         target = self.server.target
-        answer = Answer(204) if target is None else target.send(body, headers)
+        answer = ForwardResult(204) if target is None else target.send(body, headers)
         told = None if target is None else answer
-        self.server.tell(Received(event.name, event.id, delivery_id, answer=told))
+        self.server.tell(DeliveryReport(event.name, event.id, delivery_id, answer=told))
         if answer.status is None:
-            self._answer(502, (answer.failure or "").encode())
+            self._respond(502, (answer.failure or "").encode())
         else:
-            self._answer(answer.status, answer.body, answer.retry_after)
+            self._respond(answer.status, answer.body, answer.retry_after)
 
-    def _answer(self, status: int, body: bytes = b"", retry_after: str | None = None) -> None:
+    def _respond(self, status: int, body: bytes = b"", retry_after: str | None = None) -> None:
         self.close_connection = True
         if status in (204, 304):
             body = b""

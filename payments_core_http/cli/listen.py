@@ -15,34 +15,42 @@ from typing import Any, NoReturn
 
 import click
 
-from payments_core.clock import SystemClock, iso
-from payments_core_http.cli.event_names import meant
-from payments_core_http.cli.forwarding import Listener, Received, Target, TargetWrong, Tell
-from payments_core_http.cli.running import RunningSandbox, sandbox_options
+from payments_core.clock import SystemClock, format_iso
+from payments_core_http.cli.event_names import suggest_event_names
+from payments_core_http.cli.forwarding import (
+    DeliveryReport,
+    ForwardingServer,
+    ForwardTarget,
+    InvalidTarget,
+    ReportDelivery,
+)
+from payments_core_http.cli.running import SandboxClient, with_sandbox_options
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,40}")
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def _target(ctx: click.Context, param: click.Parameter, value: str | None) -> Target | None:
+def _parse_target(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> ForwardTarget | None:
     """The address to forward to; a wrong one is a wrong call."""
     try:
-        return None if value is None else Target.of(value)
-    except TargetWrong as wrong:
+        return None if value is None else ForwardTarget.of(value)
+    except InvalidTarget as wrong:
         raise click.BadParameter(str(wrong), ctx, param) from wrong
 
 
 @click.command()
 @click.option(
-    "--forward-to", metavar="URL", callback=_target, help="Where to send each delivery on to."
+    "--forward-to", metavar="URL", callback=_parse_target, help="Where to send each delivery on to."
 )
 @click.option("--events", help="Only these events, with commas between; else every event.")
 @click.option(
     "--name", default="default", show_default=True, help="Tells listeners on one sandbox apart."
 )
-@sandbox_options
+@with_sandbox_options
 def command(
-    forward_to: Target | None,
+    forward_to: ForwardTarget | None,
     events: str | None,
     name: str,
     url: str | None,
@@ -60,35 +68,42 @@ def command(
     Example:
       payments listen --forward-to http://localhost:4242/hooks --events payment.succeeded
     """
-    if not NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise click.BadParameter("takes up to 40 letters, digits, - and _", param_hint="--name")
     subscribed = [item.strip() for item in (events or "").split(",") if item.strip()]
     if events is not None and not subscribed:
         raise click.BadParameter("names no event", param_hint="--events")
-    sandbox = RunningSandbox.at(url, data)
-    for number in ENDINGS:
-        signal.signal(number, _end)
+    sandbox = SandboxClient.at(url, data)
+    for number in STOP_SIGNALS:
+        signal.signal(number, _interrupt)
     try:
-        with _alone(data, name), Listener(forward_to, _teller(as_json)) as listener:
+        with (
+            _hold_lock(data, name),
+            ForwardingServer(forward_to, _make_reporter(as_json)) as listener,
+        ):
             _listen(sandbox, listener, f"payments listen: {name}", subscribed, as_json)
     except KeyboardInterrupt:
         return
 
 
 def _listen(
-    sandbox: RunningSandbox, listener: Listener, description: str, events: list[str], as_json: bool
+    sandbox: SandboxClient,
+    listener: ForwardingServer,
+    description: str,
+    events: list[str],
+    as_json: bool,
 ) -> None:
     """Register, serve until a signal comes, and archive."""
     _archive_left_over(sandbox, description)
     body = {"url": listener.url, "description": description, "subscribedEvents": events}
     path = f"/v2/console/apps/{sandbox.app_id}/environments/{sandbox.environment_id}/webhooks"
     try:
-        made = sandbox.call("POST", path, body, advice=meant(events))
+        made = sandbox.call("POST", path, body, advice=suggest_event_names(events))
         listener.secret = made["signingSecret"]
         _announce(sandbox, listener, made, as_json)
         listener.serve()
     except KeyboardInterrupt:
-        for number in ENDINGS:
+        for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # it ends already
         try:
             _archive_left_over(sandbox, description)
@@ -100,18 +115,18 @@ def _listen(
             )
 
 
-def _archive_left_over(sandbox: RunningSandbox, description: str) -> None:
+def _archive_left_over(sandbox: SandboxClient, description: str) -> None:
     """Archive what a listener of that name left behind that was killed."""
-    for endpoint in list(sandbox.pages("/v2/console/webhooks", "webhookEndpoints")):
+    for endpoint in list(sandbox.list_all("/v2/console/webhooks", "webhookEndpoints")):
         if endpoint["description"] == description and endpoint["status"] != "archived":
             _archive(sandbox, endpoint["id"])
 
 
-def _archive(sandbox: RunningSandbox, endpoint_id: str) -> None:
+def _archive(sandbox: SandboxClient, endpoint_id: str) -> None:
     sandbox.call("PATCH", f"/v2/console/webhooks/{endpoint_id}", {"status": "archived"})
 
 
-def _announce(sandbox: RunningSandbox, listener: Listener, made: Any, as_json: bool) -> None:
+def _announce(sandbox: SandboxClient, listener: ForwardingServer, made: Any, as_json: bool) -> None:
     endpoint, target = made["webhookEndpoint"], listener.target
     if as_json:
         facts = {
@@ -131,14 +146,14 @@ def _announce(sandbox: RunningSandbox, listener: Listener, made: Any, as_json: b
     click.echo("Ctrl-C ends it.")
 
 
-def _teller(as_json: bool) -> Tell:
+def _make_reporter(as_json: bool) -> ReportDelivery:
     """Prints a line for each delivery, whole: click writes and flushes it in one go."""
 
-    def tell(received: Received) -> None:
+    def report(received: DeliveryReport) -> None:
         answer = received.answer
         if as_json:
             facts = {
-                "at": iso(SystemClock().now()),
+                "at": format_iso(SystemClock().now()),
                 "name": received.name or None,
                 "eventId": received.event_id or None,
                 "deliveryId": received.delivery_id or None,
@@ -155,11 +170,11 @@ def _teller(as_json: bool) -> Tell:
         outcome = "" if answer is None else f"  -> {answer.status or answer.failure}"
         click.echo(f"{at}  {received.name:<28}  {received.event_id}{outcome}")
 
-    return tell
+    return report
 
 
 @contextmanager
-def _alone(data: Path, name: str) -> Iterator[None]:
+def _hold_lock(data: Path, name: str) -> Iterator[None]:
     """Be the only listener of that name. The lock goes with the process, however it ends."""
     lock = os.open(data / f"listen-{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -175,5 +190,5 @@ def _alone(data: Path, name: str) -> Iterator[None]:
         os.close(lock)
 
 
-def _end(*_: object) -> NoReturn:
+def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from payments_core.versions import FIRST, Versions
-from payments_core_http.openapi.document import document, text_of
+from payments_core.versions import FIRST_VERSION, Versions
+from payments_core_http.openapi.document import build_document, format_document
 
 
 @click.command()
@@ -20,7 +20,7 @@ from payments_core_http.openapi.document import document, text_of
 @click.option(
     "--version",
     type=click.Choice(Versions().supported),
-    default=FIRST,
+    default=FIRST_VERSION,
     show_default=True,
     help="The dated contract.",
 )
@@ -35,8 +35,8 @@ def command(output: Path | None, version: str, as_json: bool) -> None:
     Example:
       payments openapi --output openapi.json
     """
-    whole = document(version)
-    text = json.dumps(whole, ensure_ascii=False) + "\n" if as_json else text_of(whole)
+    whole = build_document(version)
+    text = json.dumps(whole, ensure_ascii=False) + "\n" if as_json else format_document(whole)
     if output is None:
         click.echo(text, nl=False)
         return

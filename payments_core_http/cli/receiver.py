@@ -18,20 +18,20 @@ from typing import Any
 
 from payments_core.webhooks import WebhookRefused, verify
 
-LIMIT_BYTES = 1024 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 
 
-class Receiver(ThreadingHTTPServer):
+class ReceiverServer(ThreadingHTTPServer):
     """The server, with the signing secret of each path."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Deliveries)
+        super().__init__(("127.0.0.1", 0), ReceiverHandler)
         self.secrets: dict[str, str] = {}
         self._telling = threading.Lock()
 
-    def tell(self, **facts: Any) -> None:
+    def report(self, **facts: Any) -> None:
         """Print one line, whole."""
         with self._telling:
             sys.stdout.write(json.dumps(facts) + "\n")
@@ -41,18 +41,18 @@ class Receiver(ThreadingHTTPServer):
         """A sender that is killed in the middle breaks its connection: nothing to report."""
 
 
-class Deliveries(BaseHTTPRequestHandler):
+class ReceiverHandler(BaseHTTPRequestHandler):
     """Answers 204 for what is proven authentic, and only after it was reported."""
 
-    server: Receiver
+    server: ReceiverServer
     protocol_version = "HTTP/1.1"
     timeout = 10
 
     def do_POST(self) -> None:
         """Take one delivery."""
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > LIMIT_BYTES:
-            self._answer(400)
+        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+            self._respond(400)
             return
         body = self.rfile.read(int(length))
         if len(body) < int(length):  # the sender was cut off
@@ -60,15 +60,15 @@ class Deliveries(BaseHTTPRequestHandler):
             return
         secret = self.server.secrets.get(self.path)
         if secret is None:
-            self._answer(503)
+            self._respond(503)
             return
         try:
             event = verify(body, dict(self.headers.items()), secret)
         except WebhookRefused as refusal:
-            self.server.tell(path=self.path, verified=False, refused=refusal.code)
-            self._answer(400)
+            self.server.report(path=self.path, verified=False, refused=refusal.code)
+            self._respond(400)
             return
-        self.server.tell(
+        self.server.report(
             path=self.path,
             verified=True,
             deliveryId=self.headers.get("x-service-delivery"),
@@ -77,9 +77,9 @@ class Deliveries(BaseHTTPRequestHandler):
             payload=event.payload,
             bodySha256=hashlib.sha256(body).hexdigest(),
         )
-        self._answer(204)
+        self._respond(204)
 
-    def _answer(self, status: int) -> None:
+    def _respond(self, status: int) -> None:
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -92,13 +92,13 @@ def main() -> None:
     """Serve until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who started it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with Receiver() as receiver:
+    with ReceiverServer() as receiver:
         threading.Thread(target=receiver.serve_forever, daemon=True).start()
-        receiver.tell(port=receiver.server_port)
+        receiver.report(port=receiver.server_port)
         for line in sys.stdin:
             told = json.loads(line)
             receiver.secrets[told["path"]] = told["secret"]
-            receiver.tell(secretFor=told["path"])
+            receiver.report(secretFor=told["path"])
         receiver.shutdown()
 
 

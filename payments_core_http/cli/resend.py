@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 import click
 
-from payments_core_http.cli.running import RunningSandbox, sandbox_options
+from payments_core_http.cli.running import SandboxClient, with_sandbox_options
 
 
 @click.command()
 @click.argument("event_id")
 @click.option("--webhook", "webhook_id", help="The id of the one endpoint that shall get it.")
-@sandbox_options
+@with_sandbox_options
 def command(
     event_id: str, webhook_id: str | None, url: str | None, data: Path, as_json: bool
 ) -> None:
@@ -29,7 +29,7 @@ def command(
     """
     body = {} if webhook_id is None else {"webhookId": webhook_id}
     path = f"/v2/console/events/{quote(event_id, safe='')}/resend"
-    made = RunningSandbox.at(url, data).call("POST", path, body)
+    made = SandboxClient.at(url, data).call("POST", path, body)
     if as_json:
         click.echo(json.dumps(made, ensure_ascii=False))
         return

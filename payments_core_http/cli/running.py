@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 import attrs
 import click
 
-from payments_core_http.cli.address_file import address_of
-from payments_core_http.cli.client import Client, NotAnswered, basic
+from payments_core_http.cli.address_file import read_address
+from payments_core_http.cli.client import ApiClient, NoResponse, basic_authorization
 
-URL = "http://127.0.0.1:8080"
+DEFAULT_URL = "http://127.0.0.1:8080"
 URL_VARIABLE = "PAYMENTS_SANDBOX_URL"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def sandbox_options(command: F) -> F:
+def with_sandbox_options(command: F) -> F:
     """The options of every command that speaks to a running sandbox."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line."),
@@ -32,7 +32,7 @@ def sandbox_options(command: F) -> F:
         click.option(
             "--url",
             envvar=URL_VARIABLE,
-            show_default=f"what the folder says, or {URL}",
+            show_default=f"what the folder says, or {DEFAULT_URL}",
             show_envvar=True,
             help="Where the sandbox answers.",
         ),
@@ -42,7 +42,7 @@ def sandbox_options(command: F) -> F:
 
 
 @attrs.frozen(kw_only=True)
-class RunningSandbox:
+class SandboxClient:
     """Calls a sandbox with the key that its folder holds."""
 
     url: str
@@ -52,7 +52,7 @@ class RunningSandbox:
     _app_secret: str = attrs.field(repr=False, alias="app_secret")
 
     @classmethod
-    def at(cls, url: str | None, data: Path) -> RunningSandbox:
+    def at(cls, url: str | None, data: Path) -> SandboxClient:
         """The one whose folder that is. Raises ClickException where there is no key in it.
 
         Without a `url` it is where the folder says that its sandbox answers.
@@ -61,7 +61,7 @@ class RunningSandbox:
         try:
             document = json.loads(keys.read_text(encoding="utf-8"))
             return cls(
-                url=(url or address_of(data) or URL).rstrip("/"),
+                url=(url or read_address(data) or DEFAULT_URL).rstrip("/"),
                 data=data,
                 app_id=document["appId"],
                 environment_id=document["environmentId"],
@@ -83,11 +83,15 @@ class RunningSandbox:
         `advice` is told beside a refusal.
         """
         try:
-            answer = Client(self.url).call(
-                method, path, body, authorization=basic(self.app_id, self._app_secret), key=key
+            answer = ApiClient(self.url).call(
+                method,
+                path,
+                body,
+                authorization=basic_authorization(self.app_id, self._app_secret),
+                key=key,
             )
             document = answer.document
-        except (NotAnswered, ValueError) as error:
+        except (NoResponse, ValueError) as error:
             raise click.ClickException(
                 f"No sandbox answers at {self.url}. Start one with `payments sandbox`, or say "
                 "where it is with --url."
@@ -98,10 +102,10 @@ class RunningSandbox:
                 "another folder: name that with --data."
             )
         if answer.status >= 400:
-            raise click.ClickException(f"{_refusal(document)}\n{advice}".rstrip())
+            raise click.ClickException(f"{_describe_refusal(document)}\n{advice}".rstrip())
         return document
 
-    def pages(self, path: str, name: str) -> Iterator[Any]:
+    def list_all(self, path: str, name: str) -> Iterator[Any]:
         """Every item of a list, whose name in the answer is given."""
         cursor = ""
         while True:
@@ -112,7 +116,7 @@ class RunningSandbox:
             cursor = f"&cursor={page['nextCursor']}"
 
 
-def _refusal(document: Any) -> str:
+def _describe_refusal(document: Any) -> str:
     """What the service said; where several fields are wrong, each of them, once."""
     try:
         error = document["error"]

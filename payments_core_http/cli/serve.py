@@ -6,13 +6,13 @@ import json
 
 import click
 
-from payments_core_http.cli.configured import configured, refusals_told
+from payments_core_http.cli.configured import report_refusals, with_configuration
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.processes import Running, serve
+from payments_core_http.deployment.processes import RunningProcess, serve
 
 
 @click.command()
-@configured
+@with_configuration
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
 def command(configuration: Configuration, as_json: bool) -> None:
     """Answer the API's requests, in one process of a deployment.
@@ -22,9 +22,9 @@ def command(configuration: Configuration, as_json: bool) -> None:
     missing or weak one is refused. SIGTERM finishes what was begun.
     """
 
-    def ready(running: Running) -> None:
+    def announce(running: RunningProcess) -> None:
         document = {"url": running.url, "managementUrl": running.management_url}
         click.echo(json.dumps(document) if as_json else f"Serving {running.url}")
 
-    with refusals_told():
-        serve(configuration, ready)
+    with report_refusals():
+        serve(configuration, announce)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from payments_core_http.cli.event_names import meant
-from payments_core_http.cli.running import RunningSandbox, sandbox_options
+from payments_core_http.cli.event_names import suggest_event_names
+from payments_core_http.cli.running import SandboxClient, with_sandbox_options
 
 
 @click.command()
 @click.argument("event")
 @click.argument("facts", nargs=-1, metavar="[KEY=VALUE]...")
-@sandbox_options
+@with_sandbox_options
 def command(event: str, facts: tuple[str, ...], url: str | None, data: Path, as_json: bool) -> None:
     """Send an event to your webhook endpoints, though nothing has happened.
 
@@ -34,9 +34,9 @@ def command(event: str, facts: tuple[str, ...], url: str | None, data: Path, as_
         if name in body:
             raise click.BadParameter(f"{name} is given twice", param_hint="KEY=VALUE")
         body[name] = value
-    sandbox = RunningSandbox.at(url, data)
+    sandbox = SandboxClient.at(url, data)
     awaited = _is_awaited(sandbox, event)
-    made = sandbox.call("POST", "/v2/sandbox/events", body, advice=meant([event]))
+    made = sandbox.call("POST", "/v2/sandbox/events", body, advice=suggest_event_names([event]))
     if as_json:
         click.echo(json.dumps(made, ensure_ascii=False))
     else:
@@ -45,10 +45,10 @@ def command(event: str, facts: tuple[str, ...], url: str | None, data: Path, as_
         click.echo(f"It goes nowhere: no active endpoint is subscribed to {event}.", err=True)
 
 
-def _is_awaited(sandbox: RunningSandbox, event: str) -> bool:
+def _is_awaited(sandbox: SandboxClient, event: str) -> bool:
     """Whether an endpoint gets such events; one without subscriptions gets them all."""
     return any(
         endpoint["status"] == "active"
         and (not endpoint["subscribedEvents"] or event in endpoint["subscribedEvents"])
-        for endpoint in sandbox.pages("/v2/console/webhooks", "webhookEndpoints")
+        for endpoint in sandbox.list_all("/v2/console/webhooks", "webhookEndpoints")
     )

@@ -70,9 +70,9 @@ def command(
     Example:
       payments verify-webhook --secret-file secret --header 't=1790000000,v1=...' body.json
     """
-    secret = _secret(secret_file)
+    secret = _read_secret(secret_file)
     try:
-        event = verify(body.read(), _signature(headers), secret, tolerance_s=tolerance)
+        event = verify(body.read(), _parse_signature(headers), secret, tolerance_s=tolerance)
     except SecretMalformed as error:
         raise click.UsageError(f"The secret has another form: {error}.") from error
     except WebhookRefused as refusal:
@@ -84,7 +84,7 @@ def command(
         click.echo(f"authentic: {event.name} {event.id}")
 
 
-def _secret(file: Path | None) -> str:
+def _read_secret(file: Path | None) -> str:
     if file is None:
         found = os.environ.get(SECRET_VARIABLE, "")
         if not found:
@@ -98,7 +98,7 @@ def _secret(file: Path | None) -> str:
         raise click.UsageError(f"{file} holds no secret that can be read.") from error
 
 
-def _signature(headers: tuple[str, ...]) -> str | list[tuple[str, str]]:
+def _parse_signature(headers: tuple[str, ...]) -> str | list[tuple[str, str]]:
     """The one value, or the headers by name."""
     pairs = [header.partition(":") for header in headers]
     if len(headers) == 1 and not pairs[0][1]:

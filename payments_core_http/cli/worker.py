@@ -6,13 +6,13 @@ import json
 
 import click
 
-from payments_core_http.cli.configured import configured, refusals_told
+from payments_core_http.cli.configured import report_refusals, with_configuration
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.processes import Running, work
+from payments_core_http.deployment.processes import RunningProcess, work
 
 
 @click.command()
-@configured
+@with_configuration
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
 def command(configuration: Configuration, as_json: bool) -> None:
     """Do the jobs of a deployment: webhooks, chains, timers.
@@ -21,9 +21,9 @@ def command(configuration: Configuration, as_json: bool) -> None:
     others. The settings are those of `payments serve`. SIGTERM finishes what was begun.
     """
 
-    def ready(running: Running) -> None:
+    def announce(running: RunningProcess) -> None:
         document = {"managementUrl": running.management_url}
         click.echo(json.dumps(document) if as_json else "Working")
 
-    with refusals_told():
-        work(configuration, ready)
+    with report_refusals():
+        work(configuration, announce)

@@ -17,63 +17,63 @@ from typing import Any, TypeVar
 from payments_core.accounts.verification.loader import open_kyc
 from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
-from payments_core.clock import DAY, SECOND, SystemClock, TellsTime, apart_ms
+from payments_core.clock import DAY, SECOND, HasServerTime, SystemClock, measure_clock_skew_ms
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import FieldError
 from payments_core.limiters.loader import open_limiter
-from payments_core.limiters.policies import Limits
+from payments_core.limiters.policies import RateLimits
 from payments_core.limiters.port import Limiter
 from payments_core.service import PaymentsService, Settings
-from payments_core.storage.port import Storage, StorageError, TellsFaults
+from payments_core.storage.port import ReportsConfigProblems, Storage, StorageError
 from payments_core.storage_loader import open_storage
-from payments_core.tenants.master_keys import UnknownKeyRing, missing
+from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys
 from payments_core.webhooks.destinations import RefusedPrefix
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
-from payments_core_http.client_address import networks
+from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import ConfigurationRefused
-from payments_core_http.redaction import redacted
+from payments_core_http.redaction import redact
 from payments_core_http.throttling import Throttle
 
 T = TypeVar("T")
 
-WORST_SKEW_MS = 30 * SECOND
+MAX_CLOCK_SKEW_MS = 30 * SECOND
 """A worker that is so far ahead takes leases that live: half the shortest of them."""
 
 _log = logging.getLogger(__name__)
 
 
-def key_ring(configuration: Configuration) -> KeyRing:
+def build_key_ring(configuration: Configuration) -> KeyRing:
     """The master key ring. Raises ConfigurationRefused."""
     keys = configuration.keys
     if keys.ring is not None:
         ring = keys.ring
-        return _opened("keys.ring", lambda: KeyRing.parse(ring))
+        return _open_setting("keys.ring", lambda: KeyRing.parse(ring))
     path = Path(keys.ring_file or "")
-    return _opened("keys.ring_file", lambda: KeyRing.parse(_kept(path)))
+    return _open_setting("keys.ring_file", lambda: KeyRing.parse(_read_secret_file(path)))
 
 
-def storage(configuration: Configuration) -> Storage:
+def build_storage(configuration: Configuration) -> Storage:
     """The storage, which is not asked anything yet. Raises ConfigurationRefused."""
-    return _opened("storage.url", lambda: open_storage(configuration.storage.url))
+    return _open_setting("storage.url", lambda: open_storage(configuration.storage.url))
 
 
-def limiter(configuration: Configuration) -> Limiter:
+def build_limiter(configuration: Configuration) -> Limiter:
     """The limiter, which is not asked anything yet. Raises ConfigurationRefused."""
-    return _opened("limiter.url", lambda: open_limiter(configuration.limiter.url))
+    return _open_setting("limiter.url", lambda: open_limiter(configuration.limiter.url))
 
 
-def throttle(configuration: Configuration) -> Throttle:
+def build_throttle(configuration: Configuration) -> Throttle:
     """The rate policies. Raises ConfigurationRefused."""
     return Throttle(
-        limiter(configuration),
-        Limits(configuration.limits),
-        trusted_proxies=networks(configuration.http.trusted_proxies),
+        build_limiter(configuration),
+        RateLimits(configuration.limits),
+        trusted_proxies=parse_networks(configuration.http.trusted_proxies),
     )
 
 
-def chains(configuration: Configuration) -> Mapping[int, Chain] | None:
+def build_chains(configuration: Configuration) -> Mapping[int, Chain] | None:
     """The chains by their number, no node asked yet; None where they are simulated.
 
     Raises ConfigurationRefused.
@@ -81,10 +81,10 @@ def chains(configuration: Configuration) -> Mapping[int, Chain] | None:
     if configuration.simulated_chains:
         return None
     url = configuration.signer.url
-    signer = None if url is None else _opened("signer.url", lambda: open_signer(url))
+    signer = None if url is None else _open_setting("signer.url", lambda: open_signer(url))
 
     return {
-        int(number): _opened(
+        int(number): _open_setting(
             f"chains.{number}",
             partial(open_chain, int(number), one.urls, signer=signer, settings=one.settings),
         )
@@ -92,7 +92,7 @@ def chains(configuration: Configuration) -> Mapping[int, Chain] | None:
     }
 
 
-def service(
+def build_service(
     configuration: Configuration, storage: Storage, key_ring: KeyRing, **more: Any
 ) -> PaymentsService:
     """The service. `more` is handed to it. Raises ConfigurationRefused."""
@@ -116,65 +116,65 @@ def service(
         storage,
         key_ring,
         settings=settings,
-        chains=chains(configuration),
-        kyc=None if url is None else _opened("kyc.url", lambda: open_kyc(url)),
-        transport=_transport(configuration),
+        chains=build_chains(configuration),
+        kyc=None if url is None else _open_setting("kyc.url", lambda: open_kyc(url)),
+        transport=_build_transport(configuration),
         **more,
     )
 
 
-def require_right_keys(service: PaymentsService) -> None:
+def require_known_key_ring(service: PaymentsService) -> None:
     """Refuse a key ring that is another storage's. Raises ConfigurationRefused."""
     try:
-        service.recognise_key_ring()
+        service.verify_key_ring()
     except UnknownKeyRing as error:
-        raise _refused("keys", f"cannot be used: {error}") from error
-    for name in missing(service.ports.storage, service.ports.key_ring):
+        raise _refusal("keys", f"cannot be used: {error}") from error
+    for name in find_missing_keys(service.ports.storage, service.ports.key_ring):
         _log.warning("the key %s, which has sealed what is stored, is not in the key ring", name)
 
 
-def require_right_clock(storage: Storage) -> None:
+def require_synchronized_clock(storage: Storage) -> None:
     """Refuse to work by a clock that is far from the storage's. Raises ConfigurationRefused.
 
     Leases, and for how long an idempotency key is good, are judged by this machine's.
     """
-    if isinstance(storage, TellsTime):
-        off = apart_ms(storage, SystemClock())
-        if off > WORST_SKEW_MS:
-            raise _refused(
+    if isinstance(storage, HasServerTime):
+        off = measure_clock_skew_ms(storage, SystemClock())
+        if off > MAX_CLOCK_SKEW_MS:
+            raise _refusal(
                 "storage.url",
                 f"leads to a server whose clock and this machine's are {off // SECOND} s apart: "
                 "keep the clocks by NTP",
             )
 
 
-def require_sound_storage(configuration: Configuration, storage: Storage) -> None:
+def require_safe_storage(configuration: Configuration, storage: Storage) -> None:
     """Refuse, in production, a database that may lose what was answered; elsewhere say so.
 
     Raises ConfigurationRefused.
     """
-    if not isinstance(storage, TellsFaults):
+    if not isinstance(storage, ReportsConfigProblems):
         return
-    for fault in storage.faults():
+    for fault in storage.config_errors():
         if configuration.mode == "production":
-            raise _refused("storage.url", f"leads to an unsafe database: {fault}")
+            raise _refusal("storage.url", f"leads to an unsafe database: {fault}")
         _log.warning("the database is not safe: %s", fault)
-    for doubt in storage.doubts():
+    for doubt in storage.config_warnings():
         _log.warning("the database may not be safe: %s", doubt)
 
 
 @contextmanager
-def listening(path: str, host: str, port: int) -> Iterator[None]:
+def report_listen_failure(path: str, host: str, port: int) -> Iterator[None]:
     """Say by the path of its setting that an address cannot be listened on."""
     try:
         yield
     except OSError as error:
-        raise _refused(
+        raise _refusal(
             path, f"cannot be listened on at {host}, {port}: {error.strerror or error}"
         ) from error
 
 
-def require_right_chains(service: PaymentsService) -> None:
+def require_matching_chains(service: PaymentsService) -> None:
     """Ask each chain's nodes whether they serve it, with our contracts. Those that do not answer
     are no reason not to start: whatever they say later is checked again.
 
@@ -185,20 +185,20 @@ def require_right_chains(service: PaymentsService) -> None:
             try:
                 chain.check()
             except ChainMismatch as error:
-                raise _refused(f"chains.{number}", str(error)) from error
+                raise _refusal(f"chains.{number}", str(error)) from error
             except ChainUnavailable as error:
                 _log.warning("chain %d waits until its nodes answer: %s", number, error)
 
 
-def _transport(configuration: Configuration) -> Transport | None:
+def _build_transport(configuration: Configuration) -> Transport | None:
     if configuration.webhooks.transport == "threads":
         return None
     from payments_core.webhooks.transports.curl import CurlTransport
 
-    return _opened("webhooks.transport", CurlTransport)
+    return _open_setting("webhooks.transport", CurlTransport)
 
 
-def _kept(path: Path) -> str:
+def _read_secret_file(path: Path) -> str:
     """What a secret file holds. Raises OSError, and ValueError where everybody may read it."""
     text = path.read_text(encoding="ascii")
     if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
@@ -206,19 +206,19 @@ def _kept(path: Path) -> str:
     return text
 
 
-def _opened(path: str, open_it: Callable[[], T]) -> T:
+def _open_setting(path: str, open_it: Callable[[], T]) -> T:
     try:
         return open_it()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise _refused(path, f"names what cannot be read: {reason}") from error
+        raise _refusal(path, f"names what cannot be read: {reason}") from error
     except ModuleNotFoundError as error:
-        raise _refused(path, f"needs {error.name}, which is not installed") from error
+        raise _refusal(path, f"needs {error.name}, which is not installed") from error
     except (ValueError, SignerRefused, StorageError) as error:
-        raise _refused(path, f"cannot be used: {redacted(str(error))}") from error
+        raise _refusal(path, f"cannot be used: {redact(str(error))}") from error
     except Exception as error:  # an adapter's own fault, whose text may quote the URL
-        raise _refused(path, f"cannot be opened: {type(error).__name__}") from error
+        raise _refusal(path, f"cannot be opened: {type(error).__name__}") from error
 
 
-def _refused(path: str, message: str) -> ConfigurationRefused:
+def _refusal(path: str, message: str) -> ConfigurationRefused:
     return ConfigurationRefused("as it was opened", (FieldError(path, message),))

@@ -22,30 +22,30 @@ from payments_core.clock import (
     MINUTE,
     SECOND,
     Clock,
+    HasServerTime,
     Instant,
     SystemClock,
-    TellsTime,
-    apart_ms,
+    measure_clock_skew_ms,
 )
-from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable
+from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
 from payments_core.service import PaymentsService
 from payments_core.storage.documents import UnreadableDocument
-from payments_core.storage.port import Storage, StorageError, TellsFaults
+from payments_core.storage.port import ReportsConfigProblems, Storage, StorageError
 from payments_core.tenants.listing import has_apps
-from payments_core.tenants.master_keys import UnknownKeyRing, missing, require_recognised
+from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys, require_registered
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.hiding import Hiding
+from payments_core_http.deployment.hiding import SecretMask
 from payments_core_http.deployment.reading import ConfigurationRefused
-from payments_core_http.deployment.weaknesses import require_strong, warnings
+from payments_core_http.deployment.weaknesses import find_warnings, require_startable
 
 Level = Literal["ok", "warning", "fault"]
 T = TypeVar("T")
 
-SLOW_MS = 20
+SLOW_ROUND_TRIP_MS = 20
 """A storage or limiter that takes longer for one round trip is not beside this machine."""
-SKEW_MS = 1 * SECOND
-LATE_MS = 1 * MINUTE
+CLOCK_SKEW_WARNING_MS = 1 * SECOND
+LATE_JOB_MS = 1 * MINUTE
 ROUNDS = 5
 
 
@@ -59,7 +59,7 @@ class Finding:
     remedy: str = ""
 
 
-def examine(
+def run_checks(
     configuration: Configuration,
     *,
     now: Callable[[PaymentsService], Instant] = lambda service: service.ports.clock.now(),
@@ -68,53 +68,53 @@ def examine(
 
     What cannot be opened is not asked. `now` is when jobs are judged to be late.
     """
-    hiding = Hiding.of(configuration)
+    hiding = SecretMask.of(configuration)
     with contextlib.ExitStack() as opened:
-        for finding in _findings(configuration, now, opened):
+        for finding in _run_all(configuration, now, opened):
             yield attrs.evolve(finding, says=hiding(finding.says))
 
 
-def _findings(
+def _run_all(
     configuration: Configuration,
     now: Callable[[PaymentsService], Instant],
     opened: contextlib.ExitStack,
 ) -> Iterator[Finding]:
     clock = SystemClock()
-    yield from _settings(configuration)
+    yield from _check_settings(configuration)
     file = configuration.storage.url.removeprefix("sqlite:///")
     if file != configuration.storage.url and not Path(file).exists():
         says = "there is no such file yet"  # to open it would make it
         yield Finding("storage", "fault", says, "run `payments admin migrate`")
         return
-    key_ring = yield from _opened(lambda: assembling.key_ring(configuration))
-    limiter = yield from _opened(lambda: assembling.limiter(configuration))
-    storage = yield from _opened(lambda: assembling.storage(configuration))
+    key_ring = yield from _open_or_report(lambda: assembling.build_key_ring(configuration))
+    limiter = yield from _open_or_report(lambda: assembling.build_limiter(configuration))
+    storage = yield from _open_or_report(lambda: assembling.build_storage(configuration))
     service = None
     if key_ring is not None and storage is not None:
-        made = partial(assembling.service, configuration, storage, key_ring)
-        service = yield from _opened(made)
+        made = partial(assembling.build_service, configuration, storage, key_ring)
+        service = yield from _open_or_report(made)
     for one in (limiter, storage if service is None else service):
         if one is not None:
-            opened.callback(_closed, one)
+            opened.callback(_close_quietly, one)
     stored = False
     if storage is not None:
-        reachable = list(_unbroken("storage", _storage(storage, clock)))
+        reachable = list(_catch_faults("storage", _check_storage(storage, clock)))
         yield from reachable
         stored = all(finding.level != "fault" for finding in reachable)
     if limiter is not None:
-        yield from _unbroken("limiter", _limiter(limiter, clock))
+        yield from _catch_faults("limiter", _check_limiter(limiter, clock))
     if service is None:
         return
     if stored:
-        yield from _unbroken("keys", _keys(service))
+        yield from _catch_faults("keys", _check_keys(service))
     if stored or not configuration.simulated_chains:
         for number, chain in service.chains.items():
-            yield from _unbroken(f"chain {number}", _chain(number, chain))
+            yield from _catch_faults(f"chain {number}", _check_chain(number, chain))
     if stored:
-        yield from _unbroken("worker", _queues(service, configuration.mode, now))
+        yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
 
 
-def _unbroken(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+def _catch_faults(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
     """The findings of a check; a fault besides where an adapter raises what it may not."""
     try:
         yield from findings
@@ -128,26 +128,26 @@ def _unbroken(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
         yield Finding(check, "fault", f"raised {type(error).__name__}: {error}", remedy)
 
 
-def _closed(opened: Limiter | Storage | PaymentsService) -> None:
+def _close_quietly(opened: Limiter | Storage | PaymentsService) -> None:
     with contextlib.suppress(Exception):  # all that it was opened for has been told
         opened.close()
 
 
-def _settings(configuration: Configuration) -> Iterator[Finding]:
+def _check_settings(configuration: Configuration) -> Iterator[Finding]:
     try:
-        require_strong(configuration)
+        require_startable(configuration)
     except ConfigurationRefused as refusal:
         for fault in refusal.faults:
             says = f"{fault.path} {fault.message}"
             yield Finding("settings", "fault", says, "docs/reference/settings.md")
     else:
         yield Finding("settings", "ok", f"fit to start in mode {configuration.mode}")
-    for warning in warnings(configuration):
+    for warning in find_warnings(configuration):
         says = f"{warning.path} {warning.message}"
         yield Finding("settings", "warning", says, "docs/reference/settings.md")
 
 
-def _opened(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
+def _open_or_report(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
     """What a setting opens, or a fault and None."""
     try:
         return open_it()
@@ -162,15 +162,15 @@ def _opened(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
     return None
 
 
-def _keys(service: PaymentsService) -> Iterator[Finding]:
+def _check_keys(service: PaymentsService) -> Iterator[Finding]:
     """Whether the key ring is the storage's own, and whole."""
     try:
-        require_recognised(service.ports.storage, service.ports.key_ring)
+        require_registered(service.ports.storage, service.ports.key_ring)
     except UnknownKeyRing as error:
         remedy = "put the right ring back; a new key goes in front of the others"
         yield Finding("keys", "fault", f"the key ring is another's: {error}", remedy)
         return
-    for name in missing(service.ports.storage, service.ports.key_ring):
+    for name in find_missing_keys(service.ports.storage, service.ports.key_ring):
         says = f"the key {name}, which has sealed what is stored, is not in the ring"
         remedy = f"put it back, or `payments admin key-ring forget {name}` if nothing rests on it"
         yield Finding("keys", "fault", says, remedy)
@@ -179,12 +179,12 @@ def _keys(service: PaymentsService) -> Iterator[Finding]:
     )
 
 
-def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
+def _check_storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
     try:
         is_used = has_apps(storage)
-        took = _milliseconds(lambda: has_apps(storage))
-        faults = storage.faults() if isinstance(storage, TellsFaults) else ()
-        doubts = storage.doubts() if isinstance(storage, TellsFaults) else ()
+        took = _measure_round_trip_ms(lambda: has_apps(storage))
+        faults = storage.config_errors() if isinstance(storage, ReportsConfigProblems) else ()
+        doubts = storage.config_warnings() if isinstance(storage, ReportsConfigProblems) else ()
     except StorageError as error:
         yield Finding(
             "storage",
@@ -193,7 +193,9 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
             "is it running, does storage.url name it, and has `payments admin migrate` been run?",
         )
         return
-    yield _pace("storage", took, "put it nearer: every request makes several round trips")
+    yield _judge_round_trip(
+        "storage", took, "put it nearer: every request makes several round trips"
+    )
     if not is_used:
         remedy = "does storage.url name the right one? Then `payments admin apps create`"
         yield Finding("storage", "warning", "has no app", remedy)
@@ -202,49 +204,51 @@ def _storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         yield Finding("storage", "fault", fault, remedy)
     for doubt in doubts:
         yield Finding("storage", "warning", doubt, "docs/how-to/deploy.md")
-    if isinstance(storage, TellsTime):
-        yield from skew("the storage's", storage, clock)
+    if isinstance(storage, HasServerTime):
+        yield from check_clock_skew("the storage's", storage, clock)
 
 
-def _limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
-    ask = Ask("doctor", 1, SECOND, cost=0)
+def _check_limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
+    ask = PolicyCheck("doctor", 1, SECOND, cost=0)
     try:
-        took = _milliseconds(lambda: limiter.check([ask], clock.real()))
+        took = _measure_round_trip_ms(lambda: limiter.check([ask], clock.real_now()))
     except LimiterUnavailable as error:
         remedy = (
             "until it answers every request is refused with 429: does it run, with that password?"
         )
         yield Finding("limiter", "fault", f"does not answer: {error}", remedy)
         return
-    yield _pace("limiter", took, "put it nearer: every request asks it up to three times")
-    if isinstance(limiter, TellsTime):
-        yield from skew("the limiter's", limiter, clock)
+    yield _judge_round_trip(
+        "limiter", took, "put it nearer: every request asks it up to three times"
+    )
+    if isinstance(limiter, HasServerTime):
+        yield from check_clock_skew("the limiter's", limiter, clock)
 
 
-def _pace(check: str, took_ms: float, remedy: str) -> Finding:
-    if took_ms > SLOW_MS:
+def _judge_round_trip(check: str, took_ms: float, remedy: str) -> Finding:
+    if took_ms > SLOW_ROUND_TRIP_MS:
         return Finding(check, "warning", f"takes {took_ms:.1f} ms for a round trip", remedy)
     return Finding(check, "ok", f"answers in {took_ms:.1f} ms")
 
 
-def skew(whose: str, server: TellsTime, clock: Clock) -> Iterator[Finding]:
+def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterator[Finding]:
     """How far this machine's clock is from another's."""
     try:
-        off = apart_ms(server, clock)
+        off = measure_clock_skew_ms(server, clock)
     except (LimiterUnavailable, StorageError) as error:
         yield Finding(
             "clock", "warning", f"{whose} cannot be told: {error}", "allow it to be asked"
         )
         return
     says = f"this machine's clock and {whose} are {off / SECOND:.1f} s apart"
-    if off <= SKEW_MS:
+    if off <= CLOCK_SKEW_WARNING_MS:
         yield Finding("clock", "ok", says)
         return
-    level: Level = "fault" if off > assembling.WORST_SKEW_MS else "warning"
+    level: Level = "fault" if off > assembling.MAX_CLOCK_SKEW_MS else "warning"
     yield Finding("clock", level, says, "keep the clocks by NTP: chronyc tracking says how far off")
 
 
-def _chain(number: int, chain: Chain) -> Iterator[Finding]:
+def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
     name = f"chain {number}"
     try:
         if isinstance(chain, Checkable):
@@ -264,7 +268,7 @@ def _chain(number: int, chain: Chain) -> Iterator[Finding]:
     )
 
 
-def _queues(
+def _check_queues(
     service: PaymentsService, mode: str, now: Callable[[PaymentsService], Instant]
 ) -> Iterator[Finding]:
     """Whether somebody does the jobs: those that are due should not be so for long."""
@@ -273,7 +277,7 @@ def _queues(
     for queue in QUEUES:
         due = service.ports.storage.next_due(queue.full_name(mode))
         late = 0 if due is None else judged_at - due
-        if late > LATE_MS:
+        if late > LATE_JOB_MS:
             says = f"a job of the queue {queue.name} has been due for {late // SECOND} s"
             remedy = "does a `payments worker` run? Or is the job parked: payments admin jobs"
             yield Finding("worker", "warning", says, remedy)
@@ -281,7 +285,7 @@ def _queues(
             yield Finding("worker", "ok", f"nothing in the queue {queue.name} is late")
 
 
-def _milliseconds(ask: Callable[[], object]) -> float:
+def _measure_round_trip_ms(ask: Callable[[], object]) -> float:
     """The median of a few rounds, after one that connects."""
     ask()
     took = []

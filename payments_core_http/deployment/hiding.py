@@ -9,42 +9,42 @@ from urllib.parse import unquote, urlsplit
 import attrs
 
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.reading import may_be_secret, settings, texts
-from payments_core_http.redaction import HIDDEN, as_words, redacted
+from payments_core_http.deployment.reading import find_texts, list_settings, may_be_secret
+from payments_core_http.redaction import REDACTED, redact, whole_word_pattern
 
-SHORTEST = 4
+MIN_SECRET_CHARACTERS = 4
 """A password that is shorter is part of too many words to be taken out wherever it stands."""
 
 
 @attrs.frozen
-class Hiding:
+class SecretMask:
     """Takes the values of one configuration out of texts, and whatever looks like a credential."""
 
     _values: tuple[str, ...] = attrs.field(repr=False)
 
     @classmethod
-    def of(cls, configuration: Configuration) -> Hiding:
+    def of(cls, configuration: Configuration) -> SecretMask:
         """The secret settings, and the parts of their URLs that are."""
         document = attrs.asdict(configuration)
         values = {
             value
-            for setting in settings()
+            for setting in list_settings()
             if setting.is_secret
-            for text in texts(document, setting.path)
+            for text in find_texts(document, setting.path)
             if may_be_secret(text)
-            for value in _parts(text)
-            if len(value) >= SHORTEST
+            for value in _split_secrets(text)
+            if len(value) >= MIN_SECRET_CHARACTERS
         }
         return cls(tuple(sorted(values, key=len, reverse=True)))
 
     def __call__(self, text: str) -> str:
         """The text without them."""
         for value in self._values:
-            text = re.sub(as_words(value), HIDDEN, text)
-        return redacted(text)
+            text = re.sub(whole_word_pattern(value), REDACTED, text)
+        return redact(text)
 
 
-def _parts(text: str) -> Iterator[str]:
+def _split_secrets(text: str) -> Iterator[str]:
     """The value itself, a node's URL without its adapter's name, and the password of a URL."""
     yield text
     scheme, mark, rest = text.partition("://")

@@ -25,42 +25,42 @@ from payments_core import __version__
 from payments_core.service import PaymentsService
 from payments_core.tenants.listing import has_apps
 from payments_core_http.app import create_app
-from payments_core_http.client_address import networks
+from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.weaknesses import require_strong, warnings
+from payments_core_http.deployment.weaknesses import find_warnings, require_startable
 from payments_core_http.observability import logs
-from payments_core_http.observability.management import Management
+from payments_core_http.observability.management import ManagementServer
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.tracing import Traced, with_spans
+from payments_core_http.observability.tracing import TracedMetrics, add_tracing
 from payments_core_http.server.server import SWITCH_INTERVAL_S, Server
 
-Ready = Callable[["Running"], None]
+OnReady = Callable[["RunningProcess"], None]
 """Called once, when a process does its work."""
 
 _log = logging.getLogger(__name__)
 
 
 @attrs.frozen
-class Running:
+class RunningProcess:
     """A process that does its work, and where it is reached."""
 
     url: str | None
     management_url: str | None
 
 
-def serve(configuration: Configuration, ready: Ready) -> None:
+def serve(configuration: Configuration, ready: OnReady) -> None:
     """Answer requests until a signal comes. Raises ConfigurationRefused, StorageError, OSError."""
-    with _deployed(configuration) as (service, metrics, observer):
+    with _start_deployment(configuration) as (service, metrics, observer):
         http = configuration.http
         app = create_app(
             service,
             mode=configuration.mode,
             threads=http.threads,
-            throttle=assembling.throttle(configuration),
+            throttle=assembling.build_throttle(configuration),
             observer=observer,
         )
-        with assembling.listening("http.port", http.host, http.port):
+        with assembling.report_listen_failure("http.port", http.host, http.port):
             server = Server(
                 app,
                 service.ports.identifiers,
@@ -69,23 +69,23 @@ def serve(configuration: Configuration, ready: Ready) -> None:
                 threads=http.threads,
                 reuse_port=http.reuse_port,
             )
-        is_stopping = _on_signals(server.stop)
-        with _managed(configuration, service, metrics, is_stopping) as management_url:
-            _tell_ready(ready, Running(server.url, management_url))
+        is_stopping = _stop_on_signals(server.stop)
+        with _run_management(configuration, service, metrics, is_stopping) as management_url:
+            _announce_ready(ready, RunningProcess(server.url, management_url))
             server.run(http.drain_s)
 
 
-def work(configuration: Configuration, ready: Ready) -> None:
+def work(configuration: Configuration, ready: OnReady) -> None:
     """Do jobs until a signal comes. Raises ConfigurationRefused, StorageError, OSError."""
-    with _deployed(configuration) as (service, metrics, _):
+    with _start_deployment(configuration) as (service, metrics, _):
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         ended = threading.Event()
         worker = service.worker(configuration.mode)
-        is_stopping = _on_signals(ended.set)
+        is_stopping = _stop_on_signals(ended.set)
         metrics.expect_scans(service.chains)
         worker.start(configuration.worker.threads)
-        with _managed(configuration, service, metrics, is_stopping) as management_url:
-            _tell_ready(ready, Running(None, management_url))
+        with _run_management(configuration, service, metrics, is_stopping) as management_url:
+            _announce_ready(ready, RunningProcess(None, management_url))
             ended.wait()
             if not worker.stop(configuration.worker.drain_s):
                 _log.warning(
@@ -94,26 +94,28 @@ def work(configuration: Configuration, ready: Ready) -> None:
 
 
 @contextmanager
-def _deployed(
+def _start_deployment(
     configuration: Configuration,
-) -> Iterator[tuple[PaymentsService, Metrics, Metrics | Traced]]:
+) -> Iterator[tuple[PaymentsService, Metrics, Metrics | TracedMetrics]]:
     """The service on a storage that is up to date, its metrics, and who is told of requests."""
-    require_strong(configuration)
+    require_startable(configuration)
     logs.configure(configuration.log.level, configuration.log.format)
-    for warning in warnings(configuration):
+    for warning in find_warnings(configuration):
         _log.warning("the setting %s %s", warning.path, warning.message)
-    key_ring = assembling.key_ring(configuration)
+    key_ring = assembling.build_key_ring(configuration)
     mode = configuration.mode
     metrics = Metrics(__version__, mode)
-    observer = with_spans(metrics, __version__, mode, networks(configuration.http.trusted_proxies))
-    storage = assembling.storage(configuration)
+    observer = add_tracing(
+        metrics, __version__, mode, parse_networks(configuration.http.trusted_proxies)
+    )
+    storage = assembling.build_storage(configuration)
     with contextlib.closing(storage), contextlib.closing(observer):
-        assembling.require_right_clock(storage)
-        assembling.require_sound_storage(configuration, storage)
+        assembling.require_synchronized_clock(storage)
+        assembling.require_safe_storage(configuration, storage)
         storage.migrate()
-        service = assembling.service(configuration, storage, key_ring, telemetry=observer)
-        assembling.require_right_keys(service)
-        assembling.require_right_chains(service)
+        service = assembling.build_service(configuration, storage, key_ring, telemetry=observer)
+        assembling.require_known_key_ring(service)
+        assembling.require_matching_chains(service)
         if not has_apps(storage):
             _log.warning("the storage has no app; if it should have, storage.url names another")
         service.refresh()  # a sandbox's clock goes on from where it was
@@ -125,7 +127,7 @@ def _deployed(
 
 
 @contextmanager
-def _managed(
+def _run_management(
     configuration: Configuration,
     service: PaymentsService,
     metrics: Metrics,
@@ -136,9 +138,9 @@ def _managed(
     if settings.port is None:
         yield None
         return
-    with assembling.listening("management.port", settings.host, settings.port):
-        management = Management(
-            settings.host, settings.port, metrics, service.ready, is_stopping=is_stopping
+    with assembling.report_listen_failure("management.port", settings.host, settings.port):
+        management = ManagementServer(
+            settings.host, settings.port, metrics, service.check_ready, is_stopping=is_stopping
         )
     management.start()
     try:
@@ -147,7 +149,7 @@ def _managed(
         management.stop()
 
 
-def _on_signals(stop: Callable[[], object]) -> Callable[[], bool]:
+def _stop_on_signals(stop: Callable[[], object]) -> Callable[[], bool]:
     """Stop at the first signal. What is returned says whether one has come."""
     stopping = False
 
@@ -166,7 +168,7 @@ def _on_signals(stop: Callable[[], object]) -> Callable[[], bool]:
     return lambda: stopping
 
 
-def _tell_ready(ready: Ready, running: Running) -> None:
+def _announce_ready(ready: OnReady, running: RunningProcess) -> None:
     """Tell who started this process, and systemd, if that wants to know (sd_notify(3))."""
     ready(running)
     _log.info("ready")

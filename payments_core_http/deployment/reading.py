@@ -24,11 +24,11 @@ from payments_core_http.wire.structuring import Reader
 
 PREFIX = "PAYMENTS_"
 FILE_VARIABLE = "PAYMENTS_CONFIG"
-_CHOSEN = {"<name>": "((?!.*_FILE$).+)", "<number>": "([0-9]+)"}
+_WILDCARDS = {"<name>": "((?!.*_FILE$).+)", "<number>": "([0-9]+)"}
 """The parts of a path that the operator chooses, and what they are in a variable's name."""
-LEAST_KEY = 12
+MIN_KEY_CHARACTERS = 12
 """A word in the path of a node's URL that is as long may be a provider's key."""
-_OTHERS = ("PAYMENTS_TEST_", "PAYMENTS_COPY_TO", FILE_VARIABLE)
+_OTHER_VARIABLES = ("PAYMENTS_TEST_", "PAYMENTS_COPY_TO", FILE_VARIABLE)
 
 _log = logging.getLogger(__name__)
 
@@ -60,31 +60,31 @@ class Setting:
     @property
     def variable(self) -> str:
         """`PAYMENTS_STORAGE_URL`."""
-        parts = (part if part in _CHOSEN else part.upper() for part in self.path)
+        parts = (part if part in _WILDCARDS else part.upper() for part in self.path)
         return PREFIX + "_".join(parts)
 
     @property
     def pattern(self) -> str:
         """An expression for the variable's name, with a group for each chosen part."""
-        return PREFIX + "_".join(_CHOSEN.get(part, part.upper()) for part in self.path)
+        return PREFIX + "_".join(_WILDCARDS.get(part, part.upper()) for part in self.path)
 
 
-def settings(kind: Any = Configuration, above: tuple[str, ...] = ()) -> Iterator[Setting]:
+def list_settings(kind: Any = Configuration, above: tuple[str, ...] = ()) -> Iterator[Setting]:
     """Every setting, in the order of the classes."""
     hints = get_type_hints(kind, include_extras=True)
     for field in attrs.fields(kind):
-        path, inner = (*above, field.name), plain(hints[field.name])
+        path, inner = (*above, field.name), strip_constraints(hints[field.name])
         if attrs.has(inner):
-            yield from settings(inner, path)
+            yield from list_settings(inner, path)
         elif get_origin(inner) is Mapping and attrs.has(get_args(inner)[1]):
-            yield from settings(get_args(inner)[1], (*path, "<number>"))
+            yield from list_settings(get_args(inner)[1], (*path, "<number>"))
         else:
             many = (*path, "<name>") if get_origin(inner) is Mapping else path
             about = field.metadata["about"]
             yield Setting(many, hints[field.name], about, field.default, not field.repr)
 
 
-def read(path: Path | None, environ: Mapping[str, str]) -> Configuration:
+def load_configuration(path: Path | None, environ: Mapping[str, str]) -> Configuration:
     """The configuration. `path` is the file; the one that PAYMENTS_CONFIG names unless given, and
     none at all where neither is.
 
@@ -97,12 +97,12 @@ def read(path: Path | None, environ: Mapping[str, str]) -> Configuration:
         if path is None
         else f"{path} and environment variables"
     )
-    document = {} if path is None else _document(path)
+    document = {} if path is None else _load_toml(path)
     if path is not None:
-        _require_kept(path, document)
-    given, faults = _given(environ)
+        _require_private_file(path, document)
+    given, faults = _read_environment(environ)
     for setting, names, text in given:
-        _place(document, names, _value(setting, text))
+        _put_value(document, names, _parse_value(setting, text))
     for name, kind in get_type_hints(Configuration).items():
         if attrs.has(kind):  # so that a fault names the setting, and not its table
             document.setdefault(name, {})
@@ -115,17 +115,17 @@ def read(path: Path | None, environ: Mapping[str, str]) -> Configuration:
     return configuration
 
 
-def plain(kind: Any) -> Any:
+def strip_constraints(kind: Any) -> Any:
     """A type without its constraints, and without None."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) in (Union, UnionType):
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
-        return plain(kind)
+        return strip_constraints(kind)
     return kind
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _load_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -138,17 +138,19 @@ def _document(path: Path) -> dict[str, Any]:
     raise ConfigurationRefused(str(path), (FieldError("", reason),))
 
 
-Given = tuple[Setting, tuple[str, ...], str]
+SettingValue = tuple[Setting, tuple[str, ...], str]
 """A setting, the names under which it stands in the document, and its text."""
 
 
-def _given(environ: Mapping[str, str]) -> tuple[list[Given], tuple[FieldError, ...]]:
+def _read_environment(
+    environ: Mapping[str, str],
+) -> tuple[list[SettingValue], tuple[FieldError, ...]]:
     """What the variables say, and a fault for each setting that two of them name: which one wins
     must not hang on the order in which they stand."""
     said: dict[tuple[str, ...], str] = {}
-    given: list[Given] = []
+    given: list[SettingValue] = []
     faults: list[FieldError] = []
-    for variable, one in _variables(environ):
+    for variable, one in _find_variables(environ):
         earlier = said.setdefault(one[1], variable)
         if earlier == variable:
             given.append(one)
@@ -159,33 +161,35 @@ def _given(environ: Mapping[str, str]) -> tuple[list[Given], tuple[FieldError, .
     return given, tuple(faults)
 
 
-def _variables(environ: Mapping[str, str]) -> Iterator[tuple[str, Given]]:
+def _find_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, SettingValue]]:
     """The variables that are settings, and what each says."""
-    known = list(settings())
+    known = list(list_settings())
     for variable, text in environ.items():
-        if not variable.startswith(PREFIX) or variable.startswith(_OTHERS):
+        if not variable.startswith(PREFIX) or variable.startswith(_OTHER_VARIABLES):
             continue
-        if found := _found(known, variable):
+        if found := _find_setting(known, variable):
             yield variable, (*found, text)
-        elif variable.endswith("_FILE") and (found := _found(known, variable[: -len("_FILE")])):
-            yield variable, (*found, _content(variable, text))
+        elif variable.endswith("_FILE") and (
+            found := _find_setting(known, variable[: -len("_FILE")])
+        ):
+            yield variable, (*found, _read_value_file(variable, text))
         else:  # a cluster may set such names for a service called `payments`
             _log.warning("the environment variable %s is no setting", variable)
 
 
-def _found(known: list[Setting], variable: str) -> tuple[Setting, tuple[str, ...]] | None:
+def _find_setting(known: list[Setting], variable: str) -> tuple[Setting, tuple[str, ...]] | None:
     """The setting of a variable, and the names by which it stands in the document."""
     for setting in known:
         chosen = re.fullmatch(setting.pattern, variable)
         if chosen:
             own = iter(chosen.groups())
             return setting, tuple(
-                next(own).lower() if part in _CHOSEN else part for part in setting.path
+                next(own).lower() if part in _WILDCARDS else part for part in setting.path
             )
     return None
 
 
-def _content(variable: str, name: str) -> str:
+def _read_value_file(variable: str, name: str) -> str:
     try:
         if Path(name).stat().st_mode & stat.S_IWOTH:
             fault = FieldError(variable, "names a file that everybody may write")
@@ -198,11 +202,11 @@ def _content(variable: str, name: str) -> str:
         ) from None
 
 
-def _value(setting: Setting, text: str) -> Any:
+def _parse_value(setting: Setting, text: str) -> Any:
     """The text as TOML would have it; what is no number or truth stays a text, and is refused."""
-    kind = plain(setting.kind)
+    kind = strip_constraints(setting.kind)
     if get_origin(kind) is Mapping:
-        kind = plain(get_args(kind)[1])
+        kind = strip_constraints(get_args(kind)[1])
     if get_origin(kind) is tuple:
         return [item.strip() for item in text.split(",") if item.strip()]
     if kind is bool:
@@ -212,7 +216,7 @@ def _value(setting: Setting, text: str) -> Any:
     return text
 
 
-def _place(document: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
+def _put_value(document: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
     for name in names[:-1]:
         inner = document.setdefault(name, {})
         if not isinstance(inner, dict):
@@ -221,7 +225,7 @@ def _place(document: dict[str, Any], names: tuple[str, ...], value: Any) -> None
     document[names[-1]] = value
 
 
-def _require_kept(path: Path, held: Mapping[str, Any]) -> None:
+def _require_private_file(path: Path, held: Mapping[str, Any]) -> None:
     """Refuse a file that everybody may write, or that has secrets and everybody may read."""
     mode = path.stat().st_mode
     if mode & stat.S_IWOTH:
@@ -231,8 +235,8 @@ def _require_kept(path: Path, held: Mapping[str, Any]) -> None:
         return
     secrets = [
         one.name
-        for one in settings()
-        if one.is_secret and any(map(may_be_secret, texts(held, one.path)))
+        for one in list_settings()
+        if one.is_secret and any(map(may_be_secret, find_texts(held, one.path)))
     ]
     if secrets:
         fault = f"holds {', '.join(secrets)}, and everybody may read it: chmod o-r it"
@@ -245,16 +249,16 @@ def may_be_secret(text: str) -> bool:
     if not mark or "@" in rest or "?" in rest:
         return True
     words = rest.split("/")[1:] if scheme.endswith(("http", "https")) else ()
-    return any(len(word) >= LEAST_KEY for word in words)
+    return any(len(word) >= MIN_KEY_CHARACTERS for word in words)
 
 
-def texts(held: Any, path: tuple[str, ...]) -> Iterator[str]:
+def find_texts(held: Any, path: tuple[str, ...]) -> Iterator[str]:
     """What a document says of a setting, but for names such as `memory:`."""
     if not path:
         several = held if isinstance(held, list | tuple) else [held]
         yield from (str(text) for text in several if not str(text).endswith(":"))
     elif isinstance(held, dict):
-        below = held.values() if path[0] in _CHOSEN else [held.get(path[0])]
+        below = held.values() if path[0] in _WILDCARDS else [held.get(path[0])]
         for inner in below:
             if inner is not None:
-                yield from texts(inner, path[1:])
+                yield from find_texts(inner, path[1:])

@@ -1,7 +1,7 @@
 """What a deployment must not start with, though each setting alone is well-formed.
 
 A rule is a row: the setting's path, whether the configuration breaks it, and what is said. The
-rows of `WARNINGS` are told in the log and by `payments doctor`, and nothing is refused.
+rows of `WARNING_RULES` are told in the log and by `payments doctor`, and nothing is refused.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import attrs
 from payments_core.adapters import scheme_of
 from payments_core.errors import FieldError
 from payments_core.limiters.policies import RULES
-from payments_core_http.client_address import networks
+from payments_core_http.client_address import parse_networks
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.reading import ConfigurationRefused
 
-LEAST_PREFIX = {4: 16, 6: 32}
+MIN_TRUSTED_PREFIX = {4: 16, 6: 32}
 """A trusted network of public addresses has a prefix at least so long, or it trusts strangers."""
 
 
 @attrs.frozen
-class Rule:
+class StartupRule:
     """One thing that must not be."""
 
     path: str
@@ -32,7 +32,9 @@ class Rule:
     message: str
 
 
-def _production(condition: Callable[[Configuration], bool]) -> Callable[[Configuration], bool]:
+def _only_in_production(
+    condition: Callable[[Configuration], bool],
+) -> Callable[[Configuration], bool]:
     return lambda one: one.mode == "production" and condition(one)
 
 
@@ -55,7 +57,7 @@ def _url_is_wrong(one: Configuration) -> bool:
     return parts is None or int(parts["port"] or 1) > 65_535
 
 
-def _url_is_here(one: Configuration) -> bool:
+def _url_is_local(one: Configuration) -> bool:
     parts = _PUBLIC_URL.fullmatch(one.public_url)
     if parts is None:
         return False
@@ -65,24 +67,24 @@ def _url_is_here(one: Configuration) -> bool:
 
 def _proxies_are_wrong(one: Configuration) -> bool:
     try:
-        networks(one.http.trusted_proxies)
+        parse_networks(one.http.trusted_proxies)
     except ValueError:
         return True
     return False
 
 
-def _proxies_are_anybody(one: Configuration) -> bool:
+def _proxies_are_public(one: Configuration) -> bool:
     if _proxies_are_wrong(one):
         return False
     return any(
-        not network.is_private and network.prefixlen < LEAST_PREFIX[network.version]
-        for network in networks(one.http.trusted_proxies)
+        not network.is_private and network.prefixlen < MIN_TRUSTED_PREFIX[network.version]
+        for network in parse_networks(one.http.trusted_proxies)
     )
 
 
 def _prefixes_are_wrong(one: Configuration) -> bool:
     try:
-        networks(one.webhooks.refused_prefixes)
+        parse_networks(one.webhooks.refused_prefixes)
     except ValueError:
         return True
     return False
@@ -104,122 +106,128 @@ def _is_public(host: str) -> bool:
     return address.is_unspecified or address.is_global
 
 
-REFUSALS = (
-    Rule(
+REFUSAL_RULES = (
+    StartupRule(
         "public_url",
         _url_is_wrong,
         "must be a scheme and a host, such as https://pay.example.com",
     ),
-    Rule(
+    StartupRule(
         "public_url",
-        _production(lambda one: not one.public_url.startswith("https://")),
+        _only_in_production(lambda one: not one.public_url.startswith("https://")),
         "must be https:// in production: payers follow it, with secrets in the links",
     ),
-    Rule(
+    StartupRule(
         "public_url",
-        _production(_url_is_here),
+        _only_in_production(_url_is_local),
         "must be where payers reach it, and not this machine itself",
     ),
-    Rule(
+    StartupRule(
         "storage.url",
         lambda one: scheme_of(one.storage.url) == "memory",
         "must not be memory: everything would be gone with the process",
     ),
-    Rule(
+    StartupRule(
         "limits",
         lambda one: not RULES.keys() >= one.limits.keys(),
         "has a rule that is none (docs/reference/limits.md has them)",
     ),
-    Rule(
+    StartupRule(
         "simulated_chains",
-        _production(lambda one: one.simulated_chains),
+        _only_in_production(lambda one: one.simulated_chains),
         "must be false in production: simulated money buys nothing",
     ),
-    Rule(
+    StartupRule(
         "simulated_chains",
         lambda one: one.simulated_chains and bool(one.chains),
         "cannot be true beside chains",
     ),
-    Rule(
+    StartupRule(
         "chains",
         lambda one: not one.chains and not one.simulated_chains,
         "is missing: name the nodes of each chain (in a sandbox simulated_chains will do)",
     ),
-    Rule(
+    StartupRule(
         "signer.url",
         lambda one: bool(one.chains) and one.signer.url is None,
         "is missing: it signs what leaves escrows and vaults",
     ),
-    Rule(
+    StartupRule(
         "signer.url",
-        _production(lambda one: _signs_from_a_file(one) and not one.signer.key_file_allowed),
+        _only_in_production(
+            lambda one: _signs_from_a_file(one) and not one.signer.key_file_allowed
+        ),
         "must be a key service's in production, or say signer.key_file_allowed = true",
     ),
-    Rule(
+    StartupRule(
         "webhooks.local_allowed",
-        _production(lambda one: one.webhooks.local_allowed),
+        _only_in_production(lambda one: one.webhooks.local_allowed),
         "must be false in production: a partner could make webhooks reach your own machines",
     ),
-    Rule("webhooks.refused_prefixes", _prefixes_are_wrong, "has an entry that is no network"),
-    Rule("http.trusted_proxies", _proxies_are_wrong, "has an entry that is no network"),
-    Rule(
+    StartupRule(
+        "webhooks.refused_prefixes", _prefixes_are_wrong, "has an entry that is no network"
+    ),
+    StartupRule("http.trusted_proxies", _proxies_are_wrong, "has an entry that is no network"),
+    StartupRule(
         "http.trusted_proxies",
-        _proxies_are_anybody,
+        _proxies_are_public,
         "trusts strangers: whoever calls could choose the address that is counted",
     ),
-    Rule(
+    StartupRule(
         "http.trusted_proxies",
-        _production(lambda one: not one.http.trusted_proxies),
+        _only_in_production(lambda one: not one.http.trusted_proxies),
         "is missing: name the proxy that ends TLS (127.0.0.1 on the same machine); without it all"
         " clients are counted as one",
     ),
 )
 
-WARNINGS = (
-    Rule(
+WARNING_RULES = (
+    StartupRule(
         "limiter.url",
         lambda one: scheme_of(one.limiter.url) == "memory",
         "is memory: every process counts for itself, so that N of them let N times as much through",
     ),
-    Rule(
+    StartupRule(
         "signer.url",
-        _production(_signs_from_a_file),
+        _only_in_production(_signs_from_a_file),
         "is a key file: a copy of it is a copy of the funds",
     ),
-    Rule(
+    StartupRule(
         "chains",
-        _production(lambda one: any(len(chain.urls) < 3 for chain in one.chains.values())),
+        _only_in_production(lambda one: any(len(chain.urls) < 3 for chain in one.chains.values())),
         "has a chain with fewer than three nodes: two must agree though one is gone or lies",
     ),
-    Rule(
+    StartupRule(
         "chains",
-        _production(lambda one: any("+http://" in url for url in _node_urls(one))),
+        _only_in_production(lambda one: any("+http://" in url for url in _node_urls(one))),
         "has a node at http://: whoever is in between answers for it",
     ),
-    Rule(
+    StartupRule(
         "management.host",
         lambda one: one.management.port is not None and _is_public(one.management.host),
         "is open to everybody who reaches this machine",
     ),
-    Rule(
+    StartupRule(
         "management.port",
-        _production(lambda one: one.management.port is None),
+        _only_in_production(lambda one: one.management.port is None),
         "is missing: nobody sees metrics",
     ),
 )
 
 
-def require_strong(configuration: Configuration) -> None:
+def require_startable(configuration: Configuration) -> None:
     """Raise ConfigurationRefused for all that it must not start with."""
-    faults = tuple(_broken(REFUSALS, configuration))
+    faults = tuple(_find_broken(REFUSAL_RULES, configuration))
     if faults:
         raise ConfigurationRefused(f"of mode {configuration.mode}", faults)
 
 
-def warnings(configuration: Configuration) -> list[FieldError]:
+def find_warnings(configuration: Configuration) -> list[FieldError]:
     """What an operator should know of, though it starts."""
-    return list(_broken(WARNINGS, configuration))
+    return list(_find_broken(WARNING_RULES, configuration))
 
 
-def _broken(rules: tuple[Rule, ...], configuration: Configuration) -> Iterator[FieldError]:
+def _find_broken(
+    rules: tuple[StartupRule, ...], configuration: Configuration
+) -> Iterator[FieldError]:
     return (FieldError(rule.path, rule.message) for rule in rules if rule.is_broken(configuration))

@@ -7,34 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 from payments_core.background_jobs import QUEUES
 from payments_core.clock import SECOND
-from payments_core_http.observability.catalogue import BY_NAME
-from payments_core_http.observability.patience import Patience
+from payments_core_http.observability.catalogue import METRIC_BY_NAME
+from payments_core_http.observability.patience import BoundedProbe
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
-LONGEST_S = 1.0
+MAX_WAIT_S = 1.0
 """A scrape waits no longer for the storage; Prometheus itself gives up after ten seconds."""
 
 
-class Backlog:
+class BacklogCollector:
     """A collector of one service and mode, in the sense of prometheus_client."""
 
     def __init__(self, service: PaymentsService, mode: str) -> None:
         self._service = service
         self._mode = mode
-        self._storage = Patience(self._ask, name="payments-scrape")
+        self._storage = BoundedProbe(self._read_lags, name="payments-scrape")
 
     def collect(self) -> Iterator[Any]:
         try:
-            lags_s = self._storage.answer(LONGEST_S)
+            lags_s = self._storage.ask(MAX_WAIT_S)
         except Exception:  # whatever it is, a scrape must tell the rest; `storage_up` tells this
-            yield _gauge("payments_storage_up", {(): 0})
+            yield _make_gauge("payments_storage_up", {(): 0})
             return
-        yield _gauge("payments_storage_up", {(): 1})
-        yield _gauge("payments_queue_lag_seconds", {(name,): it for name, it in lags_s.items()})
+        yield _make_gauge("payments_storage_up", {(): 1})
+        yield _make_gauge(
+            "payments_queue_lag_seconds", {(name,): it for name, it in lags_s.items()}
+        )
 
-    def _ask(self) -> Mapping[str, float]:
+    def _read_lags(self) -> Mapping[str, float]:
         self._service.refresh()  # a sandbox's clock may have been moved
         lags_s = {}
         for queue in QUEUES:
@@ -44,10 +46,10 @@ class Backlog:
         return lags_s
 
 
-def _gauge(name: str, values: Mapping[tuple[str, ...], float]) -> Any:
+def _make_gauge(name: str, values: Mapping[tuple[str, ...], float]) -> Any:
     from prometheus_client.core import GaugeMetricFamily
 
-    metric = BY_NAME[name]
+    metric = METRIC_BY_NAME[name]
     family = GaugeMetricFamily(name, metric.help, labels=metric.labels)
     for labels, value in values.items():
         family.add_metric(labels, value)

@@ -9,16 +9,16 @@ from typing import Literal, get_args
 
 import attrs
 
-from payments_core.telemetry import AttemptOutcome, Repeated
-from payments_core_http.errors import Reason
+from payments_core.telemetry import AttemptOutcome, RetryReason
+from payments_core_http.errors import RateLimitReason
 
 Kind = Literal["counter", "gauge", "histogram"]
 
-FAST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+FAST_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 COMMIT_OUTCOMES = (
     "committed", "refused", "replayed", "outdated", "lost", "unavailable", "failed",
 )  # fmt: skip
-SLOW_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+SLOW_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 @attrs.frozen
@@ -60,7 +60,7 @@ METRICS = (
         ("route", "method"),
         "How long the application took to answer, without the time on the wire.",
         "the 99th percentile above what partners were promised",
-        FAST_S,
+        FAST_BUCKETS_S,
     ),
     Metric(
         "payments_http_requests_in_flight",
@@ -75,7 +75,7 @@ METRICS = (
         ("reason",),
         "Requests refused by a rate policy, a blocked address, or a limiter that does not answer.",
         "any `rate_limiter_unavailable`",
-        known=get_args(Reason),
+        known=get_args(RateLimitReason),
     ),
     Metric(
         "payments_http_replays_total",
@@ -92,7 +92,7 @@ METRICS = (
         " (what it rests on is looked at again), `lost` to another worker, `unavailable` (the"
         " storage, or a chain), or `failed`.",
         "any `failed`; `unavailable` that lasts",
-        FAST_S,
+        FAST_BUCKETS_S,
         known=COMMIT_OUTCOMES,
     ),
     Metric(
@@ -101,7 +101,7 @@ METRICS = (
         ("why",),
         "Transactions run again: `lost_race`, or `unanswered` where the answer to COMMIT was lost.",
         "a rate of `unanswered` that lasts",
-        known=get_args(Repeated),
+        known=get_args(RetryReason),
     ),
     # Jobs
     Metric(
@@ -111,7 +111,7 @@ METRICS = (
         "Jobs run: `ok`, `failed` (it is tried again), or `lost` to another worker. Deliveries are"
         " counted as attempts instead.",
         "a share of `failed` that lasts",
-        SLOW_S,
+        SLOW_BUCKETS_S,
     ),
     Metric(
         "payments_jobs_parked_total",
@@ -137,7 +137,7 @@ METRICS = (
         "Attempts at deliveries: `delivered`, `refused` for good, `failing` (a status that is tried"
         " again), `no_answer`, `unresolved`, `forbidden`, or `fault` where it is ours.",
         "any `fault`; a share of `no_answer` across partners",
-        SLOW_S,
+        SLOW_BUCKETS_S,
         known=(*get_args(AttemptOutcome), "fault"),
     ),
     # Chains
@@ -188,4 +188,4 @@ METRICS = (
     ),
 )
 
-BY_NAME = {metric.name: metric for metric in METRICS}
+METRIC_BY_NAME = {metric.name: metric for metric in METRICS}

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.errors import Unavailable
-from payments_core_http.calls import Call
-from payments_core_http.observability.patience import READY_S, Patience
+from payments_core_http.calls import ApiCall
+from payments_core_http.observability.patience import READY_TIMEOUT_S, BoundedProbe
 from payments_core_http.routing import Route
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ class Health:
     status: str
 
 
-def alive(service: PaymentsService, call: Call[None, None]) -> Answer:
+def check_liveness(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The process answers; nothing else is asked."""
     return call.answer(Health("ok"))
 
 
-def ready(service: PaymentsService, call: Call[None, None]) -> Answer:
+def check_readiness(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """Storage answers too. Raises Unavailable where it does not."""
-    service.ready()
+    service.check_ready()
     return call.answer(Health("ready"))
 
 
@@ -38,7 +38,7 @@ ROUTES = (
     Route(
         "GET",
         "/healthz",
-        alive,
+        check_liveness,
         needs=None,
         answers=Health,
         operation="checkHealth",
@@ -47,7 +47,7 @@ ROUTES = (
     Route(
         "GET",
         "/readyz",
-        ready,
+        check_readiness,
         needs=None,
         answers=Health,
         operation="checkReadiness",
@@ -57,20 +57,22 @@ ROUTES = (
 )
 
 
-def patient(service: PaymentsService) -> tuple[Route, ...]:
+def with_bounded_readiness(service: PaymentsService) -> tuple[Route, ...]:
     """The same for one application, of which `/readyz` waits for the storage so long and no longer:
     who asks again and again must not take every thread while it hangs."""
-    asked = Patience(service.ready, name="payments-ready")
+    asked = BoundedProbe(service.check_ready, name="payments-ready")
 
-    def ready_in_time(service: PaymentsService, call: Call[None, None]) -> Answer:
+    def check_readiness_in_time(service: PaymentsService, call: ApiCall[None, None]) -> Response:
         try:
-            asked.answer(READY_S)
+            asked.ask(READY_TIMEOUT_S)
         except TimeoutError as error:
             raise Unavailable() from error
         return call.answer(Health("ready"))
 
     return tuple(
-        attrs.evolve(route, handler=ready_in_time) if route.handler is ready else route
+        attrs.evolve(route, handler=check_readiness_in_time)
+        if route.handler is check_readiness
+        else route
         for route in ROUTES
     )
 

@@ -17,8 +17,8 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Literal, TextIO
 
-from payments_core.clock import SECOND, iso
-from payments_core_http.redaction import redacted, redacted_named
+from payments_core.clock import SECOND, format_iso
+from payments_core_http.redaction import redact, redact_named_value
 
 Format = Literal["json", "text"]
 
@@ -32,7 +32,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 """In ASCII, so that no odd character ends a line, and none makes a record that cannot be written;
 `msgspec` would refuse half a surrogate pair."""
 
-_uncaught = logging.getLogger("payments_core_http.uncaught")
+_uncaught_log = logging.getLogger("payments_core_http.uncaught")
 
 
 def configure(level: str = "INFO", format: Format = "json", stream: TextIO | None = None) -> None:
@@ -50,9 +50,9 @@ def configure(level: str = "INFO", format: Format = "json", stream: TextIO | Non
     handler.setFormatter(_FORMATTERS[format]())
     logging.basicConfig(level=known[level.upper()], handlers=[handler], force=True)
     logging.captureWarnings(True)
-    sys.excepthook = _uncaught_in_main
-    threading.excepthook = _uncaught_in_thread
-    sys.unraisablehook = _unraisable
+    sys.excepthook = _log_uncaught
+    threading.excepthook = _log_uncaught_in_thread
+    sys.unraisablehook = _log_unraisable
 
 
 class _Handler(logging.StreamHandler[TextIO]):
@@ -71,18 +71,18 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         facts: dict[str, Any] = {
-            "ts": _moment(record),
+            "ts": _format_time(record),
             "level": record.levelname,
             "logger": record.name,
-            "message": _message(record),
+            "message": _format_message(record),
         }
         if _is_alarm(record):
             facts["alarm"] = True
-        if trace := _trace(record):
+        if trace := _format_trace(record):
             facts["exception"] = trace
         if record.stack_info:
-            facts["stack"] = redacted(record.stack_info)
-        for name, value in _extras(record).items():
+            facts["stack"] = redact(record.stack_info)
+        for name, value in _redact_extras(record).items():
             facts[f"{name}_" if name in _RESERVED else name] = value
         return _encode(facts)
 
@@ -92,62 +92,64 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         extras = "".join(
-            f" {_plain(name)}={_plain(str(it))}" for name, it in _extras(record).items()
+            f" {_escape_text(name)}={_escape_text(str(it))}"
+            for name, it in _redact_extras(record).items()
         )
-        first, *rest = _message(record).split("\n")
-        head = f"{_moment(record)} {record.levelname:8} {record.name}: {_plain(first)}{extras}"
-        for block in (_trace(record), redacted(record.stack_info or "")):
+        first, *rest = _format_message(record).split("\n")
+        time, text = _format_time(record), _escape_text(first)
+        head = f"{time} {record.levelname:8} {record.name}: {text}{extras}"
+        for block in (_format_trace(record), redact(record.stack_info or "")):
             rest += block.split("\n") if block else []
-        return "\n".join([head, *(f"  | {_plain(line)}" for line in rest)])
+        return "\n".join([head, *(f"  | {_escape_text(line)}" for line in rest)])
 
 
 _FORMATTERS: dict[str, type[logging.Formatter]] = {"json": JsonLines, "text": TextLines}
 
 
-def _moment(record: logging.LogRecord) -> str:
-    return iso(int(record.created * SECOND))
+def _format_time(record: logging.LogRecord) -> str:
+    return format_iso(int(record.created * SECOND))
 
 
-def _message(record: logging.LogRecord) -> str:
+def _format_message(record: logging.LogRecord) -> str:
     try:
         text = record.getMessage()
     except Exception:  # arguments that do not fit: what can be shown is shown
         text = f"{record.msg} (with arguments that do not fit it)"
-    return redacted(text)
+    return redact(text)
 
 
 def _is_alarm(record: logging.LogRecord) -> bool:
     return str(record.msg).startswith(ALARM)
 
 
-def _trace(record: logging.LogRecord) -> str:
+def _format_trace(record: logging.LogRecord) -> str:
     """The trace, from the exception itself: what another formatter left in the record may hold
     anything."""
     if not record.exc_info or record.exc_info[1] is None:
         return ""
-    return redacted("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
+    return redact("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
 
 
-def _extras(record: logging.LogRecord) -> dict[str, Any]:
+def _redact_extras(record: logging.LogRecord) -> dict[str, Any]:
     return {
-        _name(name): redacted_named(name, value)
+        _redact_name(name): redact_named_value(name, value)
         for name, value in vars(record).items()
         if name not in _STANDARD
     }
 
 
 @lru_cache(maxsize=1_000)
-def _name(name: str) -> str:
+def _redact_name(name: str) -> str:
     """The name of an extra; there are few, and all of them stand in the code."""
-    return redacted(name)
+    return redact(name)
 
 
-def _plain(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Without control characters, which could end a line or paint the terminal."""
-    return text if text.isprintable() else "".join(map(_shown, text))
+    return text if text.isprintable() else "".join(map(_escape_character, text))
 
 
-def _shown(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character.isprintable():
         return character
     return character.encode("unicode_escape").decode()
@@ -156,26 +158,26 @@ def _shown(character: str) -> str:
 # What Python would otherwise write by itself.
 
 
-def _uncaught_in_main(
+def _log_uncaught(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     if issubclass(kind, KeyboardInterrupt):  # somebody pressed the keys, and knows
         return
-    _uncaught.critical("the process ends by an exception", exc_info=(kind, error, trace))
+    _uncaught_log.critical("the process ends by an exception", exc_info=(kind, error, trace))
 
 
-def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+def _log_uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
     if args.exc_value is None or issubclass(args.exc_type, SystemExit):
         return
-    _uncaught.critical(
+    _uncaught_log.critical(
         "a thread ended by an exception",
         exc_info=(args.exc_type, args.exc_value, args.exc_traceback),
         extra={"thread_": args.thread.name if args.thread else "?"},
     )
 
 
-def _unraisable(args: Any) -> None:
-    _uncaught.error(
+def _log_unraisable(args: Any) -> None:
+    _uncaught_log.error(
         "an exception could not be raised",
         exc_info=(args.exc_type, args.exc_value, args.exc_traceback),
     )

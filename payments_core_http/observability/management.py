@@ -18,23 +18,23 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.patience import READY_S, Patience
+from payments_core_http.observability.patience import READY_TIMEOUT_S, BoundedProbe
 
-CONNECTION_S = 5.0
+CONNECTION_TIMEOUT_S = 5.0
 """From a connection's beginning to its end, whatever its client does."""
 
-AT_ONCE = 16
+MAX_CONNECTIONS = 16
 """Connections at once; where all are being answered, more than these are closed as they come."""
 
-_TEXT = "text/plain; charset=utf-8"
-_TURN_S = 0.1
+_PLAIN_TEXT = "text/plain; charset=utf-8"
+_POLL_INTERVAL_S = 0.1
 _log = logging.getLogger(__name__)
 
-Told = tuple[int, str, bytes]
+ManagementResponse = tuple[int, str, bytes]
 """A status, a content type and a body."""
 
 
-class Management:
+class ManagementServer:
     """Answers `GET /metrics`, `/healthz` and `/readyz`."""
 
     def __init__(
@@ -53,13 +53,13 @@ class Management:
         """
         self._metrics = metrics
         self._is_stopping = is_stopping
-        self._ready = Patience(ready, name="payments-ready")
-        answers: dict[str, Callable[[str], Told]] = {
-            "/metrics": self._counted,
-            "/healthz": lambda accept: (200, _TEXT, b"ok\n"),
-            "/readyz": self._readiness,
+        self._ready = BoundedProbe(ready, name="payments-ready")
+        answers: dict[str, Callable[[str], ManagementResponse]] = {
+            "/metrics": self._render_metrics,
+            "/healthz": lambda accept: (200, _PLAIN_TEXT, b"ok\n"),
+            "/readyz": self._check_readiness,
         }
-        self._server = _Listener(host, port, answers)
+        self._server = _ManagementListener(host, port, answers)
         self.host = host
         self.port: int = self._server.server_address[1]
         self._thread: threading.Thread | None = None
@@ -74,7 +74,7 @@ class Management:
         """Answer from now on, in threads of its own."""
         self._thread = threading.Thread(
             target=self._server.serve_forever,
-            args=(_TURN_S,),
+            args=(_POLL_INTERVAL_S,),
             name="payments-management",
             daemon=True,
         )
@@ -84,30 +84,32 @@ class Management:
         """Answer no more; it waits for nothing that was begun. Twice does no harm."""
         if self._thread is not None:
             self._server.shutdown()
-            self._thread.join(2 * CONNECTION_S)
+            self._thread.join(2 * CONNECTION_TIMEOUT_S)
             self._thread = None
         self._server.server_close()
 
-    def _counted(self, accept: str) -> Told:
-        text, content_type = self._metrics.text(accept)
+    def _render_metrics(self, accept: str) -> ManagementResponse:
+        text, content_type = self._metrics.render_exposition(accept)
         return 200, content_type, text
 
-    def _readiness(self, accept: str) -> Told:
+    def _check_readiness(self, accept: str) -> ManagementResponse:
         if self._is_stopping():
-            return 503, _TEXT, b"stopping\n"
+            return 503, _PLAIN_TEXT, b"stopping\n"
         try:
-            self._ready.answer(READY_S)
+            self._ready.ask(READY_TIMEOUT_S)
         except Exception as error:  # whatever it is, it is not ready
             _log.warning("not ready: %s", type(error).__name__)
-            return 503, _TEXT, b"not ready\n"
-        return 200, _TEXT, b"ready\n"
+            return 503, _PLAIN_TEXT, b"not ready\n"
+        return 200, _PLAIN_TEXT, b"ready\n"
 
 
-class _Listener(ThreadingHTTPServer):
+class _ManagementListener(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False  # the process must not wait for who takes his time
 
-    def __init__(self, host: str, port: int, answers: dict[str, Callable[[str], Told]]) -> None:
+    def __init__(
+        self, host: str, port: int, answers: dict[str, Callable[[str], ManagementResponse]]
+    ) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.answers = answers
         self._open: dict[Any, float] = {}
@@ -126,7 +128,7 @@ class _Listener(ThreadingHTTPServer):
         self.server_name, self.server_port = "", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._has_place(request):
+        if not self._reserve_place(request):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
@@ -136,36 +138,36 @@ class _Listener(ThreadingHTTPServer):
         now = time.monotonic()
         with self._lock:
             for late in [request for request, until in self._open.items() if now >= until]:
-                self._end(late)
+                self._shut_down(late)
 
-    def answers_now(self, request: Any) -> None:
+    def mark_complete(self, request: Any) -> None:
         """Its request is whole, so it gives way to nobody."""
         with self._lock:
             self._sending.discard(request)
 
     def shutdown_request(self, request: Any) -> None:
         with self._lock:  # before its descriptor may become another's
-            self._forget(request)
+            self._drop(request)
         super().shutdown_request(request)
 
-    def _has_place(self, request: Any) -> bool:
+    def _reserve_place(self, request: Any) -> bool:
         with self._lock:
-            if len(self._open) >= AT_ONCE:
+            if len(self._open) >= MAX_CONNECTIONS:
                 oldest = next((one for one in self._open if one in self._sending), None)
                 if oldest is None:
                     return False
-                self._end(oldest)
-            self._open[request] = time.monotonic() + CONNECTION_S
+                self._shut_down(oldest)
+            self._open[request] = time.monotonic() + CONNECTION_TIMEOUT_S
             self._sending.add(request)
         return True
 
-    def _end(self, request: Any) -> None:
+    def _shut_down(self, request: Any) -> None:
         """Wake its thread, which then closes it."""
-        self._forget(request)
+        self._drop(request)
         with contextlib.suppress(OSError):  # the client was faster
             request.shutdown(socket.SHUT_RDWR)
 
-    def _forget(self, request: Any) -> None:
+    def _drop(self, request: Any) -> None:
         self._open.pop(request, None)
         self._sending.discard(request)
 
@@ -174,21 +176,21 @@ class _Listener(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Listener
-    timeout = CONNECTION_S
+    server: _ManagementListener
+    timeout = CONNECTION_TIMEOUT_S
     server_version = "payments"
     sys_version = ""
     error_message_format = "%(code)d\n"
-    error_content_type = _TEXT
+    error_content_type = _PLAIN_TEXT
 
     def do_GET(self) -> None:
-        self._answer(with_body=True)
+        self._respond(with_body=True)
 
     def do_HEAD(self) -> None:
-        self._answer(with_body=False)
+        self._respond(with_body=False)
 
-    def _answer(self, *, with_body: bool) -> None:
-        self.server.answers_now(self.connection)
+    def _respond(self, *, with_body: bool) -> None:
+        self.server.mark_complete(self.connection)
         answer = self.server.answers.get(self.path.partition("?")[0])
         if answer is None:
             self.send_error(404)

@@ -12,32 +12,32 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from payments_core.accounts.vaults.lifecycle import BalanceOutdated
-from payments_core.chains.outbox.nonces import SenderChanged, SlotBefore
-from payments_core.chains.outbox.record import LookOutdated
+from payments_core.accounts.vaults.lifecycle import StaleBalance
+from payments_core.chains.outbox.nonces import PreviousNonceUnsigned, SignerKeyChanged
+from payments_core.chains.outbox.record import StaleChainView
 from payments_core.chains.port import ChainUnavailable
 from payments_core.engine.decision import LeaseLost
-from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import PaymentsError, Unavailable
-from payments_core.telemetry import AttemptEnded, AttemptOutcome, Repeated
+from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
 from payments_core_http.observability.catalogue import METRICS, Metric
-from payments_core_http.observability.requests import Request
+from payments_core_http.observability.requests import ObservedRequest
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
-Failure = type[BaseException] | None
+ErrorType = type[BaseException] | None
 
-REFUSALS: tuple[tuple[type[BaseException], str], ...] = (
-    (AlreadyAnswered, "replayed"),
+OUTCOME_BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
+    (AlreadyResponded, "replayed"),
     (LeaseLost, "lost"),
     (Unavailable, "unavailable"),
     (ChainUnavailable, "unavailable"),
     (PaymentsError, "refused"),
-    (LookOutdated, "outdated"),
-    (BalanceOutdated, "outdated"),
-    (SlotBefore, "outdated"),
-    (SenderChanged, "outdated"),
+    (StaleChainView, "outdated"),
+    (StaleBalance, "outdated"),
+    (PreviousNonceUnsigned, "outdated"),
+    (SignerKeyChanged, "outdated"),
 )
 """What a commit that raised has come to; the first that fits."""
 
@@ -46,7 +46,7 @@ _LOGGERS = ("payments_core", "payments_core_http")
 
 class Metrics:
     """Listens to the core (`payments_core.telemetry.Telemetry`) and to the application
-    (`payments_core_http.observability.requests.Observer`)."""
+    (`payments_core_http.observability.requests.RequestObserver`)."""
 
     def __init__(self, service_version: str, mode: str) -> None:
         from prometheus_client import (
@@ -61,24 +61,24 @@ class Metrics:
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         self._families = {
-            metric.name: _registered(metric, self.registry)
+            metric.name: _register(metric, self.registry)
             for metric in METRICS
             if not metric.at_scrape
         }
         self._children: dict[tuple[str, ...], Any] = {}
         self._in_flight = self._families["payments_http_requests_in_flight"]
-        self._alarms = _Alarms(self)
+        self._alarms = _AlarmHandler(self)
         self._watched: list[Any] = []
         for metric in METRICS:
             for value in metric.known:
-                self._of(metric.name, value)
-        self._of("payments_build_info", service_version, mode).set(1)
+                self._child(metric.name, value)
+        self._child("payments_build_info", service_version, mode).set(1)
 
     def watch(self, service: PaymentsService, mode: str) -> None:
         """Tell at each scrape how a service's queues and storage stand, and count its alarms."""
-        from payments_core_http.observability.backlog import Backlog
+        from payments_core_http.observability.backlog import BacklogCollector
 
-        backlog = Backlog(service, mode)
+        backlog = BacklogCollector(service, mode)
         self.registry.register(backlog)
         self._watched.append(backlog)
         for name in _LOGGERS:
@@ -88,7 +88,7 @@ class Metrics:
         """Count from now on how long it is that each of these was scanned, also if none ever is."""
         for number in chains:
             name = "payments_chain_last_scan_timestamp_seconds"
-            self._of(name, str(number)).set_to_current_time()
+            self._child(name, str(number)).set_to_current_time()
 
     def close(self) -> None:
         """Let go of what `watch` took hold of."""
@@ -98,7 +98,7 @@ class Metrics:
             self.registry.unregister(backlog)
         self._watched = []
 
-    def text(self, accept: str) -> tuple[bytes, str]:
+    def render_exposition(self, accept: str) -> tuple[bytes, str]:
         """Everything in a format that an `Accept` header asks for, and its content type."""
         from prometheus_client.exposition import choose_encoder
 
@@ -107,66 +107,68 @@ class Metrics:
 
     # The application's observer.
 
-    def request(
-        self, request: Request, environ: Mapping[str, Any]
+    def observe_request(
+        self, request: ObservedRequest, environ: Mapping[str, Any]
     ) -> AbstractContextManager[object]:
         self._in_flight.inc()
-        return _Timed(lambda took_s, failure: self._answered(request, took_s))
+        return _Timer(lambda took_s, failure: self._record_request(request, took_s))
 
-    def _answered(self, request: Request, took_s: float) -> None:
+    def _record_request(self, request: ObservedRequest, took_s: float) -> None:
         self._in_flight.dec()
         route, method = request.route, request.method
         status_class = f"{request.status // 100}xx"
-        self._of("payments_http_requests_total", route, method, status_class).inc()
-        self._of("payments_http_request_seconds", route, method).observe(took_s)
+        self._child("payments_http_requests_total", route, method, status_class).inc()
+        self._child("payments_http_request_seconds", route, method).observe(took_s)
         if request.is_replay:
-            self._of("payments_http_replays_total").inc()
-        if request.limited is not None:
-            self._of("payments_http_rate_limited_total", request.limited).inc()
+            self._child("payments_http_replays_total").inc()
+        if request.rate_limit_reason is not None:
+            self._child("payments_http_rate_limited_total", request.rate_limit_reason).inc()
 
     # The core's telemetry.
 
-    def job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
-        def ended(took_s: float, failure: Failure) -> None:
-            outcome = "ok" if failure is None else _either(failure, LeaseLost, "lost", "failed")
-            histogram = self._of("payments_job_seconds", queue, kind, outcome)
+    def observe_job(self, queue: str, kind: str, count: int = 1) -> AbstractContextManager[object]:
+        def record_job(took_s: float, failure: ErrorType) -> None:
+            outcome = (
+                "ok" if failure is None else _choose_by_error(failure, LeaseLost, "lost", "failed")
+            )
+            histogram = self._child("payments_job_seconds", queue, kind, outcome)
             for _ in range(count):
                 histogram.observe(took_s)
 
-        return _Timed(ended)
+        return _Timer(record_job)
 
-    def parked(self, queue: str, kind: str) -> None:
-        self._of("payments_jobs_parked_total", queue, kind).inc()
+    def record_parked(self, queue: str, kind: str) -> None:
+        self._child("payments_jobs_parked_total", queue, kind).inc()
 
-    def attempt(self) -> AbstractContextManager[AttemptEnded]:
-        return _Attempt(self._attempted)
+    def observe_attempt(self) -> AbstractContextManager[EndAttempt]:
+        return _AttemptTimer(self._record_attempt)
 
-    def _attempted(self, took_s: float, outcome: str) -> None:
-        self._of("payments_webhook_attempt_seconds", outcome).observe(took_s)
+    def _record_attempt(self, took_s: float, outcome: str) -> None:
+        self._child("payments_webhook_attempt_seconds", outcome).observe(took_s)
 
-    def commit(self) -> AbstractContextManager[object]:
-        return _Timed(self._committed)
+    def observe_commit(self) -> AbstractContextManager[object]:
+        return _Timer(self._record_commit)
 
-    def _committed(self, took_s: float, failure: Failure) -> None:
-        self._of("payments_commit_seconds", _commit_outcome(failure)).observe(took_s)
+    def _record_commit(self, took_s: float, failure: ErrorType) -> None:
+        self._child("payments_commit_seconds", _classify_commit(failure)).observe(took_s)
 
-    def repeated(self, why: Repeated) -> None:
-        self._of("payments_commit_reruns_total", why).inc()
+    def record_retry(self, why: RetryReason) -> None:
+        self._child("payments_commit_reruns_total", why).inc()
 
-    def scanned(self, chain_id: int, height: int, head: int) -> None:
+    def record_scan(self, chain_id: int, height: int, head: int) -> None:
         chain = str(chain_id)
-        self._of("payments_chain_scanned_height", chain).set(height)
-        self._of("payments_chain_head_height", chain).set(head)
-        self._of("payments_chain_last_scan_timestamp_seconds", chain).set_to_current_time()
+        self._child("payments_chain_scanned_height", chain).set(height)
+        self._child("payments_chain_head_height", chain).set(head)
+        self._child("payments_chain_last_scan_timestamp_seconds", chain).set_to_current_time()
 
-    def scan_failed(self, chain_id: int) -> None:
-        self._of("payments_chain_scan_errors_total", str(chain_id)).inc()
+    def record_scan_failure(self, chain_id: int) -> None:
+        self._child("payments_chain_scan_errors_total", str(chain_id)).inc()
 
-    def alarm(self, source: str) -> None:
+    def count_alarm(self, source: str) -> None:
         """A record began with `ALARM`."""
-        self._of("payments_alarms_total", source).inc()
+        self._child("payments_alarms_total", source).inc()
 
-    def _of(self, name: str, *labels: str) -> Any:
+    def _child(self, name: str, *labels: str) -> Any:
         """A metric under its labels. Their own look-up takes a lock, and several times as long."""
         key = (name, *labels)
         child = self._children.get(key)
@@ -176,24 +178,24 @@ class Metrics:
         return child
 
 
-class _Timed:
+class _Timer:
     """Times what happens inside, and tells how it ended."""
 
     __slots__ = ("_began", "_ended")
 
-    def __init__(self, ended: Callable[[float, Failure], None]) -> None:
+    def __init__(self, ended: Callable[[float, ErrorType], None]) -> None:
         self._ended = ended
 
     def __enter__(self) -> None:
         self._began = time.perf_counter()
 
     def __exit__(
-        self, kind: Failure, error: BaseException | None, trace: TracebackType | None
+        self, kind: ErrorType, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended(time.perf_counter() - self._began, kind)
 
 
-class _Attempt:
+class _AttemptTimer:
     """The same for an attempt, which is told what it came to."""
 
     __slots__ = ("_began", "_ended", "_outcome")
@@ -202,20 +204,20 @@ class _Attempt:
         self._ended = ended
         self._outcome = "fault"
 
-    def __enter__(self) -> AttemptEnded:
+    def __enter__(self) -> EndAttempt:
         self._began = time.perf_counter()
-        return self._told
+        return self._set_outcome
 
-    def _told(self, outcome: AttemptOutcome) -> None:
+    def _set_outcome(self, outcome: AttemptOutcome) -> None:
         self._outcome = outcome
 
     def __exit__(
-        self, kind: Failure, error: BaseException | None, trace: TracebackType | None
+        self, kind: ErrorType, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended(time.perf_counter() - self._began, self._outcome)
 
 
-class _Alarms(logging.Handler):
+class _AlarmHandler(logging.Handler):
     """Counts the records that begin with `ALARM`: who logs one need know nothing of metrics."""
 
     def __init__(self, metrics: Metrics) -> None:
@@ -224,10 +226,10 @@ class _Alarms(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if str(record.msg).startswith("ALARM"):
-            self._metrics.alarm(record.name.partition(".")[2] or record.name)
+            self._metrics.count_alarm(record.name.partition(".")[2] or record.name)
 
 
-def _registered(metric: Metric, registry: Any) -> Any:
+def _register(metric: Metric, registry: Any) -> Any:
     from prometheus_client import Counter, Gauge, Histogram
 
     if metric.kind == "histogram":
@@ -238,11 +240,13 @@ def _registered(metric: Metric, registry: Any) -> Any:
     return kind(metric.name, metric.help, metric.labels, registry=registry)
 
 
-def _commit_outcome(failure: Failure) -> str:
+def _classify_commit(failure: ErrorType) -> str:
     if failure is None:
         return "committed"
-    return next((name for kind, name in REFUSALS if issubclass(failure, kind)), "failed")
+    return next((name for kind, name in OUTCOME_BY_ERROR if issubclass(failure, kind)), "failed")
 
 
-def _either(failure: type[BaseException], kind: type[BaseException], yes: str, no: str) -> str:
+def _choose_by_error(
+    failure: type[BaseException], kind: type[BaseException], yes: str, no: str
+) -> str:
     return yes if issubclass(failure, kind) else no

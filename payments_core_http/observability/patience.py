@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-READY_S = 2.0
+READY_TIMEOUT_S = 2.0
 """A process that does not know within this whether it is ready is not."""
 
 
-class Patience(Generic[T]):
+class BoundedProbe(Generic[T]):
     """A question, asked once at a time however many want to know."""
 
     def __init__(self, ask: Callable[[], T], *, name: str) -> None:
@@ -22,7 +22,7 @@ class Patience(Generic[T]):
         self._lock = threading.Lock()
         self._asked: Future[T] | None = None
 
-    def answer(self, within_s: float) -> T:
+    def ask(self, within_s: float) -> T:
         """The answer. Raises what asking raises, and TimeoutError where there is none in time.
 
         Where an earlier question still hangs, this waits for that one: there is never a second.
@@ -33,12 +33,12 @@ class Patience(Generic[T]):
                 asked = Future()
                 # A daemon: the process need not wait for it at its end.
                 threading.Thread(
-                    target=self._run, args=(asked,), name=self._name, daemon=True
+                    target=self._run_probe, args=(asked,), name=self._name, daemon=True
                 ).start()
                 self._asked = asked  # only now: where no thread could be begun, none will answer
         return asked.result(within_s)
 
-    def _run(self, asked: Future[T]) -> None:
+    def _run_probe(self, asked: Future[T]) -> None:
         try:
             answer = self._ask()
         except BaseException as error:  # told to those who wait

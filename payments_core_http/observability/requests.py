@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from payments_core_http.errors import Reason
+from payments_core_http.errors import RateLimitReason
 from payments_core_http.observability import health
 
 NO_ROUTE = "no route"
@@ -26,7 +26,7 @@ _log = logging.getLogger("payments_core_http.access")
 
 
 @attrs.define
-class Request:
+class ObservedRequest:
     """One request, of which more is known as it goes on; `status` is set when it has ended."""
 
     id: str
@@ -36,14 +36,14 @@ class Request:
     status: int = 500
     environment_id: str | None = None
     is_replay: bool = False
-    limited: Reason | None = None
+    rate_limit_reason: RateLimitReason | None = None
 
 
-class Observer(Protocol):
+class RequestObserver(Protocol):
     """Who is told of requests."""
 
-    def request(
-        self, request: Request, environ: Mapping[str, Any]
+    def observe_request(
+        self, request: ObservedRequest, environ: Mapping[str, Any]
     ) -> AbstractContextManager[object]:
         """While a request is answered. It is complete at the end; `environ` is what it came with.
 
@@ -51,29 +51,31 @@ class Observer(Protocol):
         """
 
 
-class Blind:
+class NoopObserver:
     """Observes nothing."""
 
-    def request(
-        self, request: Request, environ: Mapping[str, Any]
+    def observe_request(
+        self, request: ObservedRequest, environ: Mapping[str, Any]
     ) -> AbstractContextManager[object]:
-        return _NOTHING
+        return _NULL_CONTEXT
 
 
-_NOTHING: AbstractContextManager[object] = nullcontext()
+_NULL_CONTEXT: AbstractContextManager[object] = nullcontext()
 
-BLIND: Observer = Blind()
+NOOP_OBSERVER: RequestObserver = NoopObserver()
 
 
-def opened(id: str, method: str, template: str | None) -> Request:
+def new_request(id: str, method: str, template: str | None) -> ObservedRequest:
     """A request that has just come in; `template` is that of its path, if it has a route."""
-    return Request(id, method if method in METHODS else OTHER_METHOD, template or NO_ROUTE)
+    return ObservedRequest(id, method if method in METHODS else OTHER_METHOD, template or NO_ROUTE)
 
 
 @contextmanager
-def watched(observer: Observer, request: Request, environ: Mapping[str, Any]) -> Iterator[None]:
+def observe(
+    observer: RequestObserver, request: ObservedRequest, environ: Mapping[str, Any]
+) -> Iterator[None]:
     """Tell the observer of the request, and write its line when it has ended."""
-    with observer.request(request, environ):
+    with observer.observe_request(request, environ):
         # Those who ask every second whether the process lives would fill the log.
         level = logging.DEBUG if request.route in health.PATHS else logging.INFO
         if not _log.isEnabledFor(level):
@@ -83,10 +85,10 @@ def watched(observer: Observer, request: Request, environ: Mapping[str, Any]) ->
         try:
             yield
         finally:
-            _log.log(level, "request", extra=_facts(request, time.perf_counter() - began))
+            _log.log(level, "request", extra=_log_fields(request, time.perf_counter() - began))
 
 
-def _facts(request: Request, took_s: float) -> dict[str, Any]:
+def _log_fields(request: ObservedRequest, took_s: float) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "requestId": request.id,
         "method": request.method,
@@ -98,6 +100,6 @@ def _facts(request: Request, took_s: float) -> dict[str, Any]:
         facts["environmentId"] = request.environment_id
     if request.is_replay:
         facts["replayed"] = True
-    if request.limited is not None:
-        facts["limited"] = request.limited
+    if request.rate_limit_reason is not None:
+        facts["limited"] = request.rate_limit_reason
     return facts

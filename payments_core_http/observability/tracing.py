@@ -19,12 +19,12 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from payments_core.telemetry import AttemptEnded, AttemptOutcome, Repeated
+from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
 from payments_core_http import redaction
 from payments_core_http.client_address import Network
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.patience import Patience
-from payments_core_http.observability.requests import NO_ROUTE, Request
+from payments_core_http.observability.patience import BoundedProbe
+from payments_core_http.observability.requests import NO_ROUTE, ObservedRequest
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SERVICE_NAME = "payments-core"
 """Unless `OTEL_SERVICE_NAME` has another."""
 
-LAST_SPANS_S = 5.0
+FLUSH_TIMEOUT_S = 5.0
 """How long the end of a process waits for the last spans to be sent."""
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -46,23 +46,21 @@ _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL
 _log = logging.getLogger(__name__)
 
 
-def with_spans(
+def add_tracing(
     metrics: Metrics, version: str, mode: str, trusted_proxies: tuple[Network, ...] = ()
-) -> Metrics | Traced:
+) -> Metrics | TracedMetrics:
     """What tells the metrics, and traces besides where that is configured; else the metrics."""
-    tracer = tracer_or_none(version, mode)
-    return metrics if tracer is None else Traced(metrics, tracer, trusted_proxies)
+    tracer = make_tracer(version, mode)
+    return metrics if tracer is None else TracedMetrics(metrics, tracer, trusted_proxies)
 
 
-def tracer_or_none(
-    version: str, mode: str, environ: Mapping[str, str] = os.environ
-) -> Tracer | None:
+def make_tracer(version: str, mode: str, environ: Mapping[str, str] = os.environ) -> Tracer | None:
     """The tracer that the environment's `OTEL_*` variables ask for, if they ask for one.
 
     One that was set up before, as `opentelemetry-instrument` does, is taken as it is.
     """
-    redaction.hide(_secrets(environ))
-    if not _is_asked_for(environ):
+    redaction.register_secrets(_find_secrets(environ))
+    if not _is_configured(environ):
         return None
     try:
         from opentelemetry import trace
@@ -72,11 +70,11 @@ def tracer_or_none(
         return None
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
-        provider = _exporting(version, mode)
+        provider = _make_exporting_provider(version, mode)
     return provider.get_tracer(SERVICE_NAME, version)
 
 
-def _is_asked_for(environ: Mapping[str, str]) -> bool:
+def _is_configured(environ: Mapping[str, str]) -> bool:
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     exporters = environ.get("OTEL_TRACES_EXPORTER", "").strip()
@@ -92,7 +90,7 @@ def _is_asked_for(environ: Mapping[str, str]) -> bool:
     return True
 
 
-def _secrets(environ: Mapping[str, str]) -> Iterator[str]:
+def _find_secrets(environ: Mapping[str, str]) -> Iterator[str]:
     """The headers that spans are sent with: whole, one by one, and the value of each."""
     for variable in _HEADERS:
         text = environ.get(variable, "")
@@ -101,7 +99,7 @@ def _secrets(environ: Mapping[str, str]) -> Iterator[str]:
             yield from (header.strip(), value.strip(), unquote(value).strip())
 
 
-def _exporting(version: str, mode: str) -> Any:
+def _make_exporting_provider(version: str, mode: str) -> Any:
     """A provider that sends spans by OTLP over HTTP; the variables say where, and which."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
@@ -113,13 +111,14 @@ def _exporting(version: str, mode: str) -> Any:
     own = {name: value for name, value in own.items() if name not in told.attributes}
     if str(told.attributes.get("service.name", "")).startswith("unknown_service"):
         own["service.name"] = SERVICE_NAME
-    # `Traced.close` ends it: at the exit of the interpreter it would be waited for without bounds.
+    # `TracedMetrics.close` ends it: at the exit of the interpreter it would be waited for without
+    # bounds.
     provider = TracerProvider(resource=told.merge(Resource(own)), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 
 
-class Traced:
+class TracedMetrics:
     """Tells the metrics, and makes spans, as telemetry of the core and observer of requests."""
 
     def __init__(
@@ -145,14 +144,16 @@ class Traced:
         processor = getattr(self._tracer, "span_processor", None)
         if processor is not None:
             try:
-                Patience(processor.force_flush, name="payments-spans").answer(LAST_SPANS_S)
+                BoundedProbe(processor.force_flush, name="payments-spans").ask(FLUSH_TIMEOUT_S)
             except Exception as error:
                 _log.warning("the last spans were not sent: %s", type(error).__name__)
 
     # The application's observer.
 
     @contextmanager
-    def request(self, request: Request, environ: Mapping[str, Any]) -> Iterator[None]:
+    def observe_request(
+        self, request: ObservedRequest, environ: Mapping[str, Any]
+    ) -> Iterator[None]:
         has_route = request.route != NO_ROUTE
         name = f"{request.method} {request.route}" if has_route else request.method
         facts: dict[str, str | int] = {
@@ -162,10 +163,10 @@ class Traced:
         }
         if has_route:
             facts["http.route"] = request.route
-        context, kind = self._caller(environ), self._trace.SpanKind.SERVER
+        context, kind = self._extract_parent(environ), self._trace.SpanKind.SERVER
         with (
-            self._metrics.request(request, environ),
-            self._span(name, kind, facts, context) as span,
+            self._metrics.observe_request(request, environ),
+            self._start_span(name, kind, facts, context) as span,
         ):
             try:
                 yield
@@ -174,9 +175,9 @@ class Traced:
                 if request.environment_id is not None:
                     span.set_attribute("payments.environment_id", request.environment_id)
                 if request.status >= 500:
-                    self._went_wrong(span, str(request.status))
+                    self._mark_failed(span, str(request.status))
 
-    def _caller(self, environ: Mapping[str, Any]) -> Context:
+    def _extract_parent(self, environ: Mapping[str, Any]) -> Context:
         """The trace that the request belongs to, by a proxy that may say so; else a new one."""
         if not self._trusted or not _is_from(environ.get("REMOTE_ADDR") or "", self._trusted):
             return self._nobody
@@ -190,52 +191,55 @@ class Traced:
     # The core's telemetry.
 
     @contextmanager
-    def job(self, queue: str, kind: str, count: int = 1) -> Iterator[None]:
+    def observe_job(self, queue: str, kind: str, count: int = 1) -> Iterator[None]:
         facts: dict[str, str | int] = {
             "payments.job.queue": queue,
             "payments.job.kind": kind,
             "payments.job.count": count,
         }
         internal = self._trace.SpanKind.INTERNAL
-        with self._metrics.job(queue, kind, count), self._span(f"job {kind}", internal, facts):
+        with (
+            self._metrics.observe_job(queue, kind, count),
+            self._start_span(f"job {kind}", internal, facts),
+        ):
             yield
 
-    def parked(self, queue: str, kind: str) -> None:
-        self._metrics.parked(queue, kind)
+    def record_parked(self, queue: str, kind: str) -> None:
+        self._metrics.record_parked(queue, kind)
 
     @contextmanager
-    def attempt(self) -> Iterator[AttemptEnded]:
+    def observe_attempt(self) -> Iterator[EndAttempt]:
         facts: dict[str, str | int] = {"http.request.method": "POST"}
         client = self._trace.SpanKind.CLIENT
         with (
-            self._metrics.attempt() as counted,
-            self._span("webhook attempt", client, facts) as span,
+            self._metrics.observe_attempt() as counted,
+            self._start_span("webhook attempt", client, facts) as span,
         ):
 
             def ended(outcome: AttemptOutcome) -> None:
                 counted(outcome)
                 span.set_attribute("payments.webhook.outcome", outcome)
                 if outcome != "delivered":
-                    self._went_wrong(span, outcome)
+                    self._mark_failed(span, outcome)
 
             yield ended
 
-    def commit(self) -> AbstractContextManager[object]:
-        return self._metrics.commit()
+    def observe_commit(self) -> AbstractContextManager[object]:
+        return self._metrics.observe_commit()
 
-    def repeated(self, why: Repeated) -> None:
-        self._metrics.repeated(why)
+    def record_retry(self, why: RetryReason) -> None:
+        self._metrics.record_retry(why)
 
-    def scanned(self, chain_id: int, height: int, head: int) -> None:
-        self._metrics.scanned(chain_id, height, head)
+    def record_scan(self, chain_id: int, height: int, head: int) -> None:
+        self._metrics.record_scan(chain_id, height, head)
 
-    def scan_failed(self, chain_id: int) -> None:
-        self._metrics.scan_failed(chain_id)
+    def record_scan_failure(self, chain_id: int) -> None:
+        self._metrics.record_scan_failure(chain_id)
 
     # One span.
 
     @contextmanager
-    def _span(
+    def _start_span(
         self,
         name: str,
         kind: SpanKind,
@@ -253,10 +257,10 @@ class Traced:
             try:
                 yield span
             except BaseException as error:
-                self._went_wrong(span, type(error).__qualname__)
+                self._mark_failed(span, type(error).__qualname__)
                 raise
 
-    def _went_wrong(self, span: Span, what: str) -> None:
+    def _mark_failed(self, span: Span, what: str) -> None:
         span.set_attribute("error.type", what)
         span.set_status(self._trace.StatusCode.ERROR)
 

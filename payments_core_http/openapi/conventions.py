@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from payments_core.engine.identifiers import pattern
+from payments_core.engine.identifiers import id_pattern
 from payments_core_http.routing import PATH_IDS
 
 Schema = dict[str, Any]
@@ -52,7 +52,7 @@ def rules_of(name: str, owner: str = "") -> Schema:
     if name.endswith("Url"):
         return {"format": "uri"}
     prefix = prefix_of(name, owner)
-    return {} if prefix is None else {"pattern": pattern(prefix)}
+    return {} if prefix is None else {"pattern": id_pattern(prefix)}
 
 
 def prefix_of(name: str, owner: str = "") -> str | None:

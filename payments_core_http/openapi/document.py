@@ -6,16 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from payments_core.versions import FIRST
+from payments_core.versions import FIRST_VERSION
 from payments_core_http.observability import health
 from payments_core_http.openapi.conventions import Schema
-from payments_core_http.openapi.examples import example
-from payments_core_http.openapi.failures import EXAMPLES, Failures
+from payments_core_http.openapi.examples import make_example
+from payments_core_http.openapi.failures import EXAMPLES, ErrorResponses
 from payments_core_http.openapi.operations import PAYMENT_SECRET_HEADER, Operations
-from payments_core_http.openapi.resources import resources_of
+from payments_core_http.openapi.resources import group_by_resource
 from payments_core_http.openapi.schemas import COMPONENTS, Schemas
 from payments_core_http.openapi.webhooks import add_examples as add_webhook_examples
-from payments_core_http.openapi.webhooks import header_parameters, webhooks
+from payments_core_http.openapi.webhooks import build_webhooks, make_header_parameters
 from payments_core_http.routing import Route
 from payments_core_http.v2.routes import ROUTES
 
@@ -32,24 +32,26 @@ HEAD as well.
 """
 
 
-def document(version: str = FIRST, routes: Sequence[Route] | None = None) -> Schema:
+def build_document(version: str = FIRST_VERSION, routes: Sequence[Route] | None = None) -> Schema:
     """The OpenAPI 3.1 document of a dated contract, as JSON values.
 
     `routes` are those of the application; without them, all that there are.
     """
     rows = (*health.ROUTES, *(ROUTES if routes is None else routes))
     schemas = Schemas()
-    failures = Failures(schemas)
+    failures = ErrorResponses(schemas)
     operations = Operations(schemas, failures)
     tags: list[Schema] = []
     paths: dict[str, Schema] = {}
-    for title, members in resources_of(rows):
+    for title, members in group_by_resource(rows):
         tags.append({"name": title})
         for route in members:
-            paths.setdefault(route.path, {})[route.method.lower()] = operations.of(route, title)
-    events = webhooks(schemas, version)
-    shared = {**operations.shared_parameters((version,)), **header_parameters()}
-    whole = schemas.named(
+            paths.setdefault(route.path, {})[route.method.lower()] = operations.add_operation(
+                route, title
+            )
+    events = build_webhooks(schemas, version)
+    shared = {**operations.make_shared_parameters((version,)), **make_header_parameters()}
+    whole = schemas.resolve_names(
         {
             "openapi": SPECIFICATION,
             "info": {
@@ -76,21 +78,21 @@ def document(version: str = FIRST, routes: Sequence[Route] | None = None) -> Sch
     return whole
 
 
-def text_of(whole: Schema) -> str:
+def format_document(whole: Schema) -> str:
     """The document as it is committed and printed, always the same bytes: what fits stands on one
     line, and else each key on its own, so that a change is a change of few lines."""
-    return _laid_out(whole, 0) + "\n"
+    return _format_value(whole, 0) + "\n"
 
 
-def _laid_out(value: Any, depth: int) -> str:
+def _format_value(value: Any, depth: int) -> str:
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + depth <= _WIDTH or not isinstance(value, dict | list):
         return line
     inner, outer = "\n" + " " * (depth + 1), "\n" + " " * depth
     if isinstance(value, list):
-        listed = (_laid_out(item, depth + 1) for item in value)
+        listed = (_format_value(item, depth + 1) for item in value)
         return "[" + inner + f",{inner}".join(listed) + outer + "]"
-    items = (f"{json.dumps(name)}: {_laid_out(it, depth + 1)}" for name, it in value.items())
+    items = (f"{json.dumps(name)}: {_format_value(it, depth + 1)}" for name, it in value.items())
     return "{" + inner + f",{inner}".join(items) + outer + "}"
 
 
@@ -100,11 +102,11 @@ def _add_examples(whole: Schema) -> None:
     add_webhook_examples(whole["webhooks"], schemas)
     for path in whole["paths"].values():
         for operation in path.values():
-            for content in _contents(operation):
-                content["examples"] = _examples(content["schema"], schemas, shared)
+            for content in _find_contents(operation):
+                content["examples"] = _refer_to_examples(content["schema"], schemas, shared)
 
 
-def _contents(operation: Schema) -> list[Schema]:
+def _find_contents(operation: Schema) -> list[Schema]:
     holders = [operation["requestBody"]] if "requestBody" in operation else []
     holders += [
         response
@@ -114,16 +116,16 @@ def _contents(operation: Schema) -> list[Schema]:
     return [holder["content"]["application/json"] for holder in holders]
 
 
-def _examples(schema: Schema, schemas: Schema, shared: Schema) -> Schema:
+def _refer_to_examples(schema: Schema, schemas: Schema, shared: Schema) -> Schema:
     """References to an example of each form that the schema has, which are kept in `shared`."""
     forms = schema.get("oneOf") or schema.get("anyOf") or [schema]
     names = [form["$ref"].removeprefix(COMPONENTS) for form in forms]
     for name in names:
-        shared.setdefault(name, {"value": example({"$ref": COMPONENTS + name}, schemas)})
+        shared.setdefault(name, {"value": make_example({"$ref": COMPONENTS + name}, schemas)})
     return {name: {"$ref": EXAMPLES + name} for name in names}
 
 
-def _bearer(text: str) -> Schema:
+def _bearer_scheme(text: str) -> Schema:
     return {"type": "http", "scheme": "bearer", "description": text}
 
 
@@ -133,10 +135,10 @@ SECURITY_SCHEMES: Schema = {
         "scheme": "basic",
         "description": "App id and app secret, from the partner's backend alone.",
     },
-    "appSecretAsBearer": _bearer("The app secret, without the app id."),
-    "accessToken": _bearer("What a client session's token was exchanged for."),
-    "sessionToken": _bearer("A client session's token, which works once."),
-    "paymentSecret": _bearer("The `clientSecret` of the path's Payment."),
+    "appSecretAsBearer": _bearer_scheme("The app secret, without the app id."),
+    "accessToken": _bearer_scheme("What a client session's token was exchanged for."),
+    "sessionToken": _bearer_scheme("A client session's token, which works once."),
+    "paymentSecret": _bearer_scheme("The `clientSecret` of the path's Payment."),
     PAYMENT_SECRET_HEADER: {
         "type": "apiKey",
         "in": "header",
@@ -146,22 +148,22 @@ SECURITY_SCHEMES: Schema = {
 }
 
 
-def _header(text: str, kind: str, *, always: bool = False, **keywords: Any) -> Schema:
+def _header_component(text: str, kind: str, *, always: bool = False, **keywords: Any) -> Schema:
     return {"description": text, "required": always, "schema": {"type": kind, **keywords}}
 
 
 RESPONSE_HEADERS: Schema = {
-    "ETag": _header("Changes exactly when the answer does.", "string"),
-    "Idempotent-Replayed": _header(
+    "ETag": _header_component("Changes exactly when the answer does.", "string"),
+    "Idempotent-Replayed": _header_component(
         "There where the answer is that of an earlier request.", "string", const="true"
     ),
-    "RateLimit-Limit": _header(
+    "RateLimit-Limit": _header_component(
         "The quota of the policy with the least left, where limits are enforced.", "integer"
     ),
-    "RateLimit-Remaining": _header("What is left of it.", "integer"),
-    "RateLimit-Reset": _header("In how many seconds it begins anew.", "integer"),
-    "Retry-After": _header("After how many seconds to try again.", "integer"),
-    "Service-Version": _header("The contract of this answer.", "string", always=True),
-    "WWW-Authenticate": _header("The scheme that is asked for.", "string", always=True),
-    "X-Request-Id": _header("To quote when you ask about it.", "string", always=True),
+    "RateLimit-Remaining": _header_component("What is left of it.", "integer"),
+    "RateLimit-Reset": _header_component("In how many seconds it begins anew.", "integer"),
+    "Retry-After": _header_component("After how many seconds to try again.", "integer"),
+    "Service-Version": _header_component("The contract of this answer.", "string", always=True),
+    "WWW-Authenticate": _header_component("The scheme that is asked for.", "string", always=True),
+    "X-Request-Id": _header_component("To quote when you ask about it.", "string", always=True),
 }

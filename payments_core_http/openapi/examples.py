@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.clock import iso, parse_iso
+from payments_core.clock import format_iso, parse_iso
 from payments_core.engine.identifiers import LENGTH
 from payments_core.errors import FieldError
 from payments_core_http.openapi.conventions import Schema, prefix_of
@@ -22,13 +22,13 @@ _NOW = parse_iso("2026-09-09T12:00:00Z")
 _HOUR_MS = 3_600_000
 
 
-def identifier(prefix: str) -> str:
+def example_id(prefix: str) -> str:
     """An id of a kind, always the same."""
     digest = hashlib.sha256(prefix.encode()).digest()
     return f"{prefix}_{base64.urlsafe_b64encode(digest).decode()[:LENGTH]}"
 
 
-def _hash(name: str) -> str:
+def _example_hash(name: str) -> str:
     return "0x" + hashlib.sha256(name.encode()).hexdigest()
 
 
@@ -48,18 +48,18 @@ VALUES: Mapping[str, Any] = {
     "amountPerPeriod": "100.00",
     "amountPerPeriodAtomic": "100000000",
     "apiVersion": "2026-09-09",
-    "appId": identifier("app"),
+    "appId": example_id("app"),
     "assetSymbol": "USDC",
-    "at": iso(_NOW),
+    "at": format_iso(_NOW),
     "attempts": 1,
     "available": "75.00",
     "availableAtomic": "75000000",
     "balances": {"payer": "-25000000", "escrow": "25000000"},
-    "blockHash": _hash("block"),
+    "blockHash": _example_hash("block"),
     "blockNumber": 31_415_926,
     "cancelUrl": "https://shop.example/cart",
     "chainId": 8453,
-    "clientSecret": identifier("payment") + "_secret_...",
+    "clientSecret": example_id("payment") + "_secret_...",
     "clientSessionToken": "cst_...",
     "count": 1,
     "dailyLimit": "500.00",
@@ -77,7 +77,7 @@ VALUES: Mapping[str, Any] = {
     "feeBps": 0,
     "fields": ["paymentId", "accountId", "status"],
     "from": _ADDRESS,
-    "hash": _hash("block"),
+    "hash": _example_hash("block"),
     "hostedUrl": "https://kyc.example/start/1042",
     "jobsRun": 3,
     "label": "Main wallet",
@@ -96,7 +96,7 @@ VALUES: Mapping[str, Any] = {
     "overlapSeconds": 86_400,
     "paidAmountAtomic": "0",
     "partnerId": "shop",
-    "payload": {"paymentId": identifier("payment"), "status": "succeeded"},
+    "payload": {"paymentId": example_id("payment"), "status": "succeeded"},
     "paymentAddress": "ada@shop",
     "paymentUrl": "https://pay.example/pay/...",
     "perPaymentLimit": "100.00",
@@ -107,14 +107,14 @@ VALUES: Mapping[str, Any] = {
     "receivedAmountAtomic": "0",
     "reference": "order-1042",
     "refundedAmountAtomic": "0",
-    "releaseTransactionHash": _hash("release"),
+    "releaseTransactionHash": _example_hash("release"),
     "logoUrl": "https://shop.example/logo.png",
     "maxAmount": "1000.00",
     "minAmount": "1.00",
     "primaryColor": "#0b5fff",
     "remainingAtomic": "100000000",
     "remainingAmountAtomic": "25000000",
-    "requestBody": '{"id":"' + identifier("evt") + '","name":"payment.succeeded"}',
+    "requestBody": '{"id":"' + example_id("evt") + '","name":"payment.succeeded"}',
     "requiredAmountAtomic": "25000000",
     "reservedAtomic": "25000000",
     "responseBody": "ok",
@@ -122,11 +122,11 @@ VALUES: Mapping[str, Any] = {
     "returnUrl": "https://shop.example/account",
     "scopes": ["v2:accounts", "v2:payments", "v2:vaults"],
     "settledAmountAtomic": "0",
-    "signature": _hash("signature") + _hash("signature")[2:] + "1b",
+    "signature": _example_hash("signature") + _example_hash("signature")[2:] + "1b",
     "signingSecret": "whsec_...",
     "status": "ok",
     "statusVersion": 1,
-    "subject": identifier("receipt"),
+    "subject": example_id("receipt"),
     "subscribedEvents": ["payment.succeeded", "payment.action_required"],
     "successUrl": "https://shop.example/thanks",
     "supportedApiVersions": ["2026-09-09"],
@@ -134,7 +134,7 @@ VALUES: Mapping[str, Any] = {
     "to": _ADDRESS,
     "tokenAddress": _TOKEN,
     "totalAtomic": "100000000",
-    "transactionHash": _hash("transfer"),
+    "transactionHash": _example_hash("transfer"),
     "url": "https://shop.example/webhooks",
     "username": "ada",
     "version": 1,
@@ -171,38 +171,42 @@ EMPTY = frozenset({"options", "receipts", "refunds", "transactionSubmissions"})
 ABSENT = frozenset({"publicKey", "code", "cursor", "from", "nextAttemptAt"})
 """What an example leaves out, where it may be absent."""
 
-_LATER = frozenset({"expiresAt", "exchangeExpiresAt", "actionExpiresAt", "quoteExpiresAt"})
+_FUTURE_FIELDS = frozenset({"expiresAt", "exchangeExpiresAt", "actionExpiresAt", "quoteExpiresAt"})
 
 
-def example(schema: Schema, schemas: Mapping[str, Schema], name: str = "", owner: str = "") -> Any:
+def make_example(
+    schema: Schema, schemas: Mapping[str, Schema], name: str = "", owner: str = ""
+) -> Any:
     """A value that fits the schema. `name` is the field's, `owner` the name of its object."""
     if "$ref" in schema:
         kind = schema["$ref"].rpartition("/")[2]
-        return example(schemas[kind], schemas, name, kind)
+        return make_example(schemas[kind], schemas, name, kind)
     if name in NULL and _may_be_null(schema):
         return None
     for several in ("anyOf", "oneOf"):
         if several in schema and "properties" not in schema:
-            return example(schema[several][0], schemas, name, owner)
+            return make_example(schema[several][0], schemas, name, owner)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
-        known = _known(name, owner)
+        known = _find_known_value(name, owner)
         return next((value for value in schema["enum"] if value == known), schema["enum"][0])
     if "properties" in schema:
-        return _object(schema, schemas, owner)
+        return _make_example_object(schema, schemas, owner)
     if "items" in schema:
-        return _array(schema, schemas, name, owner)
-    return _scalar(schema, name, owner)
+        return _make_example_array(schema, schemas, name, owner)
+    return _make_example_scalar(schema, name, owner)
 
 
-def _object(schema: Schema, schemas: Mapping[str, Schema], owner: str) -> dict[str, Any]:
+def _make_example_object(
+    schema: Schema, schemas: Mapping[str, Schema], owner: str
+) -> dict[str, Any]:
     required = schema.get("required", [])
     # Of a group of which one must be given, the first is.
     groups = [branch["required"][0] for branch in schema.get("oneOf", ())]
     closed = schema.get("additionalProperties") is False
     return {
-        name: example(inner, schemas, name, owner)
+        name: make_example(inner, schemas, name, owner)
         for name, inner in schema["properties"].items()
         if name in required
         or name in groups[:1]
@@ -210,33 +214,35 @@ def _object(schema: Schema, schemas: Mapping[str, Schema], owner: str) -> dict[s
     }
 
 
-def _array(schema: Schema, schemas: Mapping[str, Schema], name: str, owner: str) -> list[Any]:
+def _make_example_array(
+    schema: Schema, schemas: Mapping[str, Schema], name: str, owner: str
+) -> list[Any]:
     if name in EMPTY:
         return []
     items = schema["items"]
-    given = _known(name, owner)
+    given = _find_known_value(name, owner)
     if isinstance(given, list):
         return given
-    return [example(items, schemas, name.removesuffix("s"), owner)]
+    return [make_example(items, schemas, name.removesuffix("s"), owner)]
 
 
-def _scalar(schema: Schema, name: str, owner: str) -> Any:
+def _make_example_scalar(schema: Schema, name: str, owner: str) -> Any:
     kinds = schema.get("type")
     kind = kinds[0] if isinstance(kinds, list) else kinds
     prefix = prefix_of(name, owner)
     if kind == "string" and (prefix is not None or (name == "id" and "pattern" not in schema)):
-        return identifier(prefix or "id")
-    known = _known(name, owner)
+        return example_id(prefix or "id")
+    known = _find_known_value(name, owner)
     if known is not None and _is_a(known, kind):
         return known
     if schema.get("format") == "date-time":
-        return iso(_NOW + _HOUR_MS) if name in _LATER else iso(_NOW)
+        return format_iso(_NOW + _HOUR_MS) if name in _FUTURE_FIELDS else format_iso(_NOW)
     if "default" in schema:
         return schema["default"]
-    return _PLAIN[kind or "object"]
+    return _VALUE_BY_TYPE[kind or "object"]
 
 
-def _known(name: str, owner: str) -> Any:
+def _find_known_value(name: str, owner: str) -> Any:
     return VALUES_OF.get((owner.removesuffix("Input"), name), VALUES.get(name))
 
 
@@ -246,10 +252,10 @@ def _may_be_null(schema: Schema) -> bool:
 
 
 def _is_a(value: Any, kind: str | None) -> bool:
-    return kind is None or type(value) is type(_PLAIN[kind])
+    return kind is None or type(value) is type(_VALUE_BY_TYPE[kind])
 
 
-_PLAIN: Mapping[str, Any] = {
+_VALUE_BY_TYPE: Mapping[str, Any] = {
     "string": "text",
     "integer": 1,
     "number": 1,
@@ -260,8 +266,8 @@ _PLAIN: Mapping[str, Any] = {
 
 # Errors
 
-_FACTS: Mapping[str, Any] = {
-    "account_id": identifier("acct"),
+_DETAILS: Mapping[str, Any] = {
+    "account_id": example_id("acct"),
     "action": "cancel",
     "allowed": ("GET", "HEAD", "OPTIONS"),
     "api_version": "2026-09-09",
@@ -273,7 +279,7 @@ _FACTS: Mapping[str, Any] = {
     "fields": (FieldError("amount", "is required"),),
     "limit": 10,
     "limit_bytes": 65_536,
-    "option_id": identifier("pay_option"),
+    "option_id": example_id("pay_option"),
     "product": "payments",
     "remaining": 0,
     "required": ("v2:payments",),
@@ -286,7 +292,7 @@ _FACTS: Mapping[str, Any] = {
     "supported_api_versions": ("2026-09-09",),
     "symbol": "DAI",
 }
-_FACTS_OF: Mapping[tuple[str, str], Any] = {
+_DETAILS_OF: Mapping[tuple[str, str], Any] = {
     ("account_suspended", "status"): "suspended",
     ("amount_out_of_range", "reason"): "zero",
     ("conflict", "reason"): "An account with this externalUserId exists.",
@@ -300,10 +306,10 @@ _FACTS_OF: Mapping[tuple[str, str], Any] = {
     ("reconciliation_action_not_allowed", "reason"): "nothing is held",
     ("webhook_url_not_allowed", "reason"): "it leads to a private address",
 }
-_UNKNOWN: Mapping[Any, Any] = {int: 1, bool: True}
+_DETAIL_BY_TYPE: Mapping[Any, Any] = {int: 1, bool: True}
 
 
-def fact(code: str, field: attrs.Attribute[Any]) -> Any:
+def example_detail(code: str, field: attrs.Attribute[Any]) -> Any:
     """What an example of the error says in this field."""
-    default = _UNKNOWN.get(field.type, "as the message says")
-    return _FACTS_OF.get((code, field.name), _FACTS.get(field.name, default))
+    default = _DETAIL_BY_TYPE.get(field.type, "as the message says")
+    return _DETAILS_OF.get((code, field.name), _DETAILS.get(field.name, default))

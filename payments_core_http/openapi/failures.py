@@ -16,18 +16,18 @@ import msgspec
 from payments_core import errors
 from payments_core.errors import PaymentsError
 from payments_core_http import errors as wire
-from payments_core_http.errors import envelope, status_of
+from payments_core_http.errors import encode_error, status_of
 from payments_core_http.openapi.conventions import Schema, rules_of
-from payments_core_http.openapi.examples import fact, identifier
+from payments_core_http.openapi.examples import example_detail, example_id
 from payments_core_http.openapi.schemas import Schemas
 from payments_core_http.routing import Route
 
-ErrorKind = type[PaymentsError]
+ErrorClass = type[PaymentsError]
 Condition = Callable[[Route], bool]
 
 RESPONSES = "#/components/responses/"
 EXAMPLES = "#/components/examples/"
-_LONGEST_NAME = 100
+_MAX_RESPONSE_NAME_CHARACTERS = 100
 
 
 def _takes_credential(route: Route) -> bool:
@@ -42,7 +42,7 @@ def _takes_two_credentials(route: Route) -> bool:
     return route.with_payment_secret or route.may_have_payment_secret
 
 
-def _is_bound_to_a_version(route: Route) -> bool:
+def _is_bound_to_version(route: Route) -> bool:
     return route.credential != "none"
 
 
@@ -56,7 +56,7 @@ def _needs_products(route: Route) -> bool:
     return needs is not None and bool(needs.scopes or needs.permissions or needs.products)
 
 
-def _names_a_resource(route: Route) -> bool:
+def _has_path_ids(route: Route) -> bool:
     return bool(route.path_names)
 
 
@@ -72,32 +72,32 @@ def _takes_body(route: Route) -> bool:
     return route.method != "GET"
 
 
-def _any(route: Route) -> bool:
+def _is_any(route: Route) -> bool:
     return True
 
 
-PIPELINE: tuple[tuple[Condition, tuple[ErrorKind, ...]], ...] = (
+PIPELINE_ERRORS: tuple[tuple[Condition, tuple[ErrorClass, ...]], ...] = (
     (
-        _any,
+        _is_any,
         (
             wire.MalformedRequest,
             errors.ValidationFailed,  # parameters that the row does not have
             errors.UnsupportedVersion,
-            wire.RequestTooSlow,
+            wire.RequestTimedOut,
             wire.RateLimited,
             wire.HeadersTooLarge,
             wire.InternalError,
-            wire.TransferCodingUnknown,
+            wire.UnsupportedTransferCoding,
             errors.Unavailable,
         ),
     ),
     (_takes_credential, (errors.Unauthorized,)),
-    (_is_bound_to_a_version, (errors.VersionMismatch,)),
+    (_is_bound_to_version, (errors.VersionMismatch,)),
     (_takes_client_token, (errors.ClientTokenExpired,)),
     (_takes_two_credentials, (errors.CredentialMismatch,)),
     (_needs_rights, (errors.InsufficientPermissions,)),
     (_needs_products, (errors.EntitlementRequired,)),
-    (_names_a_resource, (errors.NotFound,)),
+    (_has_path_ids, (errors.NotFound,)),
     (_takes_key, (errors.IdempotencyConflict, errors.IdempotencyInProgress)),
     (_needs_key, (errors.IdempotencyKeyRequired,)),
     (_takes_body, (errors.InvalidJson, wire.PayloadTooLarge, wire.UnsupportedMediaType)),
@@ -105,19 +105,19 @@ PIPELINE: tuple[tuple[Condition, tuple[ErrorKind, ...]], ...] = (
 """What the pipeline and the server before it may answer, and on which routes."""
 
 
-def errors_of(route: Route) -> dict[int, list[ErrorKind]]:
+def errors_of(route: Route) -> dict[int, list[ErrorClass]]:
     """The error classes of a route by status, each in the order of its codes."""
     kinds = set(route.errors)
-    for condition, raised in PIPELINE:
+    for condition, raised in PIPELINE_ERRORS:
         if condition(route):
             kinds.update(raised)
-    found: dict[int, list[ErrorKind]] = {}
+    found: dict[int, list[ErrorClass]] = {}
     for kind in sorted(kinds, key=lambda kind: (status_of(kind), kind.code)):
         found.setdefault(status_of(kind), []).append(kind)
     return found
 
 
-class Failures:
+class ErrorResponses:
     """Gathers the responses and examples of errors as routes refer to them."""
 
     def __init__(self, schemas: Schemas) -> None:
@@ -125,27 +125,30 @@ class Failures:
         self.responses: dict[str, Schema] = {}
         self.examples: dict[str, Schema] = {}
 
-    def responses_of(self, route: Route) -> dict[str, Schema]:
+    def add_responses(self, route: Route) -> dict[str, Schema]:
         """The error responses of a route by status."""
-        return {str(status): self._response(kinds) for status, kinds in errors_of(route).items()}
+        return {
+            str(status): self._add_response(kinds) for status, kinds in errors_of(route).items()
+        }
 
-    def _response(self, kinds: list[ErrorKind]) -> Schema:
+    def _add_response(self, kinds: list[ErrorClass]) -> Schema:
         for kind in kinds:
-            self.examples.setdefault(kind.code, _example(kind))
-        response = self._made(kinds)
-        name = _name(kinds)
-        if len(name) > _LONGEST_NAME:
+            self.examples.setdefault(kind.code, _make_error_example(kind))
+        response = self._build_response(kinds)
+        name = _response_name(kinds)
+        if len(name) > _MAX_RESPONSE_NAME_CHARACTERS:
             return response
         self.responses[name] = response
         return {"$ref": RESPONSES + name}
 
-    def _made(self, kinds: list[ErrorKind]) -> Schema:
+    def _build_response(self, kinds: list[ErrorClass]) -> Schema:
         status = status_of(kinds[0])
-        schemas = [self._schemas.add(_schema_name(kind), _schema(kind)) for kind in kinds]
+        schemas = [self._schemas.add(_schema_name(kind), _error_schema(kind)) for kind in kinds]
         return {
             "description": " or ".join(f"`{kind.code}`" for kind in kinds) + ".",
             "headers": {
-                name: {"$ref": f"#/components/headers/{name}"} for name in _headers(status, kinds)
+                name: {"$ref": f"#/components/headers/{name}"}
+                for name in _header_names(status, kinds)
             },
             "content": {
                 "application/json": {
@@ -156,38 +159,38 @@ class Failures:
         }
 
 
-def _name(kinds: list[ErrorKind]) -> str:
-    return f"E{status_of(kinds[0])}" + "".join(map(_words, kinds))
+def _response_name(kinds: list[ErrorClass]) -> str:
+    return f"E{status_of(kinds[0])}" + "".join(map(_camel_case, kinds))
 
 
-def _words(kind: ErrorKind) -> str:
+def _camel_case(kind: ErrorClass) -> str:
     return "".join(word.capitalize() for word in kind.code.split("_"))
 
 
-def _schema_name(kind: ErrorKind) -> str:
-    return _words(kind).removesuffix("Error") + "Error"
+def _schema_name(kind: ErrorClass) -> str:
+    return _camel_case(kind).removesuffix("Error") + "Error"
 
 
-def _headers(status: int, kinds: list[ErrorKind]) -> list[str]:
+def _header_names(status: int, kinds: list[ErrorClass]) -> list[str]:
     names = ["Service-Version", "X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining"]
     names += ["RateLimit-Reset"]
-    if any(_waits(kind) for kind in kinds):
+    if any(_has_retry_after(kind) for kind in kinds):
         names.append("Retry-After")
     if status == HTTPStatus.UNAUTHORIZED:
         names.append("WWW-Authenticate")
     return names
 
 
-def sentence(kind: ErrorKind) -> str:
+def describe_error(kind: ErrorClass) -> str:
     """What an error class says of itself, in one paragraph."""
     return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
 
 
-def _waits(kind: ErrorKind) -> bool:
+def _has_retry_after(kind: ErrorClass) -> bool:
     return "retry_after_s" in {field.name for field in attrs.fields(kind)}
 
 
-def _schema(kind: ErrorKind) -> Schema:
+def _error_schema(kind: ErrorClass) -> Schema:
     """The envelope of one error."""
     details = details_of(kind)
     # A refusal for its address alone names no rule.
@@ -207,29 +210,29 @@ def _schema(kind: ErrorKind) -> Schema:
     }
     return {
         "type": "object",
-        "description": sentence(kind),
+        "description": describe_error(kind),
         "required": ["error"],
         "properties": {"error": error},
     }
 
 
-def details_of(kind: ErrorKind) -> dict[str, Schema]:
+def details_of(kind: ErrorClass) -> dict[str, Schema]:
     """The schemas of an error's details by their names on the wire."""
     found: dict[str, Schema] = {}
     types = get_type_hints(kind)
     for field in attrs.fields(kind):
-        name = on_the_wire(field.name)
-        found[name] = _detail(field.name, name, types[field.name])
+        name = wire_name(field.name)
+        found[name] = _detail_schema(field.name, name, types[field.name])
     return {**found, "requestId": {"type": "string", **rules_of("requestId")}}
 
 
-def on_the_wire(name: str) -> str:
+def wire_name(name: str) -> str:
     """A fact's name among an error's `details`."""
     first, *rest = name.replace("_after_s", "_after_seconds").split("_")
     return first + "".join(word.title() for word in rest)
 
 
-def _detail(fact: str, name: str, kind: Any) -> Schema:
+def _detail_schema(fact: str, name: str, kind: Any) -> Schema:
     if fact.endswith(("_at", "_atomic")):
         return {"type": "string", **rules_of(name)}
     if get_origin(kind) is tuple:
@@ -249,11 +252,11 @@ def _detail(fact: str, name: str, kind: Any) -> Schema:
 _TYPES: Mapping[Any, str] = {str: "string", int: "integer", bool: "boolean"}
 
 
-def _example(kind: ErrorKind) -> Schema:
-    facts = {field.name: fact(kind.code, field) for field in _required(kind)}
-    body = msgspec.json.decode(envelope(kind(**facts), identifier("req")))
-    return {"summary": sentence(kind), "value": body}
+def _make_error_example(kind: ErrorClass) -> Schema:
+    facts = {field.name: example_detail(kind.code, field) for field in _required_fields(kind)}
+    body = msgspec.json.decode(encode_error(kind(**facts), example_id("req")))
+    return {"summary": describe_error(kind), "value": body}
 
 
-def _required(kind: ErrorKind) -> list[attrs.Attribute[Any]]:
+def _required_fields(kind: ErrorClass) -> list[attrs.Attribute[Any]]:
     return [field for field in attrs.fields(kind) if field.default is attrs.NOTHING]

@@ -10,9 +10,9 @@ import attrs
 
 from payments_core_http.idempotency import KEY_PATTERN
 from payments_core_http.openapi.conventions import Schema
-from payments_core_http.openapi.failures import Failures
+from payments_core_http.openapi.failures import ErrorResponses
 from payments_core_http.openapi.resources import operation_id
-from payments_core_http.openapi.schemas import Schemas, told
+from payments_core_http.openapi.schemas import Schemas, describe
 from payments_core_http.routing import PATH_IDS, Credential, ListOf, Nothing, Route
 from payments_core_http.wire.query import PageQuery
 
@@ -33,51 +33,53 @@ SCHEMES: Mapping[Credential, str] = {
 class Operations:
     """Makes operations, and gathers the schemas, errors and parameters that they refer to."""
 
-    def __init__(self, schemas: Schemas, failures: Failures) -> None:
+    def __init__(self, schemas: Schemas, failures: ErrorResponses) -> None:
         self._schemas = schemas
         self._failures = failures
 
-    def of(self, route: Route, tag: str) -> Schema:
+    def add_operation(self, route: Route, tag: str) -> Schema:
         """The operation of a row; `tag` is its resource."""
         found: Schema = {
             "operationId": operation_id(route),
             "tags": [tag],
             "summary": route.summary,
         }
-        if text := _description(route):
+        if text := _describe_route(route):
             found["description"] = text
         found["security"] = security_of(route)
-        if parameters := self._parameters(route):
+        if parameters := self._list_parameters(route):
             found["parameters"] = parameters
         if route.body is not Nothing:
             found["requestBody"] = {
                 "required": not route.body_may_be_empty,
-                "content": {"application/json": {"schema": self._schemas.of(route.body, "body")}},
+                "content": {
+                    "application/json": {"schema": self._schemas.reference_to(route.body, "body")}
+                },
             }
-        found["responses"] = {**self._successes(route), **self._failures.responses_of(route)}
+        found["responses"] = {**self._make_successes(route), **self._failures.add_responses(route)}
         return found
 
-    def _parameters(self, route: Route) -> list[Schema]:
+    def _list_parameters(self, route: Route) -> list[Schema]:
         names = [*route.path_names, "Service-Version"]
         if route.idempotency != "ignored":
             required = route.idempotency == "required"
             names.append("Idempotency-Key-required" if required else "Idempotency-Key")
-        names += ["If-None-Match"] * route.tagged
-        return [{"$ref": PARAMETERS + name} for name in names] + self._query(route)
+        names += ["If-None-Match"] * route.has_etag
+        return [{"$ref": PARAMETERS + name} for name in names] + self._list_query_parameters(route)
 
-    def _query(self, route: Route) -> list[Schema]:
+    def _list_query_parameters(self, route: Route) -> list[Schema]:
         if route.query is Nothing:
             return []
         attrs.resolve_types(route.query)
         paged = {field.name for field in attrs.fields(PageQuery)}
         own = [field for field in attrs.fields(route.query) if field.name not in paged]
         shared = [{"$ref": PARAMETERS + name} for name in sorted(paged)]
-        return [self._parameter(field) for field in own] + (
+        return [self._make_parameter(field) for field in own] + (
             shared if issubclass(route.query, PageQuery) else []
         )
 
-    def _parameter(self, field: attrs.Attribute[Any]) -> Schema:
-        schema = _without_null(self._schemas.field(field))
+    def _make_parameter(self, field: attrs.Attribute[Any]) -> Schema:
+        schema = _strip_null(self._schemas.parameter_schema(field))
         about = schema.pop("description", None)
         return {
             "name": field.name,
@@ -87,35 +89,35 @@ class Operations:
             "schema": schema,
         }
 
-    def _successes(self, route: Route) -> dict[str, Schema]:
+    def _make_successes(self, route: Route) -> dict[str, Schema]:
         if route.answers is NoReturn:
             return {}
-        schema = self._schemas.of(route.answers, "answer")
+        schema = self._schemas.reference_to(route.answers, "answer")
         names = ["Service-Version", "X-Request-Id"]
         if route.idempotency != "ignored":
             names.append("Idempotent-Replayed")
         names += ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"]
-        names += ["ETag"] * route.tagged
+        names += ["ETag"] * route.has_etag
         response = {
-            "description": _about_answer(route.answers),
+            "description": _describe_answer(route.answers),
             "headers": {name: {"$ref": HEADERS + name} for name in names},
             "content": {"application/json": {"schema": schema}},
         }
         found = {str(route.success): response}
-        if route.success_if_there:
-            found = {str(route.success_if_there): dict(response), **found}
-        if route.tagged:
+        if route.success_if_existing:
+            found = {str(route.success_if_existing): dict(response), **found}
+        if route.has_etag:
             found["304"] = {
                 "description": "Nothing has changed since the answer with that ETag.",
                 "headers": {name: {"$ref": HEADERS + name} for name in names},
             }
         return found
 
-    def shared_parameters(self, versions: tuple[str, ...]) -> dict[str, Schema]:
+    def make_shared_parameters(self, versions: tuple[str, ...]) -> dict[str, Schema]:
         """The parameters that many rows have."""
         attrs.resolve_types(PageQuery)
-        paged = {field.name: self._parameter(field) for field in attrs.fields(PageQuery)}
-        return {**_path_parameters(), **_header_parameters(versions), **paged}
+        paged = {field.name: self._make_parameter(field) for field in attrs.fields(PageQuery)}
+        return {**_make_path_parameters(), **_make_header_parameters(versions), **paged}
 
 
 def security_of(route: Route) -> list[Schema]:
@@ -131,7 +133,7 @@ def security_of(route: Route) -> list[Schema]:
     return [alone, both] if route.may_have_payment_secret else [alone]
 
 
-def _description(route: Route) -> str:
+def _describe_route(route: Route) -> str:
     sentences = []
     needs = route.needs
     if needs is not None and needs.standard_only:
@@ -139,24 +141,24 @@ def _description(route: Route) -> str:
     if needs is not None and (needs.scopes or needs.permissions):
         names = ", ".join(f"`{name}`" for name in (*needs.scopes, *needs.permissions))
         sentences.append(f"Needs {names}.")
-    if route.success_if_there:
-        sentences.append(f"Answers {route.success_if_there} where it was there already.")
+    if route.success_if_existing:
+        sentences.append(f"Answers {route.success_if_existing} where it was there already.")
     if route.answers is NoReturn:
         sentences.append("This release does not carry it out yet.")
     if route.query is not Nothing:
-        sentences.append(told(route.query))
+        sentences.append(describe(route.query))
     return " ".join(sentences)
 
 
-def _about_answer(kind: Any) -> str:
+def _describe_answer(kind: Any) -> str:
     """What the answer's class says of itself."""
     if isinstance(kind, ListOf):
-        return f"A page of: {_about_answer(kind.view)}"
+        return f"A page of: {_describe_answer(kind.view)}"
     kinds = get_args(kind) if get_origin(kind) is not None else (kind,)
-    return " Or: ".join(told(one) for one in kinds) or HTTPStatus.OK.phrase
+    return " Or: ".join(describe(one) for one in kinds) or HTTPStatus.OK.phrase
 
 
-def _path_parameters() -> dict[str, Schema]:
+def _make_path_parameters() -> dict[str, Schema]:
     return {
         name: {
             "name": name,
@@ -169,7 +171,7 @@ def _path_parameters() -> dict[str, Schema]:
     }
 
 
-def _header_parameters(versions: tuple[str, ...]) -> dict[str, Schema]:
+def _make_header_parameters(versions: tuple[str, ...]) -> dict[str, Schema]:
     key: Schema = {
         "name": "Idempotency-Key",
         "in": "header",
@@ -200,7 +202,7 @@ def _header_parameters(versions: tuple[str, ...]) -> dict[str, Schema]:
     }
 
 
-def _without_null(schema: Schema) -> Schema:
+def _strip_null(schema: Schema) -> Schema:
     """A parameter is absent or a text: it cannot be null."""
     if isinstance(schema.get("type"), list):
         [kind] = [kind for kind in schema["type"] if kind != "null"]

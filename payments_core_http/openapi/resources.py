@@ -9,19 +9,19 @@ from payments_core_http.observability import health
 from payments_core_http.routing import Route
 from payments_core_http.v2 import routes as tables
 
-TITLES = {"OWN": "With a client token: the own account", "PAYER": "With a client token: paying"}
+TITLE_OF = {"OWN": "With a client token: the own account", "PAYER": "With a client token: paying"}
 """Of the tuples of routes whose names say too little."""
 
 Resource = tuple[str, tuple[Route, ...]]
 
-_READS = ("read", "list", "check")
+_READING_VERBS = ("read", "list", "check")
 
 
-def resources() -> Iterable[Resource]:
+def list_resources() -> Iterable[Resource]:
     """The routes by resource: each tuple that `v2/routes.py` gathers, and a title."""
     yield "Health", health.ROUTES
     named = {
-        rows: TITLES.get(name, name.replace("_", " ").capitalize())
+        rows: TITLE_OF.get(name, name.replace("_", " ").capitalize())
         for name, rows in vars(tables).items()
         if name.isupper() and name != "ROUTES"
     }
@@ -31,10 +31,12 @@ def resources() -> Iterable[Resource]:
         yield named[rows], rows
 
 
-def resources_of(routes: Sequence[Route]) -> list[Resource]:
+def group_by_resource(routes: Sequence[Route]) -> list[Resource]:
     """The same for some routes; those that v2 does not have stand under `Others`."""
     wanted = set(routes)
-    found = [(title, tuple(row for row in rows if row in wanted)) for title, rows in resources()]
+    found = [
+        (title, tuple(row for row in rows if row in wanted)) for title, rows in list_resources()
+    ]
     known = {row for _, rows in found for row in rows}
     others = tuple(row for row in routes if row not in known)
     return [(title, rows) for title, rows in (*found, ("Others", others)) if rows]
@@ -49,7 +51,7 @@ def operation_id(route: Route) -> str:
         return route.operation
     words = route.handler.__name__.strip("_").split("_")
     noun = "".join(map(str.capitalize, _singular(resource_name(route.handler)).split("_")))
-    if route.method == "GET" and words[0] not in _READS:
+    if route.method == "GET" and words[0] not in _READING_VERBS:
         words.insert(0, "read")
     rest = "".join(map(str.capitalize, words[1:]))
     if _singular(rest).lower() == noun.lower():

@@ -19,7 +19,7 @@ from payments_core_http.openapi.resources import resource_name
 from payments_core_http.routing import ListOf
 from payments_core_http.wire import metadata
 from payments_core_http.wire.metadata import Metadata
-from payments_core_http.wire.structuring import MAX_INTEGER, discriminator
+from payments_core_http.wire.structuring import MAX_INTEGER, find_discriminator
 
 COMPONENTS = "#/components/schemas/"
 _SOURCE = re.compile(r" \((?:contract|interface)[^)]*\)")
@@ -30,19 +30,19 @@ Side = Literal["body", "answer"]
 
 
 @attrs.frozen
-class Named:
+class NamedSchema:
     """A class whose schema has a name of its own, and which way it goes, or a page of them."""
 
     kind: Any
     side: Literal["body", "answer", "page"]
 
     @property
-    def mark(self) -> str:
+    def placeholder(self) -> str:
         """What stands for its name until all names are known."""
         return f"{COMPONENTS}?{self.side}:{self.kind.__module__}.{self.kind.__qualname__}"
 
     @property
-    def plain(self) -> str:
+    def short_name(self) -> str:
         """The name that it has where no other wants the same."""
         name: str = self.kind.__name__
         if self.side == "body":
@@ -50,103 +50,103 @@ class Named:
         return name.removesuffix("View") + ("Page" if self.side == "page" else "")
 
     @property
-    def qualified(self) -> str:
+    def qualified_name(self) -> str:
         """The name with its module's, where another class of its side has the plain one."""
         resource = resource_name(self.kind)
-        return "".join(word.capitalize() for word in resource.split("_")) + self.plain
+        return "".join(word.capitalize() for word in resource.split("_")) + self.short_name
 
 
 class Schemas:
     """Gathers the schemas of classes as they are asked for."""
 
     def __init__(self) -> None:
-        self._found: dict[Named, Schema] = {}
+        self._found: dict[NamedSchema, Schema] = {}
         self._added: dict[str, Schema] = {}
         self._needs_metadata = False
 
-    def of(self, kind: Any, side: Side) -> Schema:
+    def reference_to(self, kind: Any, side: Side) -> Schema:
         """The schema of a type; objects are referred to by marks that `named` replaces."""
         if isinstance(kind, ListOf):
-            named = Named(kind.view, "page")
-            self._found.setdefault(named, self._page(kind.view))
-            return {"$ref": named.mark}
-        return self._schema(kind, side)
+            named = NamedSchema(kind.view, "page")
+            self._found.setdefault(named, self._make_page_schema(kind.view))
+            return {"$ref": named.placeholder}
+        return self._make_schema(kind, side)
 
     def add(self, name: str, schema: Schema) -> Schema:
         """A schema that no class describes, under a name of its own."""
         self._added[name] = schema
         return {"$ref": COMPONENTS + name}
 
-    def field(self, field: attrs.Attribute[Any]) -> Schema:
+    def parameter_schema(self, field: attrs.Attribute[Any]) -> Schema:
         """The schema of a single parameter, with its default."""
-        return {**self._schema(field.type, "body"), **_default(field)}
+        return {**self._make_schema(field.type, "body"), **_default_keyword(field)}
 
-    def named(self, document: Schema) -> Schema:
+    def resolve_names(self, document: Schema) -> Schema:
         """The document with the gathered schemas in it and real names in place of marks."""
-        names = self._names()
+        names = self._assign_names()
         schemas = {
-            names[named.mark].removeprefix(COMPONENTS): schema
+            names[named.placeholder].removeprefix(COMPONENTS): schema
             for named, schema in self._found.items()
         }
         if self._needs_metadata:
-            schemas.update(_metadata_schemas())
+            schemas.update(_make_metadata_schemas())
         if twice := schemas.keys() & self._added.keys():
             raise ValueError(f"two schemas with one name: {sorted(twice)}")
         components = {**document["components"], "schemas": {**schemas, **self._added}}
         components["schemas"] = dict(sorted(components["schemas"].items()))
-        renamed: Schema = _renamed({**document, "components": components}, names)
+        renamed: Schema = _rename_references({**document, "components": components}, names)
         return renamed
 
     # Types
 
-    def _schema(self, kind: Any, side: Side) -> Schema:
+    def _make_schema(self, kind: Any, side: Side) -> Schema:
         origin: Any = get_origin(kind)
         if origin is Annotated:
             inner, *annotations = get_args(kind)
             metas = [one for one in annotations if isinstance(one, msgspec.Meta)]
-            return _constrained(self._schema(inner, side), metas)
+            return _add_constraints(self._make_schema(inner, side), metas)
         if origin in (Union, UnionType):
-            return self._union(kind, side)
+            return self._make_union_schema(kind, side)
         if origin is Literal:
-            return _literal(get_args(kind))
+            return _make_literal_schema(get_args(kind))
         if origin is tuple:
-            return {"type": "array", "items": self._schema(get_args(kind)[0], side)}
+            return {"type": "array", "items": self._make_schema(get_args(kind)[0], side)}
         if isinstance(origin, type) and issubclass(origin, Mapping):
-            names, items = (self._schema(one, side) for one in get_args(kind))
+            names, items = (self._make_schema(one, side) for one in get_args(kind))
             ruled = {"propertyNames": names} if names.keys() - {"type"} else {}
             return {"type": "object", **ruled, "additionalProperties": items}
         if kind is Metadata:
             self._needs_metadata = True
             return {"$ref": COMPONENTS + "Metadata"}
         if attrs.has(kind) or _is_struct(kind):
-            return self._reference(kind, side)
-        return dict(_PLAIN[side][kind])
+            return self._refer_to(kind, side)
+        return dict(_SCHEMA_BY_TYPE[side][kind])
 
-    def _union(self, kind: Any, side: Side) -> Schema:
+    def _make_union_schema(self, kind: Any, side: Side) -> Schema:
         parts = get_args(kind)
         nullable = NoneType in parts
         kinds = [part for part in parts if part not in (NoneType, msgspec.UnsetType)]
         if len(kinds) == 1:
-            schema = self._schema(kinds[0], side)
-            return _nullable(schema) if nullable else schema
-        schemas = [self._schema(one, side) for one in kinds]
+            schema = self._make_schema(kinds[0], side)
+            return _make_nullable(schema) if nullable else schema
+        schemas = [self._make_schema(one, side) for one in kinds]
         ends = [{"type": "null"}] if nullable else []
-        told_apart = _told_apart(kinds)
+        told_apart = _find_discriminator(kinds)
         if told_apart is None:  # as some answers, whose classes differ by their fields alone
             return {"anyOf": [*schemas, *ends]}
         tag, by_value = told_apart
-        mapping = {value: self._schema(one, side)["$ref"] for value, one in by_value.items()}
+        mapping = {value: self._make_schema(one, side)["$ref"] for value, one in by_value.items()}
         return {
             "oneOf": [*schemas, *ends],
             "discriminator": {"propertyName": tag, "mapping": mapping},
         }
 
-    def _page(self, view: Any) -> Schema:
+    def _make_page_schema(self, view: Any) -> Schema:
         schema: Schema = {
             "type": "object",
             "required": ["data", "limit", "hasNextPage", "nextCursor"],
             "properties": {
-                "data": {"type": "array", "items": self._schema(view, "answer")},
+                "data": {"type": "array", "items": self._make_schema(view, "answer")},
                 "limit": {"type": "integer"},
                 "hasNextPage": {"type": "boolean"},
                 "nextCursor": {"type": ["string", "null"]},
@@ -156,25 +156,25 @@ class Schemas:
 
     # Objects
 
-    def _reference(self, kind: Any, side: Side) -> Schema:
-        named = Named(kind, side)
+    def _refer_to(self, kind: Any, side: Side) -> Schema:
+        named = NamedSchema(kind, side)
         if named not in self._found:
             self._found[named] = {}  # a class may hold itself
-            self._found[named].update(self._object(kind, side))
-        return {"$ref": named.mark}
+            self._found[named].update(self._make_object_schema(kind, side))
+        return {"$ref": named.placeholder}
 
-    def _object(self, kind: Any, side: Side) -> Schema:
+    def _make_object_schema(self, kind: Any, side: Side) -> Schema:
         fields = list(fields_of(kind, side))
         owner = kind.__name__
         properties = {}
         for field in fields:
-            schema = self._schema(field.type, side)
+            schema = self._make_schema(field.type, side)
             if side == "answer" and schema.get("type") in ("string", ["string", "null"]):
                 schema = {**(rules_of(field.name, owner) if len(schema) == 1 else {}), **schema}
             properties[field.name] = {**schema, **field.default}
         found: Schema = {
             "type": "object",
-            "description": told(kind),
+            "description": describe(kind),
             "properties": properties,
             "required": [field.name for field in fields if field.required],
         }
@@ -184,27 +184,31 @@ class Schemas:
             del found["required"]
         if side == "body" or getattr(kind, "closed", False):
             found["additionalProperties"] = False
-        found.update(_groups(kind, properties))
+        found.update(_exactly_one_of_keyword(kind, properties))
         return found
 
-    def _names(self) -> dict[str, str]:
+    def _assign_names(self) -> dict[str, str]:
         """The name of every class. Where two want one, all of that side tell their module; a body
         that wants an answer's name is its input."""
         names: dict[str, str] = {}
         for is_body in (False, True):
             mine = [named for named in self._found if (named.side == "body") == is_body]
-            wanted = [named.plain for named in mine]
+            wanted = [named.short_name for named in mine]
             for named in mine:
-                name = named.plain if wanted.count(named.plain) == 1 else named.qualified
+                name = (
+                    named.short_name
+                    if wanted.count(named.short_name) == 1
+                    else named.qualified_name
+                )
                 taken = COMPONENTS + name in names.values()
-                names[named.mark] = COMPONENTS + name + ("Input" if taken else "")
+                names[named.placeholder] = COMPONENTS + name + ("Input" if taken else "")
         if len(set(names.values())) != len(names):
             raise ValueError(f"two classes with one name among {sorted(names.values())}")
         return names
 
 
 @attrs.frozen
-class Field:
+class WireField:
     """A field of a wire class, as the wire has it."""
 
     name: str
@@ -213,22 +217,24 @@ class Field:
     default: Schema = attrs.field(factory=dict)
 
 
-def fields_of(kind: Any, side: Side) -> Iterator[Field]:
+def fields_of(kind: Any, side: Side) -> Iterator[WireField]:
     """The fields of a class, in its order."""
     if _is_struct(kind):
         for member in msgspec.structs.fields(kind):
             absent = msgspec.UnsetType in get_args(member.type)
-            yield Field(member.encode_name, member.type, not absent)
+            yield WireField(member.encode_name, member.type, not absent)
         return
     attrs.resolve_types(kind)
     for field in attrs.fields(kind):
         if side == "answer":
-            yield Field(field.name, field.type, msgspec.UnsetType not in get_args(field.type))
+            yield WireField(field.name, field.type, msgspec.UnsetType not in get_args(field.type))
         else:
-            yield Field(field.name, field.type, field.default is attrs.NOTHING, _default(field))
+            yield WireField(
+                field.name, field.type, field.default is attrs.NOTHING, _default_keyword(field)
+            )
 
 
-def told(kind: Any) -> str:
+def describe(kind: Any) -> str:
     """What a class says of itself, and what it refuses beside its fields' own rules."""
     # attrs writes a docstring where there is none, and it begins with the class's name.
     text = _SOURCE.sub("", " ".join((kind.__doc__ or "").split()))
@@ -239,10 +245,10 @@ def told(kind: Any) -> str:
     return " ".join(sentences).strip()
 
 
-def _told_apart(kinds: list[Any]) -> tuple[str, dict[str, Any]] | None:
+def _find_discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]] | None:
     """The field whose value tells the classes apart, and the class of each; None without one."""
     try:
-        tag, by_value = discriminator(kinds)
+        tag, by_value = find_discriminator(kinds)
     except TypeError:
         return None
     values = [get_args(attrs.fields_dict(kind)[tag].type) for kind in kinds]
@@ -253,14 +259,14 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _default(field: attrs.Attribute[Any]) -> Schema:
+def _default_keyword(field: attrs.Attribute[Any]) -> Schema:
     default = field.default
     if default is None or default is attrs.NOTHING or default is msgspec.UNSET:
         return {}
     return {"default": list(default) if isinstance(default, tuple) else default}
 
 
-def _groups(kind: Any, properties: Mapping[str, Schema]) -> Schema:
+def _exactly_one_of_keyword(kind: Any, properties: Mapping[str, Schema]) -> Schema:
     """`exactly_one_of`, where null is the same as absent."""
     groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
     if not groups:
@@ -269,24 +275,24 @@ def _groups(kind: Any, properties: Mapping[str, Schema]) -> Schema:
     # Given is what is there and not null; of those there is one.
     return {
         "oneOf": [
-            {"required": [name], "properties": {name: {"type": _given(properties[name])}}}
+            {"required": [name], "properties": {name: {"type": _non_null_type(properties[name])}}}
             for name in group
         ]
     }
 
 
-def _given(schema: Schema) -> str:
+def _non_null_type(schema: Schema) -> str:
     [kind] = [kind for kind in schema["type"] if kind != "null"]
     return str(kind)
 
 
-def _literal(values: tuple[Any, ...]) -> Schema:
+def _make_literal_schema(values: tuple[Any, ...]) -> Schema:
     [kind] = {type(value) for value in values}
     schema: Schema = {"type": {str: "string", int: "integer", bool: "boolean"}[kind]}
     return {**schema, **({"const": values[0]} if len(values) == 1 else {"enum": list(values)})}
 
 
-def _nullable(schema: Schema) -> Schema:
+def _make_nullable(schema: Schema) -> Schema:
     if "type" not in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     found = {**schema, "type": [schema["type"], "null"]}
@@ -297,7 +303,7 @@ def _nullable(schema: Schema) -> Schema:
     return found
 
 
-def _constrained(schema: Schema, metas: Iterable[msgspec.Meta]) -> Schema:
+def _add_constraints(schema: Schema, metas: Iterable[msgspec.Meta]) -> Schema:
     found = dict(schema)
     for meta in metas:
         extra = meta.extra or {}
@@ -316,7 +322,7 @@ def _constrained(schema: Schema, metas: Iterable[msgspec.Meta]) -> Schema:
     return found
 
 
-def _metadata_schemas() -> dict[str, Schema]:
+def _make_metadata_schemas() -> dict[str, Schema]:
     """The limits of metadata: each level of nesting is a schema of its own."""
     names = ["Metadata", *(f"MetadataLevel{n}" for n in range(2, metadata.MAX_DEPTH + 1))]
     text: Schema = {"maxLength": metadata.MAX_CHARACTERS}
@@ -343,16 +349,16 @@ def _metadata_schemas() -> dict[str, Schema]:
     return found
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _rename_references(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
-        return {key: _renamed(item, names) for key, item in value.items()}
+        return {key: _rename_references(item, names) for key, item in value.items()}
     if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
+        return [_rename_references(item, names) for item in value]
     return names.get(value, value) if isinstance(value, str) else value
 
 
 _INTEGER: Schema = {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
-_PLAIN: Mapping[Side, Mapping[Any, Schema]] = {
+_SCHEMA_BY_TYPE: Mapping[Side, Mapping[Any, Schema]] = {
     "body": {str: {"type": "string"}, int: _INTEGER, bool: {"type": "boolean"}},
     "answer": {
         str: {"type": "string"},

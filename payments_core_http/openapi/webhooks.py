@@ -14,13 +14,13 @@ from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core_http.openapi.conventions import Schema, rules_of
-from payments_core_http.openapi.examples import example
+from payments_core_http.openapi.examples import make_example
 from payments_core_http.openapi.schemas import Schemas
 from payments_core_http.v2.statuses import PaymentLabel
 
 ENVELOPE = ("id", "name", "apiVersion", "createdAt", "payload")
 
-_STATUSES: Mapping[str, tuple[str, ...]] = {
+_STATUSES_BY_FAMILY: Mapping[str, tuple[str, ...]] = {
     "account": get_args(AccountStatus),
     "deposit": tuple(sorted(DEPOSIT.states)),
     "dispute": get_args(DisputeStatus),
@@ -30,7 +30,7 @@ _STATUSES: Mapping[str, tuple[str, ...]] = {
 }
 """What `status` may be, by family; the others are not sent yet."""
 
-_FIELDS: Mapping[str, Schema] = {
+_SCHEMA_BY_FIELD: Mapping[str, Schema] = {
     "accountId": {"type": ["string", "null"], **rules_of("accountId")},
     "amount": {"type": "string"},
     "assetSymbol": {"type": "string"},
@@ -46,22 +46,22 @@ _FIELDS: Mapping[str, Schema] = {
 """Fields whose name alone does not say what they hold. A Payment to a wallet has no account."""
 
 
-def webhooks(schemas: Schemas, version: str) -> Schema:
+def build_webhooks(schemas: Schemas, version: str) -> Schema:
     """Each event as the request that it makes."""
-    return {event.name: {"post": _delivery(event, schemas, version)} for event in CATALOGUE}
+    return {event.name: {"post": _make_delivery(event, schemas, version)} for event in CATALOGUE}
 
 
-def _delivery(event: EventType, schemas: Schemas, version: str) -> Schema:
+def _make_delivery(event: EventType, schemas: Schemas, version: str) -> Schema:
     later = "" if event.emitted else " This release does not send it yet."
     return {
-        "operationId": "on" + "".join(map(str.capitalize, _words(event.name))),
+        "operationId": "on" + "".join(map(str.capitalize, _split_words(event.name))),
         "tags": ["Webhooks"],
         "summary": event.meaning,
         "description": f"Sent at least once: dedupe by `x-service-delivery`.{later}",
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in HEADERS],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": _envelope(event, schemas, version)}},
+            "content": {"application/json": {"schema": _make_envelope(event, schemas, version)}},
         },
         "responses": {
             "2XX": {"description": "Delivered; it is not sent to this endpoint again."},
@@ -74,19 +74,19 @@ def _delivery(event: EventType, schemas: Schemas, version: str) -> Schema:
     }
 
 
-def _envelope(event: EventType, schemas: Schemas, version: str) -> Schema:
+def _make_envelope(event: EventType, schemas: Schemas, version: str) -> Schema:
     properties: Schema = {
         "id": {"type": "string", **rules_of("eventId")},
         "name": {"type": "string", "const": event.name},
         "apiVersion": {"type": "string", "const": version},
         "createdAt": {"type": "string", **rules_of("createdAt")},
-        "payload": schemas.add(_payload_name(event), _payload(event, schemas)),
+        "payload": schemas.add(_payload_name(event), _make_payload(event, schemas)),
     }
     return {"type": "object", "required": list(ENVELOPE), "properties": properties}
 
 
-def _payload(event: EventType, schemas: Schemas) -> Schema:
-    properties = {name: _field(event, name, schemas) for name in event.fields}
+def _make_payload(event: EventType, schemas: Schemas) -> Schema:
+    properties = {name: _make_field(event, name, schemas) for name in event.fields}
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
@@ -94,33 +94,33 @@ def _payload_name(event: EventType) -> str:
     """Events of a family share a payload, unless one has fields of its own."""
     family = event.name.partition(".")[0]
     first = next(one for one in CATALOGUE if one.name.startswith(f"{family}."))
-    words = _words(family if first.fields == event.fields else event.name)
+    words = _split_words(family if first.fields == event.fields else event.name)
     return "".join(map(str.capitalize, words)) + "Payload"
 
 
-def _field(event: EventType, name: str, schemas: Schemas) -> Schema:
+def _make_field(event: EventType, name: str, schemas: Schemas) -> Schema:
     if name == "status":
-        states = _STATUSES.get(event.name.partition(".")[0])
+        states = _STATUSES_BY_FAMILY.get(event.name.partition(".")[0])
         known = {} if states is None or "capability" in event.fields else {"enum": list(states)}
         return {"type": "string", **known}
     if name == "labels":
-        return {"type": "array", "items": schemas.of(PaymentLabel, "answer")}
-    return dict(_FIELDS.get(name, {"type": "string", **rules_of(name)}))
+        return {"type": "array", "items": schemas.reference_to(PaymentLabel, "answer")}
+    return dict(_SCHEMA_BY_FIELD.get(name, {"type": "string", **rules_of(name)}))
 
 
 def add_examples(events: Schema, schemas: Mapping[str, Schema]) -> None:
     """Give every event an example, in the status that its name tells."""
     for name, entry in events.items():
         content = entry["post"]["requestBody"]["content"]["application/json"]
-        found = example(content["schema"], schemas, owner="Event")
+        found = make_example(content["schema"], schemas, owner="Event")
         if "status" in found["payload"]:
             family, _, word = name.partition(".")
-            if word in _STATUSES.get(family, ()):
+            if word in _STATUSES_BY_FAMILY.get(family, ()):
                 found["payload"]["status"] = word
         content["example"] = found
 
 
-def _words(name: str) -> list[str]:
+def _split_words(name: str) -> list[str]:
     return name.replace(".", "_").split("_")
 
 
@@ -154,16 +154,16 @@ HEADERS: Mapping[str, tuple[str, Schema]] = {
 }
 """The headers of a delivery."""
 
-_WHERE_THERE_IS_ONE = frozenset({"x-service-account-id", "x-service-external-user-id"})
+_OPTIONAL_HEADERS = frozenset({"x-service-account-id", "x-service-external-user-id"})
 
 
-def header_parameters() -> dict[str, Schema]:
+def make_header_parameters() -> dict[str, Schema]:
     """The headers of a delivery as components."""
     return {
         name: {
             "name": name,
             "in": "header",
-            "required": name not in _WHERE_THERE_IS_ONE,
+            "required": name not in _OPTIONAL_HEADERS,
             "description": text,
             "schema": schema,
         }

@@ -14,7 +14,7 @@ import markupsafe
 from payments_core_http.openapi.conventions import Schema, resolved
 
 _SCHEMAS = "#/components/schemas/"
-_LIMITS = {
+_LIMIT_TEXTS = {
     "minLength": "at least {} characters",
     "maxLength": "at most {} characters",
     "minItems": "at least {} items",
@@ -24,10 +24,10 @@ _LIMITS = {
     "maxProperties": "at most {} keys",
     "format": "{}",
 }
-_WIDEST = 2**53 - 1
+_MAX_INTEGER = 2**53 - 1
 """What any integer is held to is not told at each."""
 
-_PAGES = jinja2.Environment(
+_TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("payments_core_http.reference"),
     autoescape=True,
     trim_blocks=True,
@@ -36,18 +36,18 @@ _PAGES = jinja2.Environment(
 )
 
 
-def _prose(text: str) -> markupsafe.Markup:
+def _render_prose(text: str) -> markupsafe.Markup:
     """A description as HTML: escaped, and what stands in backticks as code."""
     escaped = str(markupsafe.escape(text))
     return markupsafe.Markup(_CODE.sub(r"<code>\1</code>", escaped))
 
 
 _CODE = re.compile("`([^`]+)`")
-_PAGES.filters["prose"] = _prose
+_TEMPLATES.filters["prose"] = _render_prose
 
 
 @attrs.frozen(kw_only=True)
-class Type:
+class TypeName:
     """A type in words: `name` is its own, or that of a schema that it leads to."""
 
     name: str
@@ -55,11 +55,11 @@ class Type:
 
 
 @attrs.frozen(kw_only=True)
-class Row:
+class FieldRow:
     """A field or a parameter."""
 
     name: str
-    types: tuple[Type, ...]
+    types: tuple[TypeName, ...]
     required: bool
     rules: tuple[str, ...]
     about: str = ""
@@ -67,19 +67,19 @@ class Row:
 
 
 @attrs.frozen(kw_only=True)
-class Response:
+class ResponseEntry:
     """What a route may answer with one status."""
 
     status: str
     about: str
-    types: tuple[Type, ...]
+    types: tuple[TypeName, ...]
     codes: tuple[str, ...]
     headers: tuple[str, ...]
     examples: Mapping[str, str]
 
 
 @attrs.frozen(kw_only=True)
-class Operation:
+class OperationEntry:
     """A route."""
 
     id: str
@@ -89,59 +89,61 @@ class Operation:
     about: str
     credentials: tuple[str, ...]
     schemes: tuple[tuple[str, ...], ...]
-    parameters: tuple[Row, ...]
-    body: tuple[Type, ...]
+    parameters: tuple[FieldRow, ...]
+    body: tuple[TypeName, ...]
     body_required: bool
     body_examples: Mapping[str, str]
-    responses: tuple[Response, ...]
+    responses: tuple[ResponseEntry, ...]
 
 
 @attrs.frozen(kw_only=True)
-class Described:
+class SchemaEntry:
     """A schema of its own."""
 
     name: str
     about: str
     closed: bool
-    rows: tuple[Row, ...]
-    types: tuple[Type, ...]
+    rows: tuple[FieldRow, ...]
+    types: tuple[TypeName, ...]
 
 
-def rendered(document: Schema, mode: str) -> str:
+def render_page(document: Schema, mode: str) -> str:
     """The page. In mode `sandbox` its forms take an app's secret; elsewhere no browser may."""
     schemas = document["components"]["schemas"]
     is_error = {name: name.endswith("Error") for name in schemas}
-    return _PAGES.get_template("reference.html").render(
+    return _TEMPLATES.get_template("reference.html").render(
         info=document["info"],
         mode=mode,
         schemes=document["components"]["securitySchemes"],
-        resources=list(_resources(document)),
-        events=list(_events(document)),
+        resources=list(_list_resources(document)),
+        events=list(_list_events(document)),
         errors=[
-            (code, example["summary"], _json(example["value"]))
+            (code, example["summary"], _format_json(example["value"]))
             for code, example in document["components"]["examples"].items()
             if "summary" in example
         ],
         schemas=[
-            _described(name, schema) for name, schema in schemas.items() if not is_error[name]
+            _make_schema_entry(name, schema)
+            for name, schema in schemas.items()
+            if not is_error[name]
         ],
     )
 
 
-def _resources(document: Schema) -> Iterator[tuple[str, list[Operation]]]:
-    found: dict[str, list[Operation]] = {tag["name"]: [] for tag in document["tags"]}
+def _list_resources(document: Schema) -> Iterator[tuple[str, list[OperationEntry]]]:
+    found: dict[str, list[OperationEntry]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             [tag] = operation["tags"]
-            found[tag].append(_operation(document, method.upper(), path, operation))
+            found[tag].append(_make_operation(document, method.upper(), path, operation))
     return ((tag, members) for tag, members in found.items() if members)
 
 
-def _operation(document: Schema, method: str, path: str, operation: Schema) -> Operation:
+def _make_operation(document: Schema, method: str, path: str, operation: Schema) -> OperationEntry:
     body = operation.get("requestBody")
     content: Schema = body["content"]["application/json"] if body else {}
     ways = operation["security"]
-    return Operation(
+    return OperationEntry(
         id=operation["operationId"],
         method=method,
         path=path,
@@ -150,119 +152,119 @@ def _operation(document: Schema, method: str, path: str, operation: Schema) -> O
         credentials=tuple(" and ".join(way) for way in ways),
         schemes=tuple(tuple(way) for way in ways),
         parameters=tuple(
-            _parameter(resolved(one, document)) for one in operation.get("parameters", ())
+            _make_parameter_row(resolved(one, document)) for one in operation.get("parameters", ())
         ),
-        body=_types(content["schema"]) if body else (),
+        body=_name_types(content["schema"]) if body else (),
         body_required=bool(body and body["required"]),
-        body_examples=_examples(content, document),
+        body_examples=_render_examples(content, document),
         responses=tuple(
-            _response(status, resolved(response, document), document)
+            _make_response(status, resolved(response, document), document)
             for status, response in operation["responses"].items()
         ),
     )
 
 
-def _parameter(parameter: Schema) -> Row:
-    return Row(
+def _make_parameter_row(parameter: Schema) -> FieldRow:
+    return FieldRow(
         name=parameter["name"],
         place=parameter["in"],
-        types=_types(parameter["schema"]),
+        types=_name_types(parameter["schema"]),
         required=parameter["required"],
-        rules=tuple(_rules(parameter["schema"])),
+        rules=tuple(_describe_rules(parameter["schema"])),
         about=parameter.get("description", ""),
     )
 
 
-def _response(status: str, response: Schema, document: Schema) -> Response:
+def _make_response(status: str, response: Schema, document: Schema) -> ResponseEntry:
     content: Schema = response.get("content", {}).get("application/json", {})
     is_error = status >= "4"
     examples = content.get("examples", {})
-    return Response(
+    return ResponseEntry(
         status=status,
         about="" if is_error else response["description"],
-        types=_types(content["schema"]) if content and not is_error else (),
+        types=_name_types(content["schema"]) if content and not is_error else (),
         codes=tuple(examples) if is_error else (),
         headers=tuple(response.get("headers", {})),
-        examples={} if is_error else _examples(content, document),
+        examples={} if is_error else _render_examples(content, document),
     )
 
 
-def _examples(content: Schema, document: Schema) -> dict[str, str]:
+def _render_examples(content: Schema, document: Schema) -> dict[str, str]:
     return {
-        name: _json(resolved(example, document)["value"])
+        name: _format_json(resolved(example, document)["value"])
         for name, example in content.get("examples", {}).items()
     }
 
 
-def _events(document: Schema) -> Iterator[tuple[str, Schema, tuple[Type, ...], str]]:
+def _list_events(document: Schema) -> Iterator[tuple[str, Schema, tuple[TypeName, ...], str]]:
     """Each event with its operation, the type of its payload, and an example."""
     for name, entry in document["webhooks"].items():
         post = entry["post"]
         content = post["requestBody"]["content"]["application/json"]
         payload = content["schema"]["properties"]["payload"]
-        yield name, post, _types(payload), _json(content["example"])
+        yield name, post, _name_types(payload), _format_json(content["example"])
 
 
-def _described(name: str, schema: Schema) -> Described:
+def _make_schema_entry(name: str, schema: Schema) -> SchemaEntry:
     required = schema.get("required", ())
     groups = [branch["required"][0] for branch in schema.get("oneOf", ())]
     rows = [
-        Row(
+        FieldRow(
             name=field,
-            types=_types(inner),
+            types=_name_types(inner),
             required=field in required,
-            rules=tuple(_rules(inner))
+            rules=tuple(_describe_rules(inner))
             + ((f"exactly one of {', '.join(groups)}",) if field in groups else ()),
             about=inner.get("description", ""),
         )
         for field, inner in schema.get("properties", {}).items()
     ]
-    return Described(
+    return SchemaEntry(
         name=name,
         about=schema.get("description", ""),
         closed=schema.get("additionalProperties") is False,
         rows=tuple(rows),
-        types=() if rows else _types(schema),
+        types=() if rows else _name_types(schema),
     )
 
 
-def _types(schema: Schema) -> tuple[Type, ...]:
+def _name_types(schema: Schema) -> tuple[TypeName, ...]:
     """A type in words; several are alternatives."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(_SCHEMAS)
-        return (Type(name=name, target=name),)
+        return (TypeName(name=name, target=name),)
     for several in ("oneOf", "anyOf"):
         if several in schema:
-            return tuple(one for branch in schema[several] for one in _types(branch))
+            return tuple(one for branch in schema[several] for one in _name_types(branch))
     if "items" in schema and "additionalProperties" not in schema:
         listed = tuple(
-            attrs.evolve(one, name=f"list of {one.name}") for one in _types(schema["items"])
+            attrs.evolve(one, name=f"list of {one.name}") for one in _name_types(schema["items"])
         )
         kinds = schema["type"]
-        return listed + ((Type(name="null"),) if "null" in kinds else ())
+        return listed + ((TypeName(name="null"),) if "null" in kinds else ())
     further = schema.get("additionalProperties")
     if isinstance(further, dict) and further:
-        return tuple(attrs.evolve(one, name=f"map of {one.name}") for one in _types(further))
+        return tuple(attrs.evolve(one, name=f"map of {one.name}") for one in _name_types(further))
     kinds = schema.get("type", "any value")
-    return tuple(Type(name=kind) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+    return tuple(TypeName(name=kind) for kind in ([kinds] if isinstance(kinds, str) else kinds))
 
 
-def _rules(schema: Schema) -> Iterator[str]:
+def _describe_rules(schema: Schema) -> Iterator[str]:
     """What a value is held to, in words."""
     if "const" in schema:
         yield f"always {schema['const']}"
     if "enum" in schema:
         yield "one of " + ", ".join(str(value) for value in schema["enum"] if value is not None)
-    for name, words in _LIMITS.items():
-        if name in schema and abs(schema[name] if name != "format" else 0) != _WIDEST:
+    for name, words in _LIMIT_TEXTS.items():
+        if name in schema and abs(schema[name] if name != "format" else 0) != _MAX_INTEGER:
             yield words.format(schema[name])
     if "pattern" in schema and "description" not in schema:
         yield f"matches {schema['pattern']}"
     if "default" in schema:
         yield f"{json.dumps(schema['default'])} where it is absent"
     if "items" in schema:
-        yield from (f"each {rule}" for rule in _rules(schema["items"]))
+        yield from (f"each {rule}" for rule in _describe_rules(schema["items"]))
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)

@@ -7,76 +7,85 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from payments_core.engine.idempotency.record import Answer
-from payments_core_http.calls import Call
-from payments_core_http.openapi.document import document, text_of
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
+from payments_core_http.openapi.document import build_document, format_document
 from payments_core_http.routing import Route
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Nothing from elsewhere, nothing inline, no evaluation, and in nobody's frame."""
 
-_KEPT = "public, max-age=300"
+_CACHE_CONTROL = "public, max-age=300"
 _STATIC = {
     "reference.css": "text/css; charset=utf-8",
     "reference.js": "text/javascript; charset=utf-8",
 }
 
-Make = Callable[[str, str], bytes]
+RenderPage = Callable[[str, str], bytes]
 """The bytes of a page, by the version of the contract and the mode of the process."""
 
 
-def rows(routes: Sequence[Route]) -> tuple[Route, ...]:
+def build_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
     """The rows of the reference to these routes; pages are made when they are first asked for."""
 
     @cache
-    def made(version: str) -> dict[str, Any]:
-        return document(version, routes)
+    def build_once(version: str) -> dict[str, Any]:
+        return build_document(version, routes)
 
     @cache
-    def openapi(version: str, mode: str) -> bytes:
-        return text_of(made(version)).encode()
+    def render_openapi(version: str, mode: str) -> bytes:
+        return format_document(build_once(version)).encode()
 
     @cache
-    def page(version: str, mode: str) -> bytes:
+    def render_html(version: str, mode: str) -> bytes:
         # Templates are loaded by whoever reads the reference, and by no other process.
-        from payments_core_http.reference.pages import rendered
+        from payments_core_http.reference.pages import render_page
 
-        return rendered(made(version), mode).encode()
+        return render_page(build_once(version), mode).encode()
 
     return (
-        _row("/openapi.json", openapi, "application/json", "The OpenAPI document of this API."),
-        _row("/docs", page, "text/html; charset=utf-8", "The reference of this API, for people."),
+        _make_route(
+            "/openapi.json", render_openapi, "application/json", "The OpenAPI document of this API."
+        ),
+        _make_route(
+            "/docs",
+            render_html,
+            "text/html; charset=utf-8",
+            "The reference of this API, for people.",
+        ),
         *(
-            _row(f"/docs/{name}", _file(name), media_type, "A part of the reference.")
+            _make_route(
+                f"/docs/{name}", _make_file_renderer(name), media_type, "A part of the reference."
+            )
             for name, media_type in _STATIC.items()
         ),
     )
 
 
-def _row(path: str, make: Make, media_type: str, summary: str) -> Route:
+def _make_route(path: str, make: RenderPage, media_type: str, summary: str) -> Route:
     headers = {
         "Content-Type": media_type,
-        "Cache-Control": _KEPT,
-        "Content-Security-Policy": POLICY,
+        "Cache-Control": _CACHE_CONTROL,
+        "Content-Security-Policy": CONTENT_SECURITY_POLICY,
         "Referrer-Policy": "no-referrer",
     }
 
-    def answer(service: PaymentsService, call: Call[None, None]) -> Answer:
+    def answer(service: PaymentsService, call: ApiCall[None, None]) -> Response:
         version = service.settings.versions.current
-        return call.unless_known(Answer(200, make(version, call.mode), version, headers))
+        return call.add_etag(Response(200, make(version, call.mode), version, headers))
 
-    return Route("GET", path, answer, needs=None, answers=Any, tagged=True, summary=summary)
+    return Route("GET", path, answer, needs=None, answers=Any, has_etag=True, summary=summary)
 
 
-def _file(name: str) -> Make:
+def _make_file_renderer(name: str) -> RenderPage:
     @cache
-    def read(version: str, mode: str) -> bytes:
+    def read_file(version: str, mode: str) -> bytes:
         return (files(__package__) / "static" / name).read_bytes()
 
-    return read
+    return read_file

@@ -28,24 +28,28 @@ from payments_core_http.errors import (
     HeadersTooLarge,
     MalformedRequest,
     PayloadTooLarge,
-    RequestTooSlow,
-    TransferCodingUnknown,
+    RequestTimedOut,
+    UnsupportedTransferCoding,
 )
-from payments_core_http.server.framing import Incoming
-from payments_core_http.server.limits import Bounds, longest_waiting, slowest_takers
-from payments_core_http.server.responses import Refusal, Reply, RequestTimeout
-from payments_core_http.server.selector import EVENT_READ, EVENT_WRITE, Bell, Poll
-from payments_core_http.wire.request_body import LIMIT_BYTES
+from payments_core_http.server.framing import IncomingRequest
+from payments_core_http.server.limits import (
+    ServerLimits,
+    pick_longest_waiting,
+    pick_slowest_readers,
+)
+from payments_core_http.server.responses import RefusalTask, RequestTimeout, ResponseTask
+from payments_core_http.server.selector import EVENT_READ, EVENT_WRITE, SocketSelector, Waker
+from payments_core_http.wire.request_body import MAX_BODY_BYTES
 
-HEADER_LIMIT_BYTES = 16 * 1024
+MAX_HEADER_BYTES = 16 * 1024
 
-_LOOK_S = 0.5
+_TIMEOUT_CHECK_INTERVAL_S = 0.5
 """How often connections are asked whether they have waited too long."""
-_ACCEPTS = 64
+_MAX_ACCEPTS = 64
 """So many new connections are taken at a time; the bound is passed by no more."""
-_PAUSE_S = 0.5
-_RESET = struct.pack("ii", 1, 0)
-_WARN_S = 60.0
+_ACCEPT_PAUSE_S = 0.5
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_WARNING_INTERVAL_S = 60.0
 
 _log = logging.getLogger("payments_core_http")
 
@@ -53,8 +57,8 @@ _log = logging.getLogger("payments_core_http")
 class Connection(HTTPChannel):  # type: ignore[misc]
     """One client's connection. All but `service`, and what it calls, runs in the server's loop."""
 
-    task_class = Reply
-    error_task_class = Refusal
+    task_class = ResponseTask
+    error_task_class = RefusalTask
 
     connected: bool
     close_when_flushed: bool
@@ -76,9 +80,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         """The descriptor, until it is closed."""
         return self._fileno  # type: ignore[no-any-return]
 
-    def wants(self) -> int:
+    def wanted_events(self) -> int:
         """What to wait for."""
-        server: Listener = self.server
+        server: ConnectionServer = self.server
         wanted = EVENT_READ if self.readable() else 0
         if self.writable():
             wanted |= EVENT_WRITE
@@ -88,40 +92,40 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             server.unsent.discard(self)
         return wanted
 
-    def tend(self, events: int) -> None:
+    def on_ready(self, events: int) -> None:
         """Receive and send. What goes wrong is logged, and ends this connection alone."""
         if events & EVENT_READ:
             wasyncore.read(self)
         if events & EVENT_WRITE and self.connected:
             wasyncore.write(self)
 
-    def unwatched(self, error: OSError) -> None:
+    def on_register_failed(self, error: OSError) -> None:
         """The system cannot wait for it."""
-        self.server.warn(f"a connection could not be begun ({error})")
-        self.abandon()
+        self.server.log_rate_limited(f"a connection could not be begun ({error})")
+        self.abort()
 
     def del_channel(self, map: Any = None) -> None:
         """It closes: it is waited for no more, and counted nowhere."""
-        self.server.poll.forget(self)
+        self.server.poll.unregister(self)
         self.server.unsent.discard(self)
         super().del_channel(map)
 
-    def parser_class(self, settings: Any) -> Incoming:
+    def parser_class(self, settings: Any) -> IncomingRequest:
         """A new request."""
-        return Incoming(settings, self._keep)
+        return IncomingRequest(settings, self._keep_unread)
 
-    def _keep(self, unread: bytes) -> None:
+    def _keep_unread(self, unread: bytes) -> None:
         self._unread = unread
 
     def readable(self) -> bool:
         """Whether more may be received; goes on first with what was received before."""
         if self._unread and not self.requests and not self.total_outbufs_len:
-            self._go_on()
+            self._resume_reading()
         if not self.connected or self._ends:
             return self.connected and self._lingers
         return not self._unread and bool(super().readable())
 
-    def _go_on(self) -> None:
+    def _resume_reading(self) -> None:
         if self.connected and not (self._ends or self.close_when_flushed or self.will_close):
             unread, self._unread = self._unread, b""
             self.received(unread)
@@ -174,12 +178,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def service(self) -> None:
         """Answer the request; in a thread of the pool."""
-        _ANSWERED.set(self)
+        _ANSWERING_CONNECTION.set(self)
         super().service()
-        self.waits()
-        _ANSWERED.set(None)
+        self.mark_waiting()
+        _ANSWERING_CONNECTION.set(None)
 
-    def waits(self) -> None:
+    def mark_waiting(self) -> None:
         """It is the client's turn, from now on."""
         self.waits_since = time.monotonic()
 
@@ -188,7 +192,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         with self.outbuf_lock:
             return bool(super()._flush_some(do_close))
 
-    def rings(self) -> bool:
+    def flush_or_needs_loop(self) -> bool:
         """Send what the client takes at once; whether there is more to do, and that by the loop.
 
         In the thread that answers: when the answer is made, or part of it that is too much. The
@@ -205,32 +209,32 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         """Whether the server waits for the client: to send, or to take what it asked for."""
         return not self.requests and not (self._unread and not self.total_outbufs_len)
 
-    def judge(self, now: float, bounds: Bounds) -> None:
+    def enforce_timeouts(self, now: float, limits: ServerLimits) -> None:
         """End the connection if the client has had its time."""
         if self.requests or not self.connected:
             return
         if self._began is not None:
-            if now - self._began > bounds.request_s:
-                self._refuse_as_late()
+            if now - self._began > limits.request_s:
+                self._refuse_timed_out()
             return
         if self._lingers:
-            allowed_s = bounds.linger_s
+            allowed_s = limits.linger_s
         else:
-            allowed_s = bounds.answer_s if self.total_outbufs_len else bounds.idle_s
+            allowed_s = limits.answer_s if self.total_outbufs_len else limits.idle_s
         if now - self.waits_since > allowed_s:
-            self.abandon()
+            self.abort()
 
-    def abandon(self) -> None:
+    def abort(self) -> None:
         """End the connection now, and drop what the client has not taken, the kernel's part too.
 
         Waitress's `will_close` waits until something can be sent, which may be never.
         """
         if self.total_outbufs_len:
             with contextlib.suppress(OSError):
-                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         self.handle_close()
 
-    def _refuse_as_late(self) -> None:
+    def _refuse_timed_out(self) -> None:
         with self.requests_lock:
             late, self.request, self._began = self.request, None, None
             late.error = RequestTimeout("The request did not arrive in time")
@@ -238,65 +242,70 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.server.add_task(self)
 
 
-_ANSWERED: ContextVar[Connection | None] = ContextVar("answered", default=None)
+_ANSWERING_CONNECTION: ContextVar[Connection | None] = ContextVar("answered", default=None)
 """Whose request the thread answers: waitress does not say for whom it rings."""
 
 
-class Listener(TcpWSGIServer):  # type: ignore[misc]
+class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
     """Accepts connections, and ends those whose time is over or whose room is needed."""
 
     channel_class = Connection
 
     def __init__(
-        self, *args: Any, identifiers: Identifiers, api_version: str, bounds: Bounds, **more: Any
+        self,
+        *args: Any,
+        identifiers: Identifiers,
+        api_version: str,
+        limits: ServerLimits,
+        **more: Any,
     ) -> None:
         self.identifiers = identifiers
         self.api_version = api_version
         self.refusals: dict[int, PaymentsError] = {
             400: MalformedRequest(),
-            408: RequestTooSlow(),
-            413: PayloadTooLarge(LIMIT_BYTES),
-            431: HeadersTooLarge(HEADER_LIMIT_BYTES),
-            501: TransferCodingUnknown(),
+            408: RequestTimedOut(),
+            413: PayloadTooLarge(MAX_BODY_BYTES),
+            431: HeadersTooLarge(MAX_HEADER_BYTES),
+            501: UnsupportedTransferCoding(),
         }
-        self.bounds = bounds
+        self.limits = limits
         self._looks_at = self._accepts_at = self._warns_at = 0.0
         self.ends = False
         """Whether every answer is its connection's last."""
-        self.poll = Poll()
+        self.poll = SocketSelector()
         self.interest = 0
         self.unsent: set[Connection] = set()
         """Those whose clients have not taken all of their answers."""
         super().__init__(*args, **more)
-        self.poll.settle(Bell(self.trigger))
+        self.poll.update(Waker(self.trigger))
 
-    def turn(self, timeout_s: float) -> None:
+    def run_once(self, timeout_s: float) -> None:
         """Keep the bounds, wait until somebody sends, takes or knocks, and tend to it."""
-        self.poll.settle_changed()
-        self.poll.settle(self)
+        self.poll.update_changed()
+        self.poll.update(self)
         self.poll.wait(timeout_s)
 
     def fileno(self) -> int | None:
         """The listening socket's descriptor, until it is closed."""
         return self._fileno  # type: ignore[no-any-return]
 
-    def wants(self) -> int:
+    def wanted_events(self) -> int:
         """To accept, where there is room."""
         return EVENT_READ if self.readable() else 0
 
-    def tend(self, events: int) -> None:
+    def on_ready(self, events: int) -> None:
         """Take who knocks."""
         wasyncore.read(self)
 
-    def unwatched(self, error: OSError) -> None:
+    def on_register_failed(self, error: OSError) -> None:
         """The system cannot wait for it: it tries again soon."""
-        self._pause(error)
+        self._pause_accepting(error)
 
     def handle_error(self) -> None:
         """Whatever went wrong, it goes on listening: waitress would close it for good."""
-        self._pause(sys.exception())
+        self._pause_accepting(sys.exception())
 
-    def end(self) -> None:
+    def stop_accepting(self) -> None:
         """Let in who has knocked, and nobody after that; what is answered from now on is the last.
 
         The kernel refuses who knocks between the last `accept` and the end of the socket.
@@ -304,70 +313,72 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         self.ends = True
         if self.socket is None:
             return
-        for _ in range(self.adj.backlog // _ACCEPTS + 1):  # as many as its queue may hold
+        for _ in range(self.adj.backlog // _MAX_ACCEPTS + 1):  # as many as its queue may hold
             if not self.handle_accept():
                 break
-            self.turn(0)
+            self.run_once(0)
         wasyncore.dispatcher.close(self)
 
     def pull_trigger(self) -> None:
         """Wake the loop; a thread that has answered does so only where there is more to do."""
-        answered = _ANSWERED.get()
-        if answered is None or answered.rings():
-            self.poll.change(answered, super().pull_trigger)
+        answered = _ANSWERING_CONNECTION.get()
+        if answered is None or answered.flush_or_needs_loop():
+            self.poll.request_update(answered, super().pull_trigger)
 
     def del_channel(self, map: Any = None) -> None:
         """It listens no more."""
-        self.poll.forget(self)
+        self.poll.unregister(self)
         super().del_channel(map)
 
     def readable(self) -> bool:
         """Whether to accept; runs at every turn of the loop, and keeps the bounds first."""
         now = time.monotonic()
         if now >= self._looks_at:
-            self._looks_at = now + _LOOK_S
+            self._looks_at = now + _TIMEOUT_CHECK_INTERVAL_S
             for one in list(self.active_channels.values()):
-                one.judge(now, self.bounds)
-        self._bound_unsent()
-        excess = len(self.active_channels) - self.bounds.connections
+                one.enforce_timeouts(now, self.limits)
+        self._limit_unsent()
+        excess = len(self.active_channels) - self.limits.connections
         if excess > 0:
-            most = self.bounds.connections
-            self.warn(f"more than {most} connections: those that wait longest are ended")
-            self._give_way(excess)
+            most = self.limits.connections
+            self.log_rate_limited(
+                f"more than {most} connections: those that wait longest are ended"
+            )
+            self._evict_connections(excess)
         return self.accepting and now >= self._accepts_at and self._has_room()
 
-    def _bound_unsent(self) -> None:
-        excess = sum(one.total_outbufs_len for one in self.unsent) - self.bounds.unsent_bytes
+    def _limit_unsent(self) -> None:
+        excess = sum(one.total_outbufs_len for one in self.unsent) - self.limits.unsent_bytes
         if excess <= 0:
             return
-        for one in slowest_takers(self.unsent):
+        for one in pick_slowest_readers(self.unsent):
             if excess > 0:
                 excess -= one.total_outbufs_len
-                one.abandon()
+                one.abort()
 
-    def _give_way(self, count: int) -> int:
+    def _evict_connections(self, count: int) -> int:
         """End connections whose clients are waited for; how many were ended."""
-        ended = longest_waiting(list(self.active_channels.values()))[:count]
+        ended = pick_longest_waiting(list(self.active_channels.values()))[:count]
         for one in ended:
-            one.abandon()
+            one.abort()
         return len(ended)
 
     def _has_room(self) -> bool:
         channels = self.active_channels
-        return len(channels) < self.bounds.connections or any(
+        return len(channels) < self.limits.connections or any(
             one.is_clients_turn for one in channels.values()
         )
 
-    def warn(self, what: str) -> None:
+    def log_rate_limited(self, what: str) -> None:
         """Log it, unless something was logged a short while ago."""
         now = time.monotonic()
         if now >= self._warns_at:
-            self._warns_at = now + _WARN_S
+            self._warns_at = now + _WARNING_INTERVAL_S
             _log.warning("%s", what)
 
-    def _pause(self, why: BaseException | None) -> None:
-        self.warn(f"nobody can be let in for now ({why!r})")
-        self._accepts_at = time.monotonic() + _PAUSE_S
+    def _pause_accepting(self, why: BaseException | None) -> None:
+        self.log_rate_limited(f"nobody can be let in for now ({why!r})")
+        self._accepts_at = time.monotonic() + _ACCEPT_PAUSE_S
 
     def handle_accept(self) -> bool:
         """Take who knocks, several at a time; over the bound too, and the next turn makes room.
@@ -376,25 +387,27 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
 
         None that was here is ended: its descriptor would go to the next, with events of the old.
         """
-        for taken in range(_ACCEPTS):
+        for taken in range(_MAX_ACCEPTS):
             try:
                 client, address = self.socket.accept()
             except (BlockingIOError, ConnectionError):
                 return taken > 0
             except OSError as error:  # out of descriptors, most likely
-                self.warn(f"one could not be accepted ({error}): who waits longest is ended")
-                if not self._give_way(_ACCEPTS):
-                    self._pause(error)
+                self.log_rate_limited(
+                    f"one could not be accepted ({error}): who waits longest is ended"
+                )
+                if not self._evict_connections(_MAX_ACCEPTS):
+                    self._pause_accepting(error)
                 return False
-            self._let_in(client, address)
+            self._admit(client, address)
         return True
 
-    def _let_in(self, client: socket.socket, address: Any) -> None:
+    def _admit(self, client: socket.socket, address: Any) -> None:
         """Begin a connection; what goes wrong ends it alone."""
         try:
             with contextlib.suppress(OSError):  # the client may have gone, which shows soon enough
                 self.set_socket_options(client)
-            self.poll.settle(self.channel_class(self, client, address, self.adj, map=self._map))
+            self.poll.update(self.channel_class(self, client, address, self.adj, map=self._map))
         except Exception as error:
-            self.warn(f"a connection could not be begun ({error!r})")
+            self.log_rate_limited(f"a connection could not be begun ({error!r})")
             (self.active_channels.get(client.fileno()) or client).close()

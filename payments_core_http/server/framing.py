@@ -21,15 +21,15 @@ _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Z]+) ([!-~\x80-\xff]+) HTTP
 _FIELD = re.compile(rb"(" + _TOKEN + rb"):([\t -~\x80-\xff]*)")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[\t ]*(?:;[\t -~\x80-\xff]*)?")
-_BEGINNING = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_FIRST_BYTES = frozenset(b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
-CHUNK_LINE_BYTES = 1_024
+MAX_CHUNK_LINE_BYTES = 1_024
 """The size of a chunk with its extensions, or a field after the last chunk."""
-CHUNKS = 4_096
+MAX_CHUNKS = 4_096
 """In one body. What a chunk costs does not depend on its size, and they may be of one byte."""
 
 
-class Incoming(HTTPRequestParser):  # type: ignore[misc]
+class IncomingRequest(HTTPRequestParser):  # type: ignore[misc]
     """One request as it arrives. What comes after it is handed to `keep`, not read on."""
 
     completed: bool
@@ -49,7 +49,7 @@ class Incoming(HTTPRequestParser):  # type: ignore[misc]
             data = data.lstrip(b"\r\n")  # RFC 9112 §2.2
             if not data:
                 return size
-            if data[0] not in _BEGINNING:  # TLS, most often: its hello never ends in a blank line
+            if data[0] not in _FIRST_BYTES:  # TLS, most often: its hello never ends in a blank line
                 self.error = BadRequest("This is not HTTP")
                 self.completed = True
                 return size
@@ -74,17 +74,17 @@ class Incoming(HTTPRequestParser):  # type: ignore[misc]
             if field is None:
                 raise ParsingError("A header line is none")
             fields.append((field[1], field[2].strip(b" \t")))
-        _require_one_meaning(start[3], fields)
+        _require_unambiguous(start[3], fields)
         written = [request_line, *(name + b":" + value for name, value in fields), b"", b""]
         try:
             super().parse_header(b"\r\n".join(written))
         except ValueError as error:  # an authority that is none, such as http://[
             raise ParsingError("The target is none") from error
         if self.chunked:
-            self.body_rcv = Chunks(OverflowableBuffer(self.adj.inbuf_overflow))
+            self.body_rcv = ChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
 
-def _require_one_meaning(minor: bytes, fields: list[tuple[bytes, bytes]]) -> None:
+def _require_unambiguous(minor: bytes, fields: list[tuple[bytes, bytes]]) -> None:
     """Refuse a head after which the body's end is a matter of opinion (RFC 9112 §6)."""
     said: dict[bytes, list[bytes]] = {}
     for name, value in fields:
@@ -102,7 +102,7 @@ def _require_one_meaning(minor: bytes, fields: list[tuple[bytes, bytes]]) -> Non
             raise ParsingError("Transfer-Encoding is not one coding")
 
 
-class Chunks:
+class ChunkedReceiver:
     """The chunks of a body, without going back over them; extensions and trailers are dropped.
 
     What waitress asks of a receiver: `received`, `completed`, `error`, and the buffer.
@@ -117,7 +117,7 @@ class Chunks:
         self._left = 0
         """Bytes that the present chunk lacks."""
         self._count = 0
-        self._take: Callable[[bytes], None] = self._size
+        self._take: Callable[[bytes], None] = self._read_size
 
     def received(self, data: bytes) -> int:
         """How many of the bytes belong to the body."""
@@ -133,11 +133,11 @@ class Chunks:
                 self._left -= len(piece)
                 at += len(piece)
                 continue
-            end = data.find(b"\r\n", at, at + CHUNK_LINE_BYTES + 2)
+            end = data.find(b"\r\n", at, at + MAX_CHUNK_LINE_BYTES + 2)
             if end >= 0:
                 self._take(data[at:end])
                 at = end + 2
-            elif len(data) - at > CHUNK_LINE_BYTES + 1:
+            elif len(data) - at > MAX_CHUNK_LINE_BYTES + 1:
                 self.error = BadRequest("A line between chunks is too long")
             else:
                 self._line = data[at:]
@@ -145,23 +145,23 @@ class Chunks:
         self._buffer.append(b"".join(pieces))
         return at - before
 
-    def _size(self, line: bytes) -> None:
+    def _read_size(self, line: bytes) -> None:
         found = _CHUNK.fullmatch(line)
         if found is None:
             self.error = BadRequest("A chunk's size is none")
             return
         self._count += 1
-        if self._count > CHUNKS:
+        if self._count > MAX_CHUNKS:
             self.error = BadRequest("There are too many chunks")
         self._left = int(found[1], 16)
-        self._take = self._end if self._left else self._trailer
+        self._take = self._read_chunk_end if self._left else self._read_trailer
 
-    def _end(self, line: bytes) -> None:
+    def _read_chunk_end(self, line: bytes) -> None:
         if line:
             self.error = BadRequest("A chunk is longer than its size")
-        self._take = self._size
+        self._take = self._read_size
 
-    def _trailer(self, line: bytes) -> None:
+    def _read_trailer(self, line: bytes) -> None:
         if not line:
             self.completed = True
         elif not _FIELD.fullmatch(line):

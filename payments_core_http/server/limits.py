@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen(kw_only=True)
-class Bounds:
+class ServerLimits:
     """How long, and for how many clients, the server waits. Seconds, but for the counts."""
 
     connections: int = 1_000
@@ -27,18 +27,18 @@ class Bounds:
     """After the last answer, for the client to read it and close."""
     unsent_bytes: int = 64 * 1024 * 1024
     """What clients have not taken yet of their answers, all of them together."""
-    farewell_s: float = 0.5
+    shutdown_grace_s: float = 0.5
     """When the server ends, for a request that is on its way on a connection that is open."""
 
 
-def longest_waiting(connections: Sequence[Connection]) -> list[Connection]:
+def pick_longest_waiting(connections: Sequence[Connection]) -> list[Connection]:
     """Those whose clients are waited for: of the address with most, the longest, first."""
     crowd = Counter(one.addr[0] for one in connections)
     waiting = [one for one in connections if one.is_clients_turn]
     return sorted(waiting, key=lambda one: (-crowd[one.addr[0]], one.waits_since))
 
 
-def slowest_takers(connections: Iterable[Connection]) -> list[Connection]:
+def pick_slowest_readers(connections: Iterable[Connection]) -> list[Connection]:
     """Those that have not taken an answer that is made: the longest, first."""
     slow = [one for one in connections if one.total_outbufs_len and not one.requests]
     return sorted(slow, key=lambda one: one.waits_since)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest
 
-from payments_core_http.errors import InternalError, envelope, status_of
+from payments_core_http.errors import InternalError, encode_error, status_of
 
 if TYPE_CHECKING:
-    from payments_core_http.server.connection import Listener
+    from payments_core_http.server.connection import ConnectionServer
 
 
 class RequestTimeout(BadRequest):  # type: ignore[misc]
@@ -20,7 +20,7 @@ class RequestTimeout(BadRequest):  # type: ignore[misc]
     reason = "Request Timeout"
 
 
-class Reply(WSGITask):  # type: ignore[misc]
+class ResponseTask(WSGITask):  # type: ignore[misc]
     """The application's answer; the connection's last when the server ends."""
 
     def build_response_header(self) -> bytes:
@@ -32,18 +32,18 @@ class Reply(WSGITask):  # type: ignore[misc]
     def finish(self) -> None:
         """All of it is made: from now on the client is waited for."""
         super().finish()
-        self.channel.waits()
+        self.channel.mark_waiting()
 
 
-class Refusal(ErrorTask):  # type: ignore[misc]
+class RefusalTask(ErrorTask):  # type: ignore[misc]
     """Answers in our own shape what no application has seen."""
 
     def execute(self) -> None:
         """Write the answer, the connection's last."""
-        server: Listener = self.channel.server
+        server: ConnectionServer = self.channel.server
         error = server.refusals.get(self.request.error.code, InternalError())
         request_id = server.identifiers.new("req")
-        body = envelope(error, request_id)
+        body = encode_error(error, request_id)
         self.status = f"{status_of(type(error))} {self.request.error.reason}"
         self.response_headers += [
             ("Content-Type", "application/json"),

@@ -15,69 +15,69 @@ from collections.abc import Callable
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import Any, Protocol
 
-__all__ = ["Poll", "Bell", "Socket", "EVENT_READ", "EVENT_WRITE"]
+__all__ = ["SocketSelector", "Waker", "SelectorSocket", "EVENT_READ", "EVENT_WRITE"]
 
 
-class Socket(Protocol):
+class SelectorSocket(Protocol):
     """What is waited for. All of it but `interest` is called in the loop's thread alone."""
 
     interest: int
-    """What it is registered for; `Poll` alone changes it."""
+    """What it is registered for; `SocketSelector` alone changes it."""
 
     def fileno(self) -> int | None:
-        """Its descriptor; None once it is closed, after it was told to `forget`."""
+        """Its descriptor; None once it is closed, after it was told to `unregister`."""
 
-    def wants(self) -> int:
+    def wanted_events(self) -> int:
         """EVENT_READ, EVENT_WRITE, both, or 0."""
 
-    def tend(self, events: int) -> None:
+    def on_ready(self, events: int) -> None:
         """Read or write. What it does not want at present is not in the events."""
 
-    def unwatched(self, error: OSError) -> None:
+    def on_register_failed(self, error: OSError) -> None:
         """The system could not wait for it: it waits for as much as a user may, or has no room."""
 
 
-class Poll:
+class SocketSelector:
     """One loop's sockets."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._changed: deque[Socket] = deque()
+        self._changed: deque[SelectorSocket] = deque()
         self._is_rung = False
 
     def wait(self, timeout_s: float) -> None:
         """Wait until something is ready, and tend to it."""
         for key, events in self._selector.select(timeout_s):
-            one: Socket = key.data
+            one: SelectorSocket = key.data
             # Another one of this turn may have closed it, and its descriptor have a new owner.
             if one.fileno() == key.fd:
-                self._tend(one, events)
+                self._dispatch(one, events)
 
-    def _tend(self, one: Socket, events: int) -> None:
-        wanted = events & one.wants()
+    def _dispatch(self, one: SelectorSocket, events: int) -> None:
+        wanted = events & one.wanted_events()
         if wanted:
-            one.tend(wanted)
-        self.settle(one)
+            one.on_ready(wanted)
+        self.update(one)
         if not wanted and one.interest and one.fileno() is not None:
             self._register(one, 0)
             # A thread that has answered since may have seen the registration, and not rung.
-            self.settle(one)
+            self.update(one)
 
-    def settle(self, one: Socket) -> None:
+    def update(self, one: SelectorSocket) -> None:
         """Wait for what it wants now."""
-        wanted = one.wants()
+        wanted = one.wanted_events()
         if one.fileno() is None or wanted == one.interest:
             return
         if wanted or one.interest & EVENT_WRITE:
             self._register(one, wanted)
 
-    def settle_changed(self) -> None:
+    def update_changed(self) -> None:
         """The same for all that threads have named."""
         self._is_rung = False  # before, or one that is named meanwhile would be left lying
         while self._changed:
-            self.settle(self._changed.popleft())
+            self.update(self._changed.popleft())
 
-    def _register(self, one: Socket, wanted: int) -> None:
+    def _register(self, one: SelectorSocket, wanted: int) -> None:
         number = one.fileno()
         if number is None:
             return
@@ -91,9 +91,9 @@ class Poll:
                 self._selector.register(number, wanted, one)
         except OSError as error:
             one.interest = before
-            one.unwatched(error)
+            one.on_register_failed(error)
 
-    def change(self, one: Socket | None, wake: Callable[[], None]) -> None:
+    def request_update(self, one: SelectorSocket | None, wake: Callable[[], None]) -> None:
         """Have a socket settled next, and the waiting end for that; from any thread."""
         if one is not None:
             self._changed.append(one)
@@ -101,7 +101,7 @@ class Poll:
             self._is_rung = True
             wake()
 
-    def forget(self, one: Socket) -> None:
+    def unregister(self, one: SelectorSocket) -> None:
         """It closes."""
         number = one.fileno()
         if one.interest and number is not None:
@@ -115,7 +115,7 @@ class Poll:
         self._selector.close()
 
 
-class Bell:
+class Waker:
     """Waitress's pipe, by which threads wake the loop."""
 
     interest = 0
@@ -128,14 +128,14 @@ class Bell:
         number: int | None = self._trigger._fileno
         return number
 
-    def wants(self) -> int:
+    def wanted_events(self) -> int:
         """To be read."""
         return EVENT_READ
 
-    def tend(self, events: int) -> None:
+    def on_ready(self, events: int) -> None:
         """Empty the pipe; who rang is known to the poll."""
         self._trigger.handle_read()
 
-    def unwatched(self, error: OSError) -> None:
+    def on_register_failed(self, error: OSError) -> None:
         """There is no loop without it."""
         raise error

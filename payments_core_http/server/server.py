@@ -22,28 +22,28 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 
 from payments_core.engine.identifiers import Identifiers
-from payments_core.versions import FIRST
+from payments_core.versions import FIRST_VERSION
 from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.server.connection import HEADER_LIMIT_BYTES, Listener
-from payments_core_http.server.limits import Bounds
-from payments_core_http.server.thread_pool import Pool
-from payments_core_http.wire.request_body import LIMIT_BYTES
+from payments_core_http.server.connection import MAX_HEADER_BYTES, ConnectionServer
+from payments_core_http.server.limits import ServerLimits
+from payments_core_http.server.thread_pool import ThreadPool
+from payments_core_http.wire.request_body import MAX_BODY_BYTES
 
-__all__ = ["Server", "Bounds", "HEADER_LIMIT_BYTES", "RECEIVED_LIMIT_BYTES", "SWITCH_INTERVAL_S"]
+__all__ = ["Server", "ServerLimits", "MAX_HEADER_BYTES", "MAX_RECEIVED_BYTES", "SWITCH_INTERVAL_S"]
 
 SWITCH_INTERVAL_S = 0.0005
 """How long a thread may keep the interpreter from others: the default is ten times this, and a
 database call that gives it up would wait as long to get it back."""
 
-RECEIVED_LIMIT_BYTES = 2 * LIMIT_BYTES
+MAX_RECEIVED_BYTES = 2 * MAX_BODY_BYTES
 """Up to here a body that is too large is read and refused by the application; beyond it, chunk
 sizes included, the server stops reading. Every connection may hold as much."""
 
 _RECEIVE_BYTES = 8 * 1024
 """Of one connection at a time: one that is slow to read must not hold up the rest for long."""
-_KERNEL_BYTES = 128 * 1024
-_LOOP_S = 0.5
-_OTHER_DESCRIPTORS = 128
+_SOCKET_BUFFER_BYTES = 128 * 1024
+_LOOP_TIMEOUT_S = 0.5
+_RESERVED_DESCRIPTORS = 128
 """Left to databases, webhooks and files, where the process may not open many."""
 
 
@@ -58,22 +58,22 @@ class Server:
         host: str = "127.0.0.1",
         port: int = 0,
         threads: int = DEFAULT_THREADS,
-        api_version: str = FIRST,
-        bounds: Bounds | None = None,
+        api_version: str = FIRST_VERSION,
+        limits: ServerLimits | None = None,
         reuse_port: bool = False,
     ) -> None:
         """Listens at once; port 0 picks a free one. Raises OSError where it cannot.
 
         `api_version` is what refusals say that no application has seen: the current one.
-        `bounds` are those of `Bounds` unless given; where the process may open fewer descriptors,
-        it takes fewer connections. With `reuse_port` other processes of this machine may listen on
-        the same port, and the kernel shares connections out among them.
+        `limits` are those of `ServerLimits` unless given; where the process may open fewer
+        descriptors, it takes fewer connections. With `reuse_port` other processes of this machine
+        may listen on the same port, and the kernel shares connections out among them.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, reuse_port=reuse_port)
         # Accepted connections inherit these; left alone, the kernel keeps megabytes for each.
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER_BYTES)
         self.host = host
         self.port: int = listening.getsockname()[1]
         settings = Adjustments(
@@ -81,25 +81,25 @@ class Server:
             ident=None,
             expose_tracebacks=False,
             log_socket_errors=False,  # clients that break off would fill the log
-            max_request_header_size=HEADER_LIMIT_BYTES,
-            max_request_body_size=RECEIVED_LIMIT_BYTES,
-            inbuf_overflow=RECEIVED_LIMIT_BYTES,
+            max_request_header_size=MAX_HEADER_BYTES,
+            max_request_body_size=MAX_RECEIVED_BYTES,
+            inbuf_overflow=MAX_RECEIVED_BYTES,
             recv_bytes=_RECEIVE_BYTES,
             # The application reads X-Forwarded-For itself, from the proxies that it trusts.
             clear_untrusted_proxy_headers=False,
         )
-        self._waitress: Any = Listener(
+        self._waitress: Any = ConnectionServer(
             app,
             {},
             True,
             listening,
-            dispatcher=Pool(threads),
+            dispatcher=ThreadPool(threads),
             adj=settings,
             bind_socket=False,
             sockinfo=(family, listening.type, listening.proto, listening.getsockname()),
             identifiers=identifiers,
             api_version=api_version,
-            bounds=_fitting(bounds or Bounds()),
+            limits=_fit_to_descriptors(limits or ServerLimits()),
         )
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -116,7 +116,7 @@ class Server:
         # A line for every request that waits for a thread would fill the log under any load.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         while not self._stopping:
-            self._turn(_LOOP_S)
+            self._run_once(_LOOP_TIMEOUT_S)
         self._drain(time.monotonic() + drain_s)
 
     def stop(self) -> None:
@@ -145,37 +145,37 @@ class Server:
         if self._thread is not None:
             self._thread.join()
 
-    def _turn(self, timeout_s: float) -> None:
-        self._waitress.turn(timeout_s)
+    def _run_once(self, timeout_s: float) -> None:
+        self._waitress.run_once(timeout_s)
 
     def _drain(self, deadline: float) -> None:
         """Answer who is here, each for the last time, and who waits to be let in.
 
         A client that has just connected, or that keeps its connection, may be sending: it has
-        `farewell_s` for that. Who sends later, into a connection that closes, gets no answer.
+        `shutdown_grace_s` for that. Who sends later, into a connection that closes, gets no answer.
         """
-        self._waitress.end()
-        farewell = min(deadline, time.monotonic() + self._waitress.bounds.farewell_s)
+        self._waitress.stop_accepting()
+        farewell = min(deadline, time.monotonic() + self._waitress.limits.shutdown_grace_s)
         while self._waitress.active_channels:
             now = time.monotonic()
-            if now >= deadline or (now >= farewell and not self._busy()):
+            if now >= deadline or (now >= farewell and not self._is_busy()):
                 break
-            self._turn(0.02)
+            self._run_once(0.02)
         self._waitress.task_dispatcher.shutdown(max(0.0, deadline - time.monotonic()))
         self._waitress.poll.close()
         self._waitress.trigger.close()
         wasyncore.close_all(self._waitress._map, ignore_all=True)
 
-    def _busy(self) -> bool:
+    def _is_busy(self) -> bool:
         """Whether a request is being answered, or an answer has not left yet."""
         channels = list(self._waitress.active_channels.values())
         return any(channel.requests or channel.total_outbufs_len for channel in channels)
 
 
-def _fitting(bounds: Bounds) -> Bounds:
+def _fit_to_descriptors(limits: ServerLimits) -> ServerLimits:
     """The bounds, with no more connections than the process may have descriptors."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
-        return bounds
-    fitting = max(1, allowed - _OTHER_DESCRIPTORS)
-    return attrs.evolve(bounds, connections=min(bounds.connections, fitting))
+        return limits
+    fitting = max(1, allowed - _RESERVED_DESCRIPTORS)
+    return attrs.evolve(limits, connections=min(limits.connections, fitting))

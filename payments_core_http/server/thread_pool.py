@@ -26,7 +26,7 @@ class Task(Protocol):
         """It will not be answered."""
 
 
-class Pool:
+class ThreadPool:
     """Answers tasks in the order they came, so many at a time."""
 
     def __init__(self, threads: int) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 import attrs
 
 from payments_core.credentials.secrets import Mode
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.tenants.authorization import effective_scopes
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.routing import Route
 from payments_core_http.v2.requirements import ANY_KEY
 from payments_core_http.v2.webhooks import views as webhook_views
@@ -49,7 +49,7 @@ class PartnerConfig:
     capabilities: DeploymentCapabilities
 
 
-def config(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_config(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What this credential is; a 200 confirms that it opens this environment."""
     environment, key = call.authority.environment, call.authority.key
     assert key is not None
@@ -76,7 +76,7 @@ def config(service: PaymentsService, call: Call[None, None]) -> Answer:
 
 PARTNERS = (
     Route(
-        "GET", "/v2/partners/config", config, needs=ANY_KEY,
+        "GET", "/v2/partners/config", read_config, needs=ANY_KEY,
         answers=PartnerConfig,
         summary="What this credential is, and what it reaches.",
     ),

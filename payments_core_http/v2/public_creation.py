@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import attrs
 
 from payments_core import errors
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.payments.checkout import public
 from payments_core.payments.checkout.public import NewPublicPayment
 from payments_core.payments.destinations import ToWallet
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.routing import Route
 from payments_core_http.v2.payments.bodies import Reference, WalletDestination
 from payments_core_http.v2.public import views
@@ -39,8 +39,8 @@ class CreatePublicPayment:
 
 
 def create_public_payment(
-    service: PaymentsService, call: Call[CreatePublicPayment, None]
-) -> Answer:
+    service: PaymentsService, call: ApiCall[CreatePublicPayment, None]
+) -> Response:
     """A Payment with its client secret, which is told at creation and its replay only."""
     body = call.body
     new = NewPublicPayment(
@@ -52,7 +52,7 @@ def create_public_payment(
         success_url=body.successUrl,
         cancel_url=body.cancelUrl,
     )
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.public_payments.create(
             call.authority, new, idempotent=idempotent
         ),

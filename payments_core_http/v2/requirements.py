@@ -13,9 +13,9 @@ PAYMENTS_KEY = Requirement("server", scopes=("v2:payments",))
 CONSOLE_KEY = Requirement("server", scopes=("v2:webhooks", "v2:console"))
 ACCOUNT_READS = Requirement("client", permissions=("account:read",))
 RECIPIENT_READS = Requirement("client", permissions=("payments:read",))
-RECIPIENT_ASKS = Requirement("client", permissions=("payments:write",))
+RECIPIENT_WRITES = Requirement("client", permissions=("payments:write",))
 PAYER_READS = Requirement("client", permissions=("payments:read",))
-PAYER_PAYS = Requirement("client", permissions=("vault_payments:write",))
+PAYER_WRITES = Requirement("client", permissions=("vault_payments:write",))
 
 VAULT_SPENDING = (
     errors.PolicyInactive, errors.PolicyDenied, errors.InsufficientBalance,

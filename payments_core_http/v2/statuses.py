@@ -7,27 +7,29 @@ from typing import Annotated, Any, get_args
 from msgspec import Meta
 
 from payments_core.deposits.lifecycle import DEPOSIT
-from payments_core.engine.state_machine import Machine
+from payments_core.engine.state_machine import StateMachine
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
-from payments_core.payments.refunds.reconciliation import Action
+from payments_core.payments.refunds.reconciliation import ReconciliationAction
 
 
-def _states(machine: Machine, noun: str) -> Meta:
+def _states(machine: StateMachine, noun: str) -> Meta:
     extra = {"fault": f"is no status of {noun}", "rule": f"a status of {noun}"}
     return Meta(extra={"values": tuple(sorted(machine.states)), **extra})
 
 
-def _labels(machine: Machine) -> Meta:
+def _labels(machine: StateMachine) -> Meta:
     labels: set[Any] = {row.label for row in machine.transitions if row.label is not None}
     return Meta(extra={"values": tuple(sorted(labels)), "fault": "is no label of a Payment"})
 
 
 def _decisions() -> Meta:
-    return Meta(extra={"values": get_args(Action), "fault": "is no decision about a Payment"})
+    return Meta(
+        extra={"values": get_args(ReconciliationAction), "fault": "is no decision about a Payment"}
+    )
 
 
 PaymentStatus = Annotated[str, _states(PAYMENT, "a Payment")]

@@ -8,7 +8,7 @@ from typing import Any
 from payments_core.errors import FieldError
 
 
-class Faults(Exception):
+class InvalidValue(Exception):
     """What is wrong with one value, by paths relative to it."""
 
     def __init__(self, *found: FieldError) -> None:
@@ -16,21 +16,21 @@ class Faults(Exception):
         self.found = found
 
     @classmethod
-    def here(cls, message: str) -> Faults:
+    def of(cls, message: str) -> InvalidValue:
         """The value itself is wrong."""
         return cls(FieldError("", message))
 
-    def below(self, name: str) -> list[FieldError]:
+    def nest_under(self, name: str) -> list[FieldError]:
         """The same faults seen from the object or array that holds the value under `name`."""
-        return [FieldError(joined(name, fault.path), fault.message) for fault in self.found]
+        return [FieldError(join_path(name, fault.path), fault.message) for fault in self.found]
 
 
-def joined(above: str, below: str) -> str:
+def join_path(above: str, below: str) -> str:
     """A path and a path below it: `a` and `b` make `a.b`, `a` and `[0]` make `a[0]`."""
     return above + below if not below or below.startswith("[") else f"{above}.{below}"
 
 
-def faults_of_group(group: tuple[str, ...], value: Mapping[str, Any]) -> list[FieldError]:
+def check_exactly_one(group: tuple[str, ...], value: Mapping[str, Any]) -> list[FieldError]:
     """What is wrong where exactly one of some fields must be given."""
     given = [name for name in group if value.get(name) is not None]
     if not given:

@@ -1,7 +1,7 @@
 """JSON as we read it: RFC 8259, strict, with every number's value kept exactly.
 
 Numbers without fraction and exponent become `int`, all others `Decimal`: nothing passes through
-binary floating point. `canonical` is the text by which two bodies are compared (contract §4).
+binary floating point. `canonicalize` gives the text by which two bodies are compared (contract §4).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from payments_core.errors import InvalidJson
-from payments_core.json_depth import nests_deeper
+from payments_core.json_depth import exceeds_depth
 
 MAX_DEPTH = 32
 _MAX_DIGITS = 1_000
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_quote = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def parse(raw: bytes) -> Any:
@@ -26,34 +26,34 @@ def parse(raw: bytes) -> Any:
         raise InvalidJson("it is not UTF-8") from None
     if text.startswith("\ufeff"):
         raise InvalidJson("it begins with a byte order mark")
-    if nests_deeper(raw, MAX_DEPTH):
+    if exceeds_depth(raw, MAX_DEPTH):
         raise InvalidJson(f"it is nested deeper than {MAX_DEPTH}")
     try:
         document = json.loads(
             text,
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_decimal,
-            parse_constant=_constant,
+            object_pairs_hook=_build_object,
+            parse_int=_parse_integer,
+            parse_float=_parse_decimal,
+            parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
         raise InvalidJson(f"{error.msg} at character {error.pos}") from None
     return document
 
 
-def canonical(document: Any) -> str:
+def canonicalize(document: Any) -> str:
     """RFC 8785's text of a parsed document, but numbers as they were written, not as doubles.
 
     So `1.0` and `1` differ, and no digit is lost. Strings must hold no lone surrogates.
     """
     if isinstance(document, dict):
         # RFC 8785 sorts by UTF-16 code units, which differs from Python's order by code points.
-        names = sorted(document, key=_utf16)
-        return "{" + ",".join(f"{_quoted(n)}:{canonical(document[n])}" for n in names) + "}"
+        names = sorted(document, key=_utf16_code_units)
+        return "{" + ",".join(f"{_quote(n)}:{canonicalize(document[n])}" for n in names) + "}"
     if isinstance(document, list):
-        return "[" + ",".join(map(canonical, document)) + "]"
+        return "[" + ",".join(map(canonicalize, document)) + "]"
     if isinstance(document, str):
-        return _quoted(document)
+        return _quote(document)
     if document is None:
         return "null"
     if isinstance(document, bool):
@@ -61,24 +61,24 @@ def canonical(document: Any) -> str:
     return str(document)
 
 
-def _utf16(name: str) -> bytes:
+def _utf16_code_units(name: str) -> bytes:
     return name.encode("utf-16-be")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     built = dict(pairs)
     if len(built) != len(pairs):
         raise InvalidJson("an object has the same key twice")
     return built
 
 
-def _integer(text: str) -> int:
+def _parse_integer(text: str) -> int:
     if len(text) > _MAX_DIGITS:
         raise InvalidJson("a number has too many digits")
     return int(text)
 
 
-def _decimal(text: str) -> Decimal:
+def _parse_decimal(text: str) -> Decimal:
     if len(text) > _MAX_DIGITS:
         raise InvalidJson("a number has too many digits")
     try:
@@ -87,5 +87,5 @@ def _decimal(text: str) -> Decimal:
         raise InvalidJson("a number's exponent is out of range") from None
 
 
-def _constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise InvalidJson(f"{name} is not a JSON value")

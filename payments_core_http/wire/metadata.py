@@ -20,10 +20,10 @@ MAX_CHARACTERS: Final = 512
 MAX_ITEMS: Final = 50
 MAX_INTEGER: Final = 2**53 - 1
 
-_MAX_SHOWN = 100
+_MAX_NAME_CHARACTERS = 100
 
 
-def metadata_faults(value: Any) -> tuple[list[FieldError], Metadata]:
+def validate_metadata(value: Any) -> tuple[list[FieldError], Metadata]:
     """Every fault of a metadata object by its path, and the object as it is kept.
 
     The bytes are those of the compact UTF-8 text. A number with a fraction or an exponent must
@@ -31,16 +31,16 @@ def metadata_faults(value: Any) -> tuple[list[FieldError], Metadata]:
     """
     if type(value) is not dict:
         return [FieldError("", "must be an object")], Metadata({})
-    faults = list(_faults(value, "", depth=1))
+    faults = list(_find_faults(value, "", depth=1))
     if faults:
         return faults, Metadata({})
-    kept = _kept(value)
+    kept = _normalize_numbers(value)
     if len(msgspec.json.encode(kept)) > MAX_BYTES:
         return [FieldError("", f"must have at most {MAX_BYTES} bytes as JSON")], Metadata({})
     return [], Metadata(kept)
 
 
-def text_fault(text: str) -> str | None:
+def find_text_fault(text: str) -> str | None:
     """Why a text cannot be stored and sent everywhere, or None."""
     if "\0" in text:
         return "must not hold U+0000"
@@ -49,35 +49,35 @@ def text_fault(text: str) -> str | None:
     return None
 
 
-def shown(name: str) -> str:
+def shorten_name(name: str) -> str:
     """A caller's own field name in a path: short, and always encodable."""
     clean = name.encode("utf-8", "backslashreplace").decode()
-    return clean if len(clean) <= _MAX_SHOWN else clean[:_MAX_SHOWN] + "…"
+    return clean if len(clean) <= _MAX_NAME_CHARACTERS else clean[:_MAX_NAME_CHARACTERS] + "…"
 
 
-def _faults(value: Any, path: str, *, depth: int) -> Iterator[FieldError]:
+def _find_faults(value: Any, path: str, *, depth: int) -> Iterator[FieldError]:
     if isinstance(value, dict | list) and depth > MAX_DEPTH:
         yield FieldError(path, f"is nested deeper than {MAX_DEPTH}")
     elif isinstance(value, dict):
         if len(value) > MAX_KEYS:
             yield FieldError(path, f"must have at most {MAX_KEYS} keys")
         for name, item in value.items():
-            here = f"{path}.{shown(name)}" if path else shown(name)
-            if fault := _fault_of_text(name):
+            here = f"{path}.{shorten_name(name)}" if path else shorten_name(name)
+            if fault := _find_long_text_fault(name):
                 yield FieldError(here, f"has a key that {fault}")
-            yield from _faults(item, here, depth=depth + 1)
+            yield from _find_faults(item, here, depth=depth + 1)
     elif isinstance(value, list):
         if len(value) > MAX_ITEMS:
             yield FieldError(path, f"must have at most {MAX_ITEMS} items")
         for index, item in enumerate(value):
-            yield from _faults(item, f"{path}[{index}]", depth=depth + 1)
-    elif fault := _fault_of_scalar(value):
+            yield from _find_faults(item, f"{path}[{index}]", depth=depth + 1)
+    elif fault := _find_scalar_fault(value):
         yield FieldError(path, fault)
 
 
-def _fault_of_scalar(value: Any) -> str | None:
+def _find_scalar_fault(value: Any) -> str | None:
     if isinstance(value, str):
-        return _fault_of_text(value)
+        return _find_long_text_fault(value)
     if isinstance(value, Decimal) and not _is_double(value):
         return "must be a number that a double holds exactly; send longer ones as a string"
     if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
@@ -85,10 +85,10 @@ def _fault_of_scalar(value: Any) -> str | None:
     return None
 
 
-def _fault_of_text(text: str) -> str | None:
+def _find_long_text_fault(text: str) -> str | None:
     if len(text) > MAX_CHARACTERS:
         return f"must have at most {MAX_CHARACTERS} characters"
-    return text_fault(text)
+    return find_text_fault(text)
 
 
 def _is_double(number: Decimal) -> bool:
@@ -96,9 +96,9 @@ def _is_double(number: Decimal) -> bool:
     return Decimal(repr(float(number))) == number
 
 
-def _kept(value: Any) -> Any:
+def _normalize_numbers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _kept(item) for name, item in value.items()}
+        return {name: _normalize_numbers(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_kept(item) for item in value]
+        return [_normalize_numbers(item) for item in value]
     return float(value) if isinstance(value, Decimal) else value

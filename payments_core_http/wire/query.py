@@ -11,12 +11,12 @@ import msgspec
 
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core_http.routing import Nothing, Route
-from payments_core_http.wire.metadata import shown
+from payments_core_http.wire.metadata import shorten_name
 from payments_core_http.wire.structuring import Reader
 
 DEFAULT_LIMIT = 50
 _MAX_PARAMETERS = 50
-_QUERIES = Reader(of_text=True)
+_QUERY_READER = Reader(of_text=True)
 _CREDENTIAL = re.compile(
     r"\b(?:sk|rk|pk)_(?:sandbox|production)_|^(?:cst|cat|whsec)_|^payment_[\w-]+_secret_"
     r"|^(?:basic|bearer)\s",
@@ -35,19 +35,19 @@ class PageQuery:
 def read_query(route: Route, query_string: str) -> Any:
     """The route's query object. Raises ValidationFailed, which names every fault."""
     if not query_string:
-        return None if route.query is Nothing else _QUERIES.read({}, route.query)
-    pairs = _pairs(query_string)
+        return None if route.query is Nothing else _QUERY_READER.read({}, route.query)
+    pairs = _parse_pairs(query_string)
     _refuse_credentials(pairs)
     given = dict(pairs)
     if len(given) != len(pairs):
         names = [name for name, _ in pairs]
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValidationFailed(tuple(FieldError(shown(n), "is given twice") for n in twice))
-    query = _QUERIES.read(given, route.query)
+        raise ValidationFailed(tuple(FieldError(shorten_name(n), "is given twice") for n in twice))
+    query = _QUERY_READER.read(given, route.query)
     return None if route.query is Nothing else query
 
 
-def _pairs(query_string: str) -> list[tuple[str, str]]:
+def _parse_pairs(query_string: str) -> list[tuple[str, str]]:
     # WSGI carries bytes as latin-1 characters.
     try:
         text = query_string.encode("latin-1").decode("utf-8")

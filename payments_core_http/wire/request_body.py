@@ -11,16 +11,16 @@ from payments_core.errors import InvalidJson, ValidationFailed
 from payments_core_http.errors import PayloadTooLarge, UnsupportedMediaType
 from payments_core_http.routing import Route
 from payments_core_http.wire import json_text
-from payments_core_http.wire.faults import joined
-from payments_core_http.wire.metadata import shown
+from payments_core_http.wire.faults import join_path
+from payments_core_http.wire.metadata import shorten_name
 from payments_core_http.wire.structuring import Reader
 
-LIMIT_BYTES = 64 * 1024
+MAX_BODY_BYTES = 64 * 1024
 
 _JSON = re.compile(r'application/json(?: *; *charset *= *"?utf-8"?)?', re.ASCII | re.IGNORECASE)
 # What a credential holds, or an escape that may hide it: bodies without it need no closer look.
-_SUSPECT = re.compile(rb"[srp]k_|cst_|cat_|whsec_|_secret_|\\u")
-_BODIES = Reader()
+_CREDENTIAL_HINT = re.compile(rb"[srp]k_|cst_|cat_|whsec_|_secret_|\\u")
+_BODY_READER = Reader()
 
 
 def read_body(route: Route, environ: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -30,18 +30,18 @@ def read_body(route: Route, environ: Mapping[str, Any]) -> tuple[Any, Any]:
     """
     if route.method == "GET":
         return None, None
-    raw = _received(environ)
+    raw = _read_whole(environ)
     if not raw:
         if not route.body_may_be_empty:
             raise InvalidJson("the body is empty")
-        return None, _BODIES.read({}, route.body)
+        return None, _BODY_READER.read({}, route.body)
     document = json_text.parse(raw)
-    if _SUSPECT.search(raw):
+    if _CREDENTIAL_HINT.search(raw):
         _refuse_credentials(document)
-    return document, _BODIES.read(document, route.body)
+    return document, _BODY_READER.read(document, route.body)
 
 
-def _received(environ: Mapping[str, Any]) -> bytes:
+def _read_whole(environ: Mapping[str, Any]) -> bytes:
     length = _declared_length(environ)
     if length == 0:
         return b""
@@ -49,14 +49,14 @@ def _received(environ: Mapping[str, Any]) -> bytes:
     encoding = environ.get("HTTP_CONTENT_ENCODING", "identity").strip().lower()
     if not _JSON.fullmatch(media_type) or encoding not in ("identity", ""):
         # Whether a body of unknown length is empty shows only when it is read.
-        if length is not None or _read(environ, 1):
+        if length is not None or _read_up_to(environ, 1):
             raise UnsupportedMediaType()
         return b""
-    if length is not None and length > LIMIT_BYTES:
-        raise PayloadTooLarge(LIMIT_BYTES)
-    raw = _read(environ, LIMIT_BYTES + 1 if length is None else length)
-    if len(raw) > LIMIT_BYTES:
-        raise PayloadTooLarge(LIMIT_BYTES)
+    if length is not None and length > MAX_BODY_BYTES:
+        raise PayloadTooLarge(MAX_BODY_BYTES)
+    raw = _read_up_to(environ, MAX_BODY_BYTES + 1 if length is None else length)
+    if len(raw) > MAX_BODY_BYTES:
+        raise PayloadTooLarge(MAX_BODY_BYTES)
     if length is not None and len(raw) < length:
         raise InvalidJson("the body ended before its Content-Length")
     return raw
@@ -74,7 +74,7 @@ def _declared_length(environ: Mapping[str, Any]) -> int | None:
     return None if chunked else 0
 
 
-def _read(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
+def _read_up_to(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
     """At most so many bytes; servers may hand them over in pieces."""
     pieces, missing = [], limit_bytes
     while missing > 0:
@@ -91,9 +91,11 @@ def _refuse_credentials(document: Any, path: str = "") -> None:
     if isinstance(document, dict):
         for name, value in document.items():
             _refuse_credentials(name, path)
-            _refuse_credentials(value, joined(path, shown(name)) if path else shown(name))
+            _refuse_credentials(
+                value, join_path(path, shorten_name(name)) if path else shorten_name(name)
+            )
     elif isinstance(document, list):
         for index, value in enumerate(document):
-            _refuse_credentials(value, joined(path, f"[{index}]"))
+            _refuse_credentials(value, join_path(path, f"[{index}]"))
     elif isinstance(document, str) and holds_credential(document):
         raise ValidationFailed.at(path, "holds a credential, which belongs in no body")

@@ -27,11 +27,16 @@ from cattrs.gen import make_dict_structure_fn
 
 from payments_core.clock import parse_iso
 from payments_core.errors import FieldError, ValidationFailed
-from payments_core_http.wire.faults import Faults, faults_of_group
-from payments_core_http.wire.metadata import Metadata, metadata_faults, shown, text_fault
+from payments_core_http.wire.faults import InvalidValue, check_exactly_one
+from payments_core_http.wire.metadata import (
+    Metadata,
+    find_text_fault,
+    shorten_name,
+    validate_metadata,
+)
 
 T = TypeVar("T")
-Hook = Callable[[Any, Any], Any]
+StructureHook = Callable[[Any, Any], Any]
 
 MAX_INTEGER: Final = 2**53 - 1
 MAX_FAULTS: Final = 100
@@ -44,36 +49,36 @@ class Reader:
     """Reads documents into wire classes; `of_text` reads query strings, whose values are texts."""
 
     def __init__(self, *, of_text: bool = False) -> None:
-        self._fast = _converter(of_text, detailed=False)
-        self._detailed = _converter(of_text, detailed=True)
+        self._fast = _make_converter(of_text, detailed=False)
+        self._detailed = _make_converter(of_text, detailed=True)
 
     def read(self, document: Any, kind: Any) -> Any:
         """An instance of `kind`. Raises ValidationFailed with all faults at once."""
         try:
             return self._fast.get_structure_hook(kind)(document, kind)
-        except (Faults, KeyError) as error:
+        except (InvalidValue, KeyError) as error:
             failure = error
         try:
             self._detailed.get_structure_hook(kind)(document, kind)
-        except Faults as faults:
+        except InvalidValue as faults:
             raise ValidationFailed(faults.found[:MAX_FAULTS]) from None
         raise failure  # the two converters differ, which is a fault of ours
 
 
-def _converter(of_text: bool, *, detailed: bool) -> Converter:
+def _make_converter(of_text: bool, *, detailed: bool) -> Converter:
     converter = Converter(detailed_validation=detailed)
-    converter.register_structure_hook(str, _string)
-    converter.register_structure_hook(int, _integer_of_text if of_text else _integer)
-    converter.register_structure_hook(bool, _boolean_of_text if of_text else _boolean)
-    converter.register_structure_hook(Decimal, _decimal)
-    converter.register_structure_hook_func(lambda kind: kind is Metadata, _metadata)
+    converter.register_structure_hook(str, _read_string)
+    converter.register_structure_hook(int, _read_integer_text if of_text else _read_integer)
+    converter.register_structure_hook(bool, _read_boolean_text if of_text else _read_boolean)
+    converter.register_structure_hook(Decimal, _read_decimal)
+    converter.register_structure_hook_func(lambda kind: kind is Metadata, _read_metadata)
     for accepts, factory in (
-        (attrs.has, _object),
-        (_is_array, _array),
-        (_is_table, _table),
-        (_is_union, _union),
-        (_is_literal, _literal),
-        (_is_annotated, _constrained),
+        (attrs.has, _make_object_hook),
+        (_is_array, _make_array_hook),
+        (_is_mapping, _make_mapping_hook),
+        (_is_union, _make_union_hook),
+        (_is_literal, _make_literal_hook),
+        (_is_annotated, _make_constrained_hook),
     ):
         converter.register_structure_hook_factory(accepts, factory)
     return converter
@@ -83,7 +88,7 @@ def _is_array(kind: Any) -> bool:
     return get_origin(kind) is tuple and get_args(kind)[1:] == (Ellipsis,)
 
 
-def _is_table(kind: Any) -> bool:
+def _is_mapping(kind: Any) -> bool:
     return get_origin(kind) is Mapping
 
 
@@ -104,65 +109,65 @@ def _is_annotated(kind: Any) -> bool:
 # Values
 
 
-def _string(value: Any, _: Any) -> str:
+def _read_string(value: Any, _: Any) -> str:
     if type(value) is not str:
-        raise Faults.here("must be a string")
-    if fault := text_fault(value):
-        raise Faults.here(fault)
+        raise InvalidValue.of("must be a string")
+    if fault := find_text_fault(value):
+        raise InvalidValue.of(fault)
     return value
 
 
-def _integer(value: Any, _: Any) -> int:
+def _read_integer(value: Any, _: Any) -> int:
     if type(value) is not int or not -MAX_INTEGER <= value <= MAX_INTEGER:
-        raise Faults.here("must be an integer within ±(2^53−1)")
+        raise InvalidValue.of("must be an integer within ±(2^53−1)")
     return value
 
 
-def _boolean(value: Any, _: Any) -> bool:
+def _read_boolean(value: Any, _: Any) -> bool:
     if type(value) is not bool:
-        raise Faults.here("must be true or false")
+        raise InvalidValue.of("must be true or false")
     return value
 
 
-def _decimal(value: Any, _: Any) -> Decimal:
+def _read_decimal(value: Any, _: Any) -> Decimal:
     if type(value) not in (int, Decimal):
-        raise Faults.here("must be a number")
+        raise InvalidValue.of("must be a number")
     return Decimal(value)
 
 
-def _integer_of_text(value: Any, _: Any) -> int:
+def _read_integer_text(value: Any, _: Any) -> int:
     if not _DIGITS.fullmatch(value):
-        raise Faults.here("must be an integer")
+        raise InvalidValue.of("must be an integer")
     return int(value)
 
 
-def _boolean_of_text(value: Any, _: Any) -> bool:
+def _read_boolean_text(value: Any, _: Any) -> bool:
     if value not in ("true", "false"):
-        raise Faults.here("must be true or false")
+        raise InvalidValue.of("must be true or false")
     return bool(value == "true")
 
 
-def _metadata(value: Any, _: Any) -> Metadata:
-    faults, kept = metadata_faults(value)
+def _read_metadata(value: Any, _: Any) -> Metadata:
+    faults, kept = validate_metadata(value)
     if faults:
-        raise Faults(*faults)
+        raise InvalidValue(*faults)
     return kept
 
 
-def _literal(kind: Any) -> Hook:
+def _make_literal_hook(kind: Any) -> StructureHook:
     allowed = get_args(kind)
-    sentence = "must be " + _listed(allowed)
+    sentence = "must be " + _join_names(allowed)
 
     def structure(value: Any, _: Any) -> Any:
         # True equals 1, so the type is compared too.
         if not any(type(value) is type(item) and value == item for item in allowed):
-            raise Faults.here(sentence)
+            raise InvalidValue.of(sentence)
         return value
 
     return structure
 
 
-def _listed(values: tuple[Any, ...]) -> str:
+def _join_names(values: tuple[Any, ...]) -> str:
     names = [str(value) for value in values]
     return names[0] if len(names) == 1 else "one of " + ", ".join(names)
 
@@ -170,7 +175,7 @@ def _listed(values: tuple[Any, ...]) -> str:
 # Objects, arrays, unions
 
 
-def _object(kind: Any, converter: Converter) -> Hook:
+def _make_object_hook(kind: Any, converter: Converter) -> StructureHook:
     names = frozenset(field.name for field in attrs.fields(kind))
     groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
     tells_faults = hasattr(kind, "faults")
@@ -179,62 +184,62 @@ def _object(kind: Any, converter: Converter) -> Hook:
 
     def structure(value: Any, _: Any) -> Any:
         if type(value) is not dict:
-            raise Faults.here("must be an object")
+            raise InvalidValue.of("must be an object")
         found: list[FieldError] = []
         built = None
         try:
             built = inner(value, kind)
         except ClassValidationError as error:
-            found += _faults_of_fields(error)
+            found += _collect_field_faults(error)
         if not names.issuperset(value):
             unknown = (name for name in value if name not in names)
-            found += [FieldError(shown(name), "is not a known field") for name in unknown]
+            found += [FieldError(shorten_name(name), "is not a known field") for name in unknown]
         for group in groups:
-            found += faults_of_group(group, value)
+            found += check_exactly_one(group, value)
         if built is not None and tells_faults:
             found += built.faults()
         if found:
-            raise Faults(*found)
+            raise InvalidValue(*found)
         return built
 
     return structure
 
 
-def _faults_of_fields(error: ClassValidationError) -> list[FieldError]:
+def _collect_field_faults(error: ClassValidationError) -> list[FieldError]:
     """The faults of an object's fields, in the order of its class."""
     found: list[FieldError] = []
     for cause in error.exceptions:
         notes = [
             n for n in getattr(cause, "__notes__", ()) if isinstance(n, AttributeValidationNote)
         ]
-        if not notes or not isinstance(cause, KeyError | Faults):
+        if not notes or not isinstance(cause, KeyError | InvalidValue):
             raise cause
-        faults = cause if isinstance(cause, Faults) else Faults.here("is required")
-        found += faults.below(notes[-1].name)
+        faults = cause if isinstance(cause, InvalidValue) else InvalidValue.of("is required")
+        found += faults.nest_under(notes[-1].name)
     return found
 
 
-def _array(kind: Any, converter: Converter) -> Hook:
+def _make_array_hook(kind: Any, converter: Converter) -> StructureHook:
     item_kind = get_args(kind)[0]
     inner = converter.get_structure_hook(item_kind)
 
     def structure(value: Any, _: Any) -> Any:
         if type(value) is not list:
-            raise Faults.here("must be an array")
+            raise InvalidValue.of("must be an array")
         items, found = [], []
         for index, item in enumerate(value):
             try:
                 items.append(inner(item, item_kind))
-            except Faults as faults:
-                found += faults.below(f"[{index}]")
+            except InvalidValue as faults:
+                found += faults.nest_under(f"[{index}]")
         if found:
-            raise Faults(*found)
+            raise InvalidValue(*found)
         return tuple(items)
 
     return structure
 
 
-def _table(kind: Any, converter: Converter) -> Hook:
+def _make_mapping_hook(kind: Any, converter: Converter) -> StructureHook:
     """An object whose names the caller chooses, by the rule of its first parameter."""
     name_kind, item_kind = get_args(kind)
     of_name = converter.get_structure_hook(name_kind)
@@ -242,22 +247,22 @@ def _table(kind: Any, converter: Converter) -> Hook:
 
     def structure(value: Any, _: Any) -> Any:
         if type(value) is not dict:
-            raise Faults.here("must be an object")
+            raise InvalidValue.of("must be an object")
         items, found = {}, []
         for name, item in value.items():
             try:
                 of_name(name, name_kind)
                 items[name] = of_item(item, item_kind)
-            except Faults as faults:
-                found += faults.below(shown(name))
+            except InvalidValue as faults:
+                found += faults.nest_under(shorten_name(name))
         if found:
-            raise Faults(*found)
+            raise InvalidValue(*found)
         return items
 
     return structure
 
 
-def _union(kind: Any, converter: Converter) -> Hook:
+def _make_union_hook(kind: Any, converter: Converter) -> StructureHook:
     """`X | None`, or one of several objects; `UnsetType` is for fields that may be absent."""
     parts = get_args(kind)
     nullable = NoneType in parts
@@ -266,7 +271,7 @@ def _union(kind: Any, converter: Converter) -> Hook:
         only = kinds[0]
         inner = converter.get_structure_hook(only)
     else:
-        only, inner = kind, _choice(kinds, converter)
+        only, inner = kind, _make_choice_hook(kinds, converter)
 
     def structure(value: Any, _: Any) -> Any:
         return None if nullable and value is None else inner(value, only)
@@ -274,26 +279,26 @@ def _union(kind: Any, converter: Converter) -> Hook:
     return structure
 
 
-def _choice(kinds: list[Any], converter: Converter) -> Hook:
-    tag, by_value = discriminator(kinds)
+def _make_choice_hook(kinds: list[Any], converter: Converter) -> StructureHook:
+    tag, by_value = find_discriminator(kinds)
     hooks = {value: (kind, converter.get_structure_hook(kind)) for value, kind in by_value.items()}
-    sentence = "must be " + _listed(tuple(by_value))
+    sentence = "must be " + _join_names(tuple(by_value))
 
     def structure(value: Any, _: Any) -> Any:
         if type(value) is not dict:
-            raise Faults.here("must be an object")
+            raise InvalidValue.of("must be an object")
         if tag not in value:
-            raise Faults(FieldError(tag, "is required"))
+            raise InvalidValue(FieldError(tag, "is required"))
         chosen = value[tag]
         if type(chosen) is not str or chosen not in hooks:
-            raise Faults(FieldError(tag, sentence))
+            raise InvalidValue(FieldError(tag, sentence))
         kind, hook = hooks[chosen]
         return hook(value, kind)
 
     return structure
 
 
-def discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
+def find_discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
     """The field that tells the classes apart, and the class for each of its values."""
     for kind in kinds:
         attrs.resolve_types(kind)
@@ -308,87 +313,92 @@ def discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
 # Constraints
 
 
-def _constrained(kind: Any, converter: Converter) -> Hook:
+def _make_constrained_hook(kind: Any, converter: Converter) -> StructureHook:
     inner_kind, *annotations = get_args(kind)
     array = _is_array(inner_kind)
     inner = converter.get_structure_hook(inner_kind)
     checks = [
-        check for meta in annotations if isinstance(meta, msgspec.Meta) for check in _checks(meta)
+        check
+        for meta in annotations
+        if isinstance(meta, msgspec.Meta)
+        for check in _make_checks(meta)
     ]
 
     def structure(value: Any, _: Any) -> Any:
         # An array's length is judged before its items: too many of them need no reading.
         if array and type(value) is list:
-            _apply(checks, value)
+            _apply_checks(checks, value)
             return inner(value, inner_kind)
         built = inner(value, inner_kind)
         if built is not None:
-            _apply(checks, built)
+            _apply_checks(checks, built)
         return built
 
     return structure
 
 
-def _apply(checks: list[Callable[[Any], str | None]], value: Any) -> None:
+def _apply_checks(checks: list[Callable[[Any], str | None]], value: Any) -> None:
     for check in checks:
         if sentence := check(value):
-            raise Faults.here(sentence)
+            raise InvalidValue.of(sentence)
 
 
-def _checks(meta: msgspec.Meta) -> list[Callable[[Any], str | None]]:
+def _make_checks(meta: msgspec.Meta) -> list[Callable[[Any], str | None]]:
     checks: list[Callable[[Any], str | None]] = []
     extra = meta.extra or {}
     if "format" in extra:  # it says what is wanted, which a length does not
         checks.append(FORMATS[extra["format"]])
     if meta.min_length is not None or meta.max_length is not None:
-        checks.append(_length_check(meta.min_length or 0, meta.max_length))
+        checks.append(_make_length_check(meta.min_length or 0, meta.max_length))
     if meta.ge is not None or meta.le is not None:
-        checks.append(_range_check(meta.ge, meta.le))
+        checks.append(_make_range_check(meta.ge, meta.le))
     if meta.pattern is not None:
         rule = (meta.extra or {}).get("rule", f"a text that matches {meta.pattern}")
-        checks.append(_pattern_check(meta.pattern, f"must be {rule}"))
+        checks.append(_make_pattern_check(meta.pattern, f"must be {rule}"))
     if "values" in extra:
-        checks.append(_values_check(frozenset(extra["values"]), extra["fault"]))
+        checks.append(_make_values_check(frozenset(extra["values"]), extra["fault"]))
     if any(rule is not None for rule in (meta.gt, meta.lt, meta.multiple_of)):
         raise TypeError("use ge and le")
     return checks
 
 
-def _length_check(least: int, most: int | None) -> Callable[[Any], str | None]:
-    bounds = f"{least} to {most}" if most is not None else f"at least {least}"
+def _make_length_check(minimum: int, maximum: int | None) -> Callable[[Any], str | None]:
+    bounds = f"{minimum} to {maximum}" if maximum is not None else f"at least {minimum}"
 
     def check(value: Any) -> str | None:
-        if least <= len(value) and (most is None or len(value) <= most):
+        if minimum <= len(value) and (maximum is None or len(value) <= maximum):
             return None
         return f"must have {bounds} {'characters' if isinstance(value, str) else 'items'}"
 
     return check
 
 
-def _range_check(least: float | None, most: float | None) -> Callable[[Any], str | None]:
-    if least is not None and most is not None:
-        sentence = f"must be {least} to {most}"
+def _make_range_check(minimum: float | None, maximum: float | None) -> Callable[[Any], str | None]:
+    if minimum is not None and maximum is not None:
+        sentence = f"must be {minimum} to {maximum}"
     else:
-        sentence = f"must be at least {least}" if most is None else f"must be at most {most}"
+        sentence = (
+            f"must be at least {minimum}" if maximum is None else f"must be at most {maximum}"
+        )
 
     def check(value: Any) -> str | None:
-        fits = (least is None or least <= value) and (most is None or value <= most)
+        fits = (minimum is None or minimum <= value) and (maximum is None or value <= maximum)
         return None if fits else sentence
 
     return check
 
 
-def _pattern_check(pattern: str, sentence: str) -> Callable[[Any], str | None]:
+def _make_pattern_check(pattern: str, sentence: str) -> Callable[[Any], str | None]:
     # The whole text must match: `$` alone would let a final newline through.
     matches = re.compile(pattern, re.ASCII).fullmatch
     return lambda value: None if matches(value) else sentence
 
 
-def _values_check(values: frozenset[Any], sentence: str) -> Callable[[Any], str | None]:
+def _make_values_check(values: frozenset[Any], sentence: str) -> Callable[[Any], str | None]:
     return lambda value: None if value in values else sentence
 
 
-def _moment_check(value: Any) -> str | None:
+def _check_moment(value: Any) -> str | None:
     try:
         parse_iso(value)
     except ValueError:
@@ -396,5 +406,5 @@ def _moment_check(value: Any) -> str | None:
     return None
 
 
-FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {"date-time": _moment_check}
+FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {"date-time": _check_moment}
 """What a text of a named format must be, by the names that JSON Schema has for them."""

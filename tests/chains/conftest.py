@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from payments_core_http.cli.anvil.chain import AnvilChain
-from payments_core_http.cli.anvil.process import AnvilProcess, NoAnvil
+from payments_core_http.cli.anvil.process import AnvilProcess, AnvilUnavailable
 from tests.chains.cable import Cable
 from tests.chains.evm.nodes import Node
 from tests.chains.scenes import AnvilScene, Scene, SimulatedScene, signer
@@ -23,7 +23,7 @@ def anvil_world() -> Iterator[AnvilScene]:
     process = AnvilProcess()
     try:
         process.start()
-    except NoAnvil as reason:
+    except AnvilUnavailable as reason:
         pytest.skip(str(reason))
     cable, node = Cable(process.port), Node(process.url)
     try:

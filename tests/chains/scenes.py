@@ -13,9 +13,9 @@ import attrs
 from eth_account.signers.local import LocalAccount
 
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.artifacts import contract
+from payments_core.chains.evm.artifacts import load_contract
 from payments_core.chains.evm.signers import LocalSigner
-from payments_core.chains.outbox.record import Outgoing, Replacement, replacement_id
+from payments_core.chains.outbox.record import OutboundTransfer, Replacement, replacement_id
 from payments_core.chains.port import (
     AddressSpec,
     Chain,
@@ -30,7 +30,7 @@ from payments_core.payments.details import PaymentDetails
 from payments_core.payments.record import Payment
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import SIMULATED, Snapshot
-from payments_core_http.cli.anvil.chain import MOST_PASSED, AnvilChain
+from payments_core_http.cli.anvil.chain import MAX_BLOCKS_PER_ADVANCE, AnvilChain
 from tests.chains.cable import Cable
 from tests.chains.evm.deployed import batched
 from tests.chains.evm.nodes import ACCOUNTS, Node
@@ -57,7 +57,9 @@ class Scene(World):
         """The tenant, funds for the payer and the wallet, and all of it beyond any reorg."""
         self._numbers = count()
         self.open()
-        self.chain.fill(self.environment_id, 0)  # never sent; a sandbox's operator begins with it
+        self.chain.prepare_noop(
+            self.environment_id, 0
+        )  # never sent; a sandbox's operator begins with it
         self.fund("100.00")
         self.stranger("1000.00", to=self.wallet)
         self.chain.mine(60)
@@ -100,7 +102,7 @@ class Scene(World):
 
     def receipts(self, payment: PaymentDetails) -> list[tuple[str, str | None, int]]:
         """The Payment's receipts, oldest first: status, reason, amount."""
-        evidenced = self.service.payments.receipts(self.server, payment.payment.id)
+        evidenced = self.service.payments.list_receipts(self.server, payment.payment.id)
         return [(it.status, it.rejection_reason, it.amount) for it in evidenced.receipts.records]
 
     def newest(self, holder: str) -> int:
@@ -121,7 +123,7 @@ class Scene(World):
                     totals[account] += amount
             assert totals == attrs.asdict(payment.books)
             if payment.escrow_address is not None:
-                assert self.on_chain(payment.escrow_address) == payment.books.held
+                assert self.on_chain(payment.escrow_address) == payment.books.held_amount
 
     # What differs.
 
@@ -254,7 +256,7 @@ class AnvilScene(Scene):
         """See World; the node's blocks come whether or not we can reach it."""
         before = self.clock.now()
         self.clock.advance_to(instant)
-        blocks = min(math.ceil((self.clock.now() - before) / SECOND), MOST_PASSED)
+        blocks = min(math.ceil((self.clock.now() - before) / SECOND), MAX_BLOCKS_PER_ADVANCE)
         if blocks and self.is_mining:
             self.node.ask("anvil_mine", hex(blocks))
 
@@ -276,7 +278,7 @@ class AnvilScene(Scene):
 
     def outgoing(self, id: str | None) -> list[tuple[str, bytes]]:
         """The hash and bytes of all that was signed for a transfer of ours, in their order."""
-        first = self.get(Outgoing, str(id))
+        first = self.get(OutboundTransfer, str(id))
         later = [
             self.get(Replacement, replacement_id(first.id, number + 1))
             for number in range(first.replacements)
@@ -294,10 +296,10 @@ class AnvilScene(Scene):
         return address
 
     def other_token(self) -> str:
-        return self.node.create(contract("SpoofToken").creation)
+        return self.node.create(load_contract("SpoofToken").creation)
 
     def in_one_transaction(self, *transfers: tuple[str, str]) -> str:
-        batch = self.node.create(contract("Batch").creation)
+        batch = self.node.create(load_contract("Batch").creation)
         moves = [
             (USDC.address, calls.MOVE_FROM.call(self.wallet, to, atomic(amount)))
             for to, amount in transfers
@@ -332,12 +334,12 @@ class AnvilScene(Scene):
 
     def outgoing_status(self, id: str | None) -> tuple[str, str | None]:
         """How far a transfer of ours has come, and the bytes that were signed."""
-        found = self.get(Outgoing, str(id))
+        found = self.get(OutboundTransfer, str(id))
         return found.status, found.raw
 
     def put_token(self, name: str) -> None:
         """Give USDC another code, with the same balances."""
-        code = contract(name).runtime
+        code = load_contract(name).runtime
         assert code is not None
         self.node.ask("anvil_setCode", USDC.address, "0x" + code.hex())
 

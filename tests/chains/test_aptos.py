@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payments_core.chains.aptos import MAINNET_CHAIN_ID, AptosChain
-from payments_core.chains.http.client import Limits
+from payments_core.chains.http.client import RequestLimits
 from payments_core.chains.port import (
     AddressSpec,
     Block,
     Chain,
     ChainMismatch,
     ChainUnavailable,
-    Signed,
+    SignedTransaction,
     TransferIntent,
-    Unsupported,
+    UnsupportedByChain,
 )
 from payments_core.chains.solana import MAINNET_CHAIN_ID as SOLANA_CHAIN_ID
 from tests.chains.loopback import Answer, serving
@@ -69,7 +69,7 @@ def node() -> Node:
 @pytest.fixture
 def chain(node: Node) -> Iterator[AptosChain]:
     with serving(node) as url:
-        opened = AptosChain(url + "/v1", limits=Limits(whole_s=5))
+        opened = AptosChain(url + "/v1", limits=RequestLimits(total_timeout_s=5))
         yield opened
         opened.close()
 
@@ -150,7 +150,7 @@ class TestBalances:
          "../0x1", "0x" + "1" * 65, COIN + "\n", "0x0"],
     )  # fmt: skip
     def test_what_is_no_asset_is_not_asked_for(self, chain: Chain, node: Node, asset: str) -> None:
-        with pytest.raises(Unsupported, match="token"):
+        with pytest.raises(UnsupportedByChain, match="token"):
             chain.balances(asset, [HOLDER])
         assert node.asked == []
 
@@ -158,7 +158,7 @@ class TestBalances:
     def test_what_is_no_holder_is_not_asked_for(
         self, chain: Chain, node: Node, holder: str
     ) -> None:
-        with pytest.raises(Unsupported, match="holder"):
+        with pytest.raises(UnsupportedByChain, match="holder"):
             chain.balances(COIN, [HOLDER, holder])
         assert node.asked == []
 
@@ -282,10 +282,10 @@ def test_what_it_cannot_do_it_says_in_a_sentence() -> None:
         lambda: chain.check_contract_signature(HOLDER, b"\0" * 32, b""),
         lambda: chain.transactions([HASH]),
         lambda: chain.prepare(intent, 0),
-        lambda: chain.fill("env", 0),
-        lambda: chain.bump("env", Signed(HASH, b"")),
-        lambda: chain.slots_used(HOLDER),
-        lambda: chain.broadcast(Signed(HASH, b"")),
+        lambda: chain.prepare_noop("env", 0),
+        lambda: chain.bump("env", SignedTransaction(HASH, b"")),
+        lambda: chain.final_nonce(HOLDER),
+        lambda: chain.broadcast(SignedTransaction(HASH, b"")),
     ):
-        with pytest.raises(Unsupported, match=r"Aptos|EVM"):
+        with pytest.raises(UnsupportedByChain, match=r"Aptos|EVM"):
             ask()

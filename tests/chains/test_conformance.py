@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 from payments_core.assets import asset_of
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Chain
@@ -19,7 +19,7 @@ from payments_core.engine.ports import Ports
 from payments_core.entropy import system_entropy
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core_http.cli.anvil.chain import FINAL_AFTER, AnvilChain
+from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.nodes import anvil_or_skip
 
@@ -34,16 +34,16 @@ class InSandbox(ChainConformance):
     can_reorg = True
     _names = count()
 
-    def address(self) -> str:
-        return checksummed(system_entropy(20))
+    def new_address(self) -> str:
+        return encode_checksum_address(system_entropy(20))
 
-    def give(self, token: str, recipient: str, amount_atomic: int) -> str:
+    def send_external_transfer(self, token: str, recipient: str, amount_atomic: int) -> str:
         return self.doors.transfer(token, None, recipient, amount_atomic, self._name())
 
-    def give_in_vain(self, token: str, recipient: str) -> str:
+    def send_failed_transaction(self, token: str, recipient: str) -> str:
         return self.doors.transfer(token, None, recipient, 1, self._name(), reverts=True)
 
-    def grow(self, count: int) -> None:
+    def mine_blocks(self, count: int) -> None:
         self.doors.mine(count)
 
     def reorg(self, depth: int) -> None:
@@ -74,7 +74,7 @@ class TestSimulated(InSandbox):
     def fail(self) -> None:
         Failures(self.ports).arm("chain", "any", 6, ETHEREUM)
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """All that were ordered have happened."""
 
 
@@ -86,7 +86,7 @@ def node() -> AnvilProcess:
 
 class TestAnvil(InSandbox):
     token = asset_of(BASE, "USDC").address
-    final_after = FINAL_AFTER
+    finality_blocks = FINALITY_BLOCKS
     can_fail = True
 
     @pytest.fixture(autouse=True)
@@ -101,6 +101,6 @@ class TestAnvil(InSandbox):
     def fail(self) -> None:
         self.node.stop()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         self.node.start()
         self.doors = AnvilChain(self.node.url, BASE, LocalSigner(bytes(range(32))))

@@ -175,7 +175,7 @@ def test_two_transfers_in_one_transaction_are_two_receipts(world: Scene) -> None
     world.finish()
     done = world.paid(payment.payment.id)
     assert (done.status, done.settled, done.excess) == ("succeeded", atomic("25"), 0)
-    evidenced = world.service.payments.receipts(world.server, done.id).receipts.records
+    evidenced = world.service.payments.list_receipts(world.server, done.id).receipts.records
     by_position = sorted((it.position, it.amount, it.status) for it in evidenced)
     assert by_position == [(0, atomic("10"), "verified"), (1, atomic("15"), "verified")]
     assert {it.transaction_hash for it in evidenced} == {hash}

@@ -22,7 +22,7 @@ def seen(world: Scene, **more: int) -> tuple[PaymentDetails, str]:
 
 
 def receipt_of(world: Scene, payment: PaymentDetails) -> Receipt:
-    evidenced = world.service.payments.receipts(world.server, payment.payment.id)
+    evidenced = world.service.payments.list_receipts(world.server, payment.payment.id)
     [receipt] = evidenced.receipts.records
     return receipt
 

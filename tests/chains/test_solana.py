@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from payments_core.chains.http.client import Limits
+from payments_core.chains.http.client import RequestLimits
 from payments_core.chains.port import (
     AddressSpec,
     Block,
     Chain,
     ChainMismatch,
     ChainUnavailable,
-    Signed,
+    SignedTransaction,
     TransferIntent,
-    Unsupported,
+    UnsupportedByChain,
 )
 from payments_core.chains.solana import MAINNET_CHAIN_ID, MAINNET_GENESIS, SolanaChain
 from tests.chains.loopback import Answer, serving
@@ -107,7 +107,7 @@ def cluster() -> Cluster:
 @pytest.fixture
 def chain(cluster: Cluster) -> Iterator[SolanaChain]:
     with serving(cluster) as url:
-        opened = SolanaChain(url, genesis_hash=GENESIS, limits=Limits(whole_s=5))
+        opened = SolanaChain(url, genesis_hash=GENESIS, limits=RequestLimits(total_timeout_s=5))
         yield opened
         opened.close()
 
@@ -406,10 +406,10 @@ def test_what_it_cannot_do_it_says_in_a_sentence() -> None:
         lambda: chain.check_contract_signature(HOLDER, b"\0" * 32, b""),
         lambda: chain.transactions([HASH]),
         lambda: chain.prepare(intent, 0),
-        lambda: chain.fill("env", 0),
-        lambda: chain.bump("env", Signed(HASH, b"")),
-        lambda: chain.slots_used(HOLDER),
-        lambda: chain.broadcast(Signed(HASH, b"")),
+        lambda: chain.prepare_noop("env", 0),
+        lambda: chain.bump("env", SignedTransaction(HASH, b"")),
+        lambda: chain.final_nonce(HOLDER),
+        lambda: chain.broadcast(SignedTransaction(HASH, b"")),
     ):
-        with pytest.raises(Unsupported, match=r"Solana|EVM"):
+        with pytest.raises(UnsupportedByChain, match=r"Solana|EVM"):
             ask()

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.chains.signatures import evm_signer
+from payments_core.chains.signatures import recover_signer
 from payments_core.chains.typed_data import (
     SAFE_TX,
     SETTLEMENT,
     VAULT_EXECUTE,
-    TypedDataFault,
+    InvalidTypedData,
     safe_transaction_digest,
     settlement_digest,
     typed_digest,
@@ -82,7 +82,7 @@ def read(kind: str, text: str) -> int | bytes | str:
 def test_a_digest_is_what_eth_account_makes_of_it(case: dict[str, Any]) -> None:
     digest = DIGESTS[case["form"]][0](**arguments(case))
     assert "0x" + digest.hex() == case["digest"]
-    assert evm_signer(digest, case["signature"]) == case["signer"]
+    assert recover_signer(digest, case["signature"]) == case["signer"]
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case["name"] == "on another chain"])
@@ -126,7 +126,7 @@ def test_the_vectors_are_what_their_script_makes_without_our_code() -> None:
     ],
 )
 def test_what_a_type_does_not_have_is_refused(field: str, value: object) -> None:
-    with pytest.raises(TypedDataFault):
+    with pytest.raises(InvalidTypedData):
         settlement_digest(**{**SETTLEMENT_NOW, field: value})
 
 
@@ -134,7 +134,7 @@ def test_what_a_type_does_not_have_is_refused(field: str, value: object) -> None
     ("field", "value"), [("operation", 256), ("operation", -1), ("value", 2**256), ("data", "0x")]
 )
 def test_a_vault_is_told_nothing_out_of_range(field: str, value: object) -> None:
-    with pytest.raises(TypedDataFault):
+    with pytest.raises(InvalidTypedData):
         vault_execute_digest(**{**EXECUTE_NOW, field: value})
 
 
@@ -142,13 +142,13 @@ def test_a_vault_is_told_nothing_out_of_range(field: str, value: object) -> None
 def test_a_message_has_the_fields_of_its_form_and_no_others(change: dict[str, Any]) -> None:
     message = {"quoteId": "q_1", "nonce": 1, "deadline": 2, **change}
     message = {name: value for name, value in message.items() if value is not None}
-    with pytest.raises(TypedDataFault, match="other fields"):
+    with pytest.raises(InvalidTypedData, match="other fields"):
         typed_digest({"chainId": 1}, SETTLEMENT, message)
 
 
 @pytest.mark.parametrize("domain", [{}, {"chainId": 1, "salt": 2}])
 def test_a_domain_is_never_empty_and_has_no_field_that_is_unknown(domain: dict[str, Any]) -> None:
-    with pytest.raises(TypedDataFault, match="other fields"):
+    with pytest.raises(InvalidTypedData, match="other fields"):
         typed_digest(domain, SETTLEMENT, {"quoteId": "q_1", "nonce": 1, "deadline": 2})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core_http.cli.anvil.process import NoAnvil, anvil_program
+from payments_core_http.cli.anvil.process import AnvilUnavailable, find_anvil_program
 
 ENDS_S = 15.0
 
@@ -19,8 +19,8 @@ ENDS_S = 15.0
 def require_anvil() -> None:
     """Skip for want of npm; where there is npm, there should be anvil."""
     try:
-        anvil_program()
-    except NoAnvil as reason:
+        find_anvil_program()
+    except AnvilUnavailable as reason:
         if shutil.which("npm"):
             raise
         pytest.skip(str(reason))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core_http.cli.address_file import NAME, address_of, address_told
+from payments_core_http.cli.address_file import FILE_NAME, publish_address, read_address
 from payments_core_http.cli.children import SandboxChild
 from payments_core_http.cli.running import URL_VARIABLE
 from tests.cli.test_listen import payments
@@ -32,7 +32,7 @@ def sandbox(tmp_path: Path) -> Iterator[SandboxChild]:
 def test_the_folder_is_enough_to_find_a_sandbox_on_any_port(sandbox: SandboxChild) -> None:
     done = payments("events", "--data", str(sandbox.data))
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert address_of(sandbox.data) == sandbox.base_url
+    assert read_address(sandbox.data) == sandbox.base_url
 
 
 def test_an_address_that_is_given_goes_before_the_folders(
@@ -49,23 +49,23 @@ def test_an_address_that_is_given_goes_before_the_folders(
 
 
 def test_a_sandbox_that_ends_takes_its_address_along(sandbox: SandboxChild) -> None:
-    assert (sandbox.data / NAME).exists()
+    assert (sandbox.data / FILE_NAME).exists()
     assert sandbox.end() == 0
-    assert not (sandbox.data / NAME).exists()
+    assert not (sandbox.data / FILE_NAME).exists()
 
 
 def test_the_address_of_a_killed_sandbox_gets_no_key(sandbox: SandboxChild) -> None:
     sandbox.kill()
-    assert (sandbox.data / NAME).read_text().strip() == sandbox.base_url
+    assert (sandbox.data / FILE_NAME).read_text().strip() == sandbox.base_url
     with socket.create_server(("127.0.0.1", sandbox.port)) as stranger:
         stranger.settimeout(0)
-        assert address_of(sandbox.data) is None
+        assert read_address(sandbox.data) is None
         payments("events", "--data", str(sandbox.data))
         with pytest.raises(BlockingIOError):
             stranger.accept()
     again = SandboxChild(sandbox.data)
     try:
-        assert address_of(again.data) == again.base_url
+        assert read_address(again.data) == again.base_url
         assert payments("events", "--data", str(again.data)).returncode == 0
     finally:
         again.end()
@@ -74,29 +74,29 @@ def test_the_address_of_a_killed_sandbox_gets_no_key(sandbox: SandboxChild) -> N
 def test_the_address_is_there_as_long_as_it_is_told_and_for_its_owner_alone(
     tmp_path: Path,
 ) -> None:
-    with address_told(tmp_path, URL):
-        assert address_of(tmp_path) == URL
-        assert stat.S_IMODE((tmp_path / NAME).stat().st_mode) == 0o600
-    assert address_of(tmp_path) is None
+    with publish_address(tmp_path, URL):
+        assert read_address(tmp_path) == URL
+        assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
+    assert read_address(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
 def test_it_goes_also_where_the_sandbox_fails(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="trouble"), address_told(tmp_path, URL):
+    with pytest.raises(OSError, match="trouble"), publish_address(tmp_path, URL):
         raise OSError("trouble")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_left_behind_gives_way_to_the_next(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_text("http://127.0.0.1:1\n")
-    (tmp_path / f"{NAME}.new").write_text("http://127")
-    assert address_of(tmp_path) is None
-    with address_told(tmp_path, URL):
-        assert address_of(tmp_path) == URL
+    (tmp_path / FILE_NAME).write_text("http://127.0.0.1:1\n")
+    (tmp_path / f"{FILE_NAME}.new").write_text("http://127")
+    assert read_address(tmp_path) is None
+    with publish_address(tmp_path, URL):
+        assert read_address(tmp_path) == URL
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_none_has_no_address(tmp_path: Path) -> None:
-    assert address_of(tmp_path / "absent") is None
-    (tmp_path / NAME).mkdir()
-    assert address_of(tmp_path) is None
+    assert read_address(tmp_path / "absent") is None
+    (tmp_path / FILE_NAME).mkdir()
+    assert read_address(tmp_path) is None

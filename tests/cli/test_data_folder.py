@@ -11,7 +11,7 @@ import pytest
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.errors import Unauthorized
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage.port import DIRECTORY
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -28,14 +28,14 @@ from payments_core_http.cli.sandbox.data_folder import (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[DataFolder]:
-    with DataFolder(tmp_path / "sandbox-data").locked() as locked:
+    with DataFolder(tmp_path / "sandbox-data").lock() as locked:
         yield locked
 
 
 @contextmanager
 def opened(folder: DataFolder) -> Iterator[PaymentsService]:
-    key_ring = folder.key_ring()
-    storage = SqliteStorage(folder.database, KINDS)
+    key_ring = folder.open_key_ring()
+    storage = SqliteStorage(folder.database, RECORD_TYPES)
     storage.migrate()
     service = PaymentsService(storage, key_ring)
     yield service
@@ -51,11 +51,11 @@ def in_the_key_ring(folder: DataFolder) -> None:
 
 
 def after_the_key_ring(folder: DataFolder) -> None:
-    folder.key_ring()
+    folder.open_key_ring()
 
 
 def after_the_empty_database(folder: DataFolder) -> None:
-    folder.key_ring()
+    folder.open_key_ring()
     folder.database.touch()
 
 
@@ -98,7 +98,7 @@ def test_a_start_that_stopped_anywhere_is_finished_by_the_next(
 ) -> None:
     stop(folder)
     with opened(folder) as service:
-        keys = folder.keys(service)
+        keys = folder.open_keys(service)
         environment, key = service.tenants.authenticate(keys.app_id, keys.app_secret, mode=MODE)
         assert environment.id == keys.environment_id
         live = [item for item in environment.keys if item.revoked_at is None]
@@ -112,18 +112,18 @@ def test_a_start_that_stopped_anywhere_is_finished_by_the_next(
         assert apps is not None
         assert name is not None
         assert name.app_id == keys.app_id
-        assert service.sandbox(MODE).heads()  # which is refused where there is a second app
+        assert service.sandbox(MODE).list_heads()  # which is refused where there is a second app
     assert sorted(path.suffix for path in folder.path.iterdir() if path.suffix == ".new") == []
     with opened(folder) as service:
-        assert folder.keys(service) == keys
+        assert folder.open_keys(service) == keys
 
 
 def test_keys_of_your_own_survive_a_new_key_of_the_sandbox(folder: DataFolder) -> None:
     with opened(folder) as service:
-        first = folder.keys(service)
+        first = folder.open_keys(service)
         _, mine = service.tenants.create_key(first.environment_id, "standard", "mine")
         folder.keys_file.unlink()
-        second = folder.keys(service)
+        second = folder.open_keys(service)
         assert second.app_secret != first.app_secret
         service.tenants.authenticate(first.app_id, mine, mode=MODE)
         with pytest.raises(Unauthorized):
@@ -132,11 +132,11 @@ def test_keys_of_your_own_survive_a_new_key_of_the_sandbox(folder: DataFolder) -
 
 def test_a_keys_file_without_its_database_gives_way_to_a_new_app(folder: DataFolder) -> None:
     with opened(folder) as service:
-        first = folder.keys(service)
+        first = folder.open_keys(service)
     for file in folder.path.glob("payments.db*"):
         file.unlink()
     with opened(folder) as service:
-        second = folder.keys(service)
+        second = folder.open_keys(service)
         assert second.app_id != first.app_id
         service.tenants.authenticate(second.app_id, second.app_secret, mode=MODE)
 
@@ -145,7 +145,7 @@ def test_a_keys_file_without_its_database_gives_way_to_a_new_app(folder: DataFol
 def test_a_keys_file_that_cannot_be_read_is_not_overwritten(folder: DataFolder, text: str) -> None:
     folder.keys_file.write_text(text)
     with opened(folder) as service, pytest.raises(FolderRefused, match="Delete it"):
-        folder.keys(service)
+        folder.open_keys(service)
     assert folder.keys_file.read_text() == text
 
 
@@ -153,23 +153,23 @@ def test_a_keys_file_that_cannot_be_read_is_not_overwritten(folder: DataFolder, 
 def test_a_key_ring_that_cannot_be_used_is_refused(folder: DataFolder, text: str) -> None:
     folder.key_file.write_text(text, encoding="utf-8")
     with pytest.raises(FolderRefused, match="cannot be read"):
-        folder.key_ring()
+        folder.open_key_ring()
 
 
 def test_a_folder_has_one_sandbox_at_a_time(folder: DataFolder) -> None:
-    with pytest.raises(FolderRefused, match="Another sandbox"), folder.locked():
+    with pytest.raises(FolderRefused, match="Another sandbox"), folder.lock():
         pass
 
 
 def test_the_key_ring_is_made_once(folder: DataFolder) -> None:
     text = KeyRing.generate()
-    assert folder.key_ring().current_id == KeyRing.parse(text).current_id
+    assert folder.open_key_ring().current_id == KeyRing.parse(text).current_id
     before = folder.key_file.read_bytes()
-    folder.key_ring()
+    folder.open_key_ring()
     assert folder.key_file.read_bytes() == before
 
 
 def test_keys_do_not_show_their_secret() -> None:
     keys = SandboxKeys(app_id="a", partner_id="p", environment_id="e", app_secret="secret-word")
     assert "secret-word" not in repr(keys)
-    assert json.loads(json.dumps(keys.document()))["appSecret"] == "secret-word"
+    assert json.loads(json.dumps(keys.render_document()))["appSecret"] == "secret-word"

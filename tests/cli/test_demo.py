@@ -17,10 +17,10 @@ import attrs
 import pytest
 
 from payments_core_http.cli.children import ReceiverChild
-from payments_core_http.cli.client import Client, without_secrets
-from payments_core_http.cli.demo import START, show
-from payments_core_http.cli.demo.output import Seen, TextTeller, laid_out
-from payments_core_http.cli.demo.stage import Known, Stage, Step, StepFailed
+from payments_core_http.cli.client import ApiClient, shorten_secrets
+from payments_core_http.cli.demo import START, run_steps
+from payments_core_http.cli.demo.output import StepResult, TextOutput, format_json
+from payments_core_http.cli.demo.stage import DemoContext, DemoState, DemoStep, StepFailed
 from payments_core_http.cli.demo.steps import EVENTS, STEPS
 
 DEMO = [sys.executable, "-m", "payments_core_http.cli", "demo"]
@@ -33,13 +33,13 @@ DEMO_S = 15
 class Listener:
     """A teller that remembers."""
 
-    seen: list[Seen] = attrs.field(factory=list)
+    seen: list[StepResult] = attrs.field(factory=list)
     ending: tuple[str, bool] | None = None
 
-    def step(self, seen: Seen) -> None:
+    def print_step(self, seen: StepResult) -> None:
         self.seen.append(seen)
 
-    def end(self, text: str, ok: bool) -> None:
+    def print_end(self, text: str, ok: bool) -> None:
         self.ending = (text, ok)
 
 
@@ -94,30 +94,30 @@ def test_without_a_terminal_the_demo_prints_plain_text(tmp_path: Path) -> None:
 
 
 def test_a_step_that_fails_is_named_and_is_the_last() -> None:
-    def unseen(stage: Stage, known: Known) -> Known:
+    def unseen(stage: DemoContext, known: DemoState) -> DemoState:
         raise StepFailed("nothing was seen")
 
-    broken = Step("broken", "What never happens", unseen)
+    broken = DemoStep("broken", "What never happens", unseen)
     listener = Listener()
-    assert show((STEPS[0], broken, STEPS[1]), listener) is False
+    assert run_steps((STEPS[0], broken, STEPS[1]), listener) is False
     assert [seen.step.name for seen in listener.seen] == [START.name, STEPS[0].name, "broken"]
     assert listener.seen[-1].failure == "nothing was seen"
     assert listener.ending == ("The step `broken` did not happen.", False)
 
 
 def test_an_answer_of_another_shape_fails_its_step() -> None:
-    def misread(stage: Stage, known: Known) -> Known:
+    def misread(stage: DemoContext, known: DemoState) -> DemoState:
         return attrs.evolve(known, bob_id={}["accountId"])
 
     listener = Listener()
-    assert show((Step("misread", "An answer", misread),), listener) is False
+    assert run_steps((DemoStep("misread", "An answer", misread),), listener) is False
     assert "KeyError" in str(listener.seen[-1].failure)
 
 
 def test_every_step_that_calls_the_service_fails_when_it_is_refused() -> None:
     refusals: dict[str, str] = {}
 
-    def strange(stage: Stage, known: Known) -> Known:
+    def strange(stage: DemoContext, known: DemoState) -> DemoState:
         stranger = attrs.evolve(
             known, app_secret="sk_sandbox_none", access_token="cat_none", client_secret="none"
         )
@@ -127,7 +127,7 @@ def test_every_step_that_calls_the_service_fails_when_it_is_refused() -> None:
             refusals[step.name] = str(refused.value)
         return known
 
-    assert show((Step("strange", "Refusals", strange),), Listener())
+    assert run_steps((DemoStep("strange", "Refusals", strange),), Listener())
     assert [name for name, text in refusals.items() if "401" not in text] == []
     assert len(refusals) == len(STEPS)
 
@@ -184,12 +184,12 @@ def test_a_signal_while_the_children_start_ends_them_too(tmp_path: Path) -> None
 def test_the_receiver_answers_nothing_good_to_what_it_cannot_verify() -> None:
     receiver = ReceiverChild()
     try:
-        client = Client(receiver.url)
+        client = ApiClient(receiver.url)
         assert client.call("POST", "/hooks/x", {}, authorization="none").status == 503
         receiver.expect("/hooks/x", "whsec_" + "A" * 43 + "=")
         assert client.call("POST", "/hooks/x", {}, authorization="none").status == 400
         assert receiver.wait_for(lambda got: len(got) == 1, 10)
-        [refusal] = receiver.deliveries()
+        [refusal] = receiver.read_deliveries()
         assert refusal == {"path": "/hooks/x", "verified": False, "refused": "signature_missing"}
     finally:
         assert receiver.end() == 0
@@ -197,16 +197,16 @@ def test_the_receiver_answers_nothing_good_to_what_it_cannot_verify() -> None:
 
 def test_text_shows_a_failure_and_long_answers_divided() -> None:
     said: list[str] = []
-    teller = TextTeller(lambda text, style: said.append(text))
-    teller.step(Seen(STEPS[0], 2, 16, 0.1, failure="it was dark"))
-    teller.end("over", False)
+    teller = TextOutput(lambda text, style: said.append(text))
+    teller.print_step(StepResult(STEPS[0], 2, 16, 0.1, failure="it was dark"))
+    teller.print_end("over", False)
     assert said == [f"\n2/16  {STEPS[0].shows}", "  Failed: it was dark", "\nover"]
     wide = {"name": "x" * 60, "list": ["y" * 30, "z" * 30], "empty": []}
-    text = laid_out(wide)
+    text = format_json(wide)
     assert json.loads(text) == wide
     assert max(map(len, text.splitlines())) <= 96
 
 
 def test_secrets_are_shortened_wherever_they_stand() -> None:
-    shown = without_secrets({"data": [{"signingSecret": "whsec_" + "a" * 44, "id": "b" * 44}]})
+    shown = shorten_secrets({"data": [{"signingSecret": "whsec_" + "a" * 44, "id": "b" * 44}]})
     assert shown == {"data": [{"signingSecret": "whsec_aaaaaa…", "id": "b" * 44}]}

@@ -20,9 +20,9 @@ import attrs
 import pytest
 
 from payments_core_http.cli.children import ReceiverChild, SandboxChild
-from payments_core_http.cli.client import Client, NotAnswered
-from payments_core_http.cli.demo.stage import Known, Stage, expect
-from payments_core_http.cli.demo.steps import CHAIN_ID, EVENTS, STATUSES, STEPS, verified
+from payments_core_http.cli.client import ApiClient, NoResponse
+from payments_core_http.cli.demo.stage import DemoContext, DemoState, require_status
+from payments_core_http.cli.demo.steps import CHAIN_ID, EVENTS, STATUSES, STEPS, select_verified
 from tests.cli.ledger_file import LedgerFile
 
 POINTS = 20
@@ -80,7 +80,7 @@ class Point:
 
     def killer(self, victim: Victim, receiver: ReceiverChild) -> threading.Thread:
         """What does it; join it to be sure that it is done."""
-        before = len(receiver.deliveries())
+        before = len(receiver.read_deliveries())
 
         def kill() -> None:
             if self.delivery is not None:
@@ -114,7 +114,7 @@ def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(
     seed = int(os.environ.get("PAYMENTS_KILL_SEED") or random.randrange(2**32))
     print(f"PAYMENTS_KILL_SEED={seed}")
     chance = random.Random(seed)
-    stage = Stage(Client(victim.child.base_url), receiver)
+    stage = DemoContext(ApiClient(victim.child.base_url), receiver)
     durations: list[float] = []
     rounds = [play(victim, stage, "undisturbed", None, durations)]
     for number in range(POINTS):
@@ -125,7 +125,7 @@ def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(
     print(f"restarts took {min(victim.ready_s):.2f} to {max(victim.ready_s):.2f} s")
     assert len(victim.ready_s) == POINTS
     ledger = LedgerFile.read(victim.child.data / "payments.db")
-    deliveries = receiver.deliveries()
+    deliveries = receiver.read_deliveries()
     for known in rounds:
         assert_paid_once(ledger, known)
         assert_every_event_was_delivered(ledger, known, deliveries)
@@ -136,11 +136,11 @@ def test_kill_9_anywhere_loses_nothing_and_repeats_nothing(
 
 
 def play(
-    victim: Victim, stage: Stage, run: str, point: Point | None, durations: list[float]
-) -> Known:
+    victim: Victim, stage: DemoContext, run: str, point: Point | None, durations: list[float]
+) -> DemoState:
     """Go through every step, with the kill at its point; returns what is known at the end."""
     facts = victim.child.facts
-    known = Known(
+    known = DemoState(
         run=run,
         app_id=facts["appId"],
         app_secret=facts["appSecret"],
@@ -166,33 +166,35 @@ def play(
 
 def completed(
     victim: Victim,
-    run: Callable[[Stage, Known], Known],
-    stage: Stage,
-    known: Known,
+    run: Callable[[DemoContext, DemoState], DemoState],
+    stage: DemoContext,
+    known: DemoState,
     killer: threading.Thread | None,
-) -> Known:
+) -> DemoState:
     """Run a step until it is done, starting the sandbox again where it was killed."""
     for _ in range(TRIES):
         try:
             return run(stage, known)
-        except NotAnswered:
-            assert killer is not None, victim.child.errors()
+        except NoResponse:
+            assert killer is not None, victim.child.read_errors()
             killer.join()
             assert victim.dead.is_set(), "it did not answer, and was not killed"
             victim.restart()
     raise AssertionError("the step was never done")
 
 
-def repeat_and_archive(stage: Stage, known: Known) -> None:
+def repeat_and_archive(stage: DemoContext, known: DemoState) -> None:
     """Let the deliveries whose worker was killed come again, and then close the endpoint."""
     for method, path, body in (
         ("POST", "/v2/sandbox/clock", {"advanceSeconds": LEASES_END_S}),
         ("PATCH", f"/v2/console/webhooks/{known.webhook_id}", {"status": "archived"}),
     ):
-        expect(stage.client.call(method, path, body, authorization=known.backend), 200)
+        require_status(
+            stage.client.call(method, path, body, authorization=known.backend_authorization), 200
+        )
 
 
-def assert_paid_once(ledger: LedgerFile, known: Known) -> None:
+def assert_paid_once(ledger: LedgerFile, known: DemoState) -> None:
     payment = ledger.payment(known.payment_id)
     assert [entry["status"] for entry in payment["timeline"]] == list(STATUSES)
     alice, bob = ledger.vault(known.alice_id, CHAIN_ID), ledger.vault(known.bob_id, CHAIN_ID)
@@ -213,11 +215,11 @@ def assert_paid_once(ledger: LedgerFile, known: Known) -> None:
 
 
 def assert_every_event_was_delivered(
-    ledger: LedgerFile, known: Known, deliveries: list[dict[str, Any]]
+    ledger: LedgerFile, known: DemoState, deliveries: list[dict[str, Any]]
 ) -> None:
     events = ledger.events(known.payment_id)
     assert Counter(event["name"] for event in events) == Counter(EVENTS)
-    received = {facts["eventId"] for facts in verified(deliveries, known)}
+    received = {facts["eventId"] for facts in select_verified(deliveries, known)}
     assert received == {event["id"] for event in events}
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from payments_core.webhooks import verify
-from payments_core_http.cli.children import Child, SandboxChild
-from payments_core_http.cli.client import Client, basic
+from payments_core_http.cli.children import ChildProcess, SandboxChild
+from payments_core_http.cli.client import ApiClient, basic_authorization
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +79,8 @@ def payments(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def listen(sandbox: SandboxChild, *arguments: str) -> Child:
-    return Child(
+def listen(sandbox: SandboxChild, *arguments: str) -> ChildProcess:
+    return ChildProcess(
         "listener",
         "payments_core_http.cli",
         ["listen", "--json", *options(sandbox), *arguments],
@@ -89,8 +89,8 @@ def listen(sandbox: SandboxChild, *arguments: str) -> Child:
 
 def ask(sandbox: SandboxChild, method: str, path: str, body: Any = None) -> Any:
     facts = sandbox.facts
-    credential = basic(facts["appId"], facts["appSecret"])
-    answer = Client(sandbox.base_url).call(method, path, body, authorization=credential)
+    credential = basic_authorization(facts["appId"], facts["appSecret"])
+    answer = ApiClient(sandbox.base_url).call(method, path, body, authorization=credential)
     assert answer.status < 300, answer.document
     return answer.document
 
@@ -100,12 +100,12 @@ def statuses(sandbox: SandboxChild, description: str) -> list[str]:
     return [item["status"] for item in listed if item["description"] == description]
 
 
-def told_of(child: Child, event_id: str) -> dict[str, Any]:
+def told_of(child: ChildProcess, event_id: str) -> dict[str, Any]:
     def found(told: list[dict[str, Any]]) -> bool:
         return any(line.get("eventId") == event_id for line in told)
 
-    assert child.wait_for(found), child.errors()
-    return next(line for line in child.told() if line.get("eventId") == event_id)
+    assert child.wait_for(found), child.read_errors()
+    return next(line for line in child.read_messages() if line.get("eventId") == event_id)
 
 
 def trigger(sandbox: SandboxChild, name: str, *facts: str) -> str:
@@ -128,7 +128,7 @@ def test_it_forwards_what_it_verified_unchanged_and_archives_itself(
 ) -> None:
     child = listen(sandbox, "--forward-to", target.url, "--events", "payment.succeeded,")
     try:
-        first = child.first()
+        first = child.wait_until_ready()
         assert first["forwardTo"] == target.url
         assert first["subscribedEvents"] == ["payment.succeeded"]
         assert statuses(sandbox, "payments listen: default") == ["active"]
@@ -149,7 +149,7 @@ def test_it_forwards_what_it_verified_unchanged_and_archives_itself(
             "webhook-id", "webhook-timestamp", "webhook-signature",
         } <= set(names)  # fmt: skip
         assert len(set(names)) == len(names)
-        assert unwanted not in {line.get("eventId") for line in child.told()}
+        assert unwanted not in {line.get("eventId") for line in child.read_messages()}
     finally:
         code = child.end(signal.SIGINT)
     assert code == 0
@@ -161,7 +161,7 @@ def test_the_sandbox_is_answered_as_the_target_answers(
 ) -> None:
     child = listen(sandbox, "--forward-to", target.url, "--name", "answers")
     try:
-        webhook = child.first()["webhookId"]
+        webhook = child.wait_until_ready()["webhookId"]
         for status, delivered in ((503, "failed"), (400, "abandoned"), (204, "delivered")):
             target.status = status
             event_id = trigger(sandbox, "account.updated")
@@ -186,7 +186,7 @@ def test_a_target_that_does_not_answer_is_told_and_tried_again(sandbox: SandboxC
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
         child = listen(sandbox, "--forward-to", url, "--name", "deaf")
         try:
-            child.first()
+            child.wait_until_ready()
             line = told_of(child, trigger(sandbox, "account.updated"))
             assert line["forwardStatus"] is None
             assert "refused" in line["forwardFailure"].lower()
@@ -197,12 +197,12 @@ def test_a_target_that_does_not_answer_is_told_and_tried_again(sandbox: SandboxC
 def test_what_a_killed_listener_left_is_archived_by_the_next(sandbox: SandboxChild) -> None:
     description = "payments listen: mine"
     child = listen(sandbox, "--name", "mine")
-    child.first()
+    child.wait_until_ready()
     child.kill()
     assert statuses(sandbox, description) == ["active"]
     again = listen(sandbox, "--name", "mine")
     try:
-        again.first()
+        again.wait_until_ready()
         assert sorted(statuses(sandbox, description)) == ["active", "archived"]
         rival = payments("listen", "--name", "mine", *options(sandbox))
         assert rival.returncode == 1
@@ -216,10 +216,10 @@ def test_what_a_killed_listener_left_is_archived_by_the_next(sandbox: SandboxChi
 def test_a_listener_takes_nothing_that_is_not_signed(sandbox: SandboxChild, target: Target) -> None:
     child = listen(sandbox, "--forward-to", target.url, "--name", "strict")
     try:
-        url = str(child.first()["url"])
+        url = str(child.wait_until_ready()["url"])
         base, _, path = url.rpartition("/")
         for where, status in ((f"/{path}", 400), ("/", 404), (f"/{path}/x", 404)):
-            answer = Client(base).call("POST", where, {"id": "evt_1"}, authorization="none")
+            answer = ApiClient(base).call("POST", where, {"id": "evt_1"}, authorization="none")
             assert answer.status == status
         assert child.wait_for(lambda told: any(line.get("refused") for line in told))
         assert target.got == []
@@ -230,7 +230,7 @@ def test_a_listener_takes_nothing_that_is_not_signed(sandbox: SandboxChild, targ
 def test_an_event_is_listed_and_resent(sandbox: SandboxChild, target: Target) -> None:
     child = listen(sandbox, "--forward-to", target.url, "--name", "again")
     try:
-        webhook = str(child.first()["webhookId"])
+        webhook = str(child.wait_until_ready()["webhookId"])
         event_id = trigger(sandbox, "payment.refunded")
         told_of(child, event_id)
         done = payments("events", "--name", "payment.refunded", "--limit", "1", *options(sandbox))
@@ -256,7 +256,7 @@ def test_a_listener_survives_the_end_of_its_sandbox(tmp_path: Path) -> None:
     own = SandboxChild(tmp_path / "sandbox-data")
     child = listen(own)
     try:
-        child.first()
+        child.wait_until_ready()
         own.end()
     finally:
         assert child.end(signal.SIGTERM) == 0

@@ -10,7 +10,7 @@ import pytest
 
 from payments_core.engine.events import BY_NAME
 from payments_core_http.cli.children import SandboxChild
-from payments_core_http.cli.event_names import meant
+from payments_core_http.cli.event_names import suggest_event_names
 from tests.cli.test_listen import ask, listen, options, payments
 
 
@@ -52,16 +52,16 @@ def test_several_faults_are_told_once_each(sandbox: SandboxChild) -> None:
 
 
 def test_for_a_name_like_no_other_all_events_are_named() -> None:
-    told = meant(["no.such"])
+    told = suggest_event_names(["no.such"])
     assert all(name in told for name in BY_NAME)
     assert max(map(len, told.splitlines())) <= 96
-    assert meant(BY_NAME) == meant([]) == ""
+    assert suggest_event_names(BY_NAME) == suggest_event_names([]) == ""
 
 
 def test_trigger_says_when_no_endpoint_is_subscribed(sandbox: SandboxChild) -> None:
     child = listen(sandbox, "--events", "payment.late", "--name", "late")
     try:
-        child.first()
+        child.wait_until_ready()
         done = payments("trigger", "payment.failed", "--json", *options(sandbox))
         assert done.returncode == 0
         assert json.loads(done.stdout)["name"] == "payment.failed"
@@ -79,7 +79,7 @@ def test_an_endpoint_without_subscriptions_is_subscribed_to_everything(
 ) -> None:
     child = listen(sandbox, "--name", "everything")
     try:
-        child.first()
+        child.wait_until_ready()
         done = payments("trigger", "payment.failed", *options(sandbox))
         assert (done.returncode, done.stderr) == (0, "")
     finally:

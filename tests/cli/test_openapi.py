@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from payments_core.versions import FIRST
-from payments_core_http.openapi.document import document, text_of
+from payments_core.versions import FIRST_VERSION
+from payments_core_http.openapi.document import build_document, format_document
 
 
 def payments(*arguments: str, seed: str = "0") -> subprocess.CompletedProcess[str]:
@@ -21,27 +21,29 @@ def payments(*arguments: str, seed: str = "0") -> subprocess.CompletedProcess[st
 def test_it_prints_the_document() -> None:
     done = payments()
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == text_of(document())
+    assert done.stdout == format_document(build_document())
 
 
 def test_it_is_the_same_text_in_every_process(tmp_path: Path) -> None:
     written = []
     for seed in ("1", "2"):
         file = tmp_path / f"{seed}.json"
-        assert payments("--output", str(file), "--version", FIRST, seed=seed).returncode == 0
+        assert (
+            payments("--output", str(file), "--version", FIRST_VERSION, seed=seed).returncode == 0
+        )
         written.append(file.read_text(encoding="utf-8"))
-    assert written == [text_of(document())] * 2
+    assert written == [format_document(build_document())] * 2
 
 
 def test_json_is_one_line() -> None:
     [line] = payments("--json").stdout.splitlines()
-    assert json.loads(line) == document()
+    assert json.loads(line) == build_document()
 
 
 def test_a_version_that_there_is_not_is_refused() -> None:
     done = payments("--version", "2020-01-01")
     assert done.returncode == 2
-    assert FIRST in done.stderr
+    assert FIRST_VERSION in done.stderr
 
 
 def test_a_folder_that_there_is_not_is_told(tmp_path: Path) -> None:

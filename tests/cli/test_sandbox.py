@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from payments_core_http.cli.children import Child, ChildFailed, SandboxChild
-from payments_core_http.cli.client import Client, basic
+from payments_core_http.cli.children import ChildFailed, ChildProcess, SandboxChild
+from payments_core_http.cli.client import ApiClient, basic_authorization
 
 READY_S = 2.0
 FIRST_STARTS = 4
@@ -44,8 +44,8 @@ def sandbox(data: Path) -> Iterator[SandboxChild]:
 
 
 def opens(sandbox: SandboxChild) -> bool:
-    credential = basic(sandbox.facts["appId"], sandbox.facts["appSecret"])
-    client = Client(sandbox.base_url)
+    credential = basic_authorization(sandbox.facts["appId"], sandbox.facts["appSecret"])
+    client = ApiClient(sandbox.base_url)
     return client.call("GET", "/v2/partners/config", authorization=credential).status == 200
 
 
@@ -114,14 +114,14 @@ def test_only_the_owner_reads_its_files(data: Path) -> None:
 def test_a_signal_ends_it_cleanly(sandbox: SandboxChild, number: signal.Signals) -> None:
     assert opens(sandbox)
     assert sandbox.end(number) == 0
-    assert sandbox.errors() == ""
+    assert sandbox.read_errors() == ""
     assert not (sandbox.data / "payments.db-wal").exists()  # what was in it is in the database
 
 
 def test_a_second_signal_ends_it_there_and_then(sandbox: SandboxChild) -> None:
     facts = sandbox.facts
-    client = Client(sandbox.base_url)
-    credential = basic(facts["appId"], facts["appSecret"])
+    client = ApiClient(sandbox.base_url)
+    credential = basic_authorization(facts["appId"], facts["appSecret"])
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(10)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
@@ -137,7 +137,7 @@ def test_a_second_signal_ends_it_there_and_then(sandbox: SandboxChild) -> None:
                 assert time.monotonic() - began < 5
             assert sandbox.end(signal.SIGINT) == 1
             assert time.monotonic() - began < 8
-    assert sandbox.errors() == ""
+    assert sandbox.read_errors() == ""
     again = SandboxChild(sandbox.data)
     assert opens(again)
     again.end()
@@ -145,15 +145,15 @@ def test_a_second_signal_ends_it_there_and_then(sandbox: SandboxChild) -> None:
 
 def test_webhooks_to_this_machine_are_for_a_sandbox_on_loopback_alone(tmp_path: Path) -> None:
     for host, allowed in (("localhost", True), ("0.0.0.0", False)):
-        child = Child(
+        child = ChildProcess(
             "sandbox",
             "payments_core_http.cli",
             ["sandbox", "--json", "--host", host, "--port", "0", "--data", str(tmp_path / host)],
         )
         try:
-            facts = child.first()
-            client = Client(str(facts["baseUrl"]))
-            credential = basic(facts["appId"], facts["appSecret"])
+            facts = child.wait_until_ready()
+            client = ApiClient(str(facts["baseUrl"]))
+            credential = basic_authorization(facts["appId"], facts["appSecret"])
             path = "/v2/console/apps/{appId}/environments/{environmentId}/webhooks"
             made = client.call(
                 "POST",
@@ -207,8 +207,8 @@ def test_without_its_keys_file_it_makes_a_new_key_and_ends_the_old_one(
     try:
         assert opens(again)
         assert again.facts["appId"] == sandbox.facts["appId"]
-        old = basic(sandbox.facts["appId"], sandbox.facts["appSecret"])
-        answer = Client(again.base_url).call("GET", "/v2/partners/config", authorization=old)
+        old = basic_authorization(sandbox.facts["appId"], sandbox.facts["appSecret"])
+        answer = ApiClient(again.base_url).call("GET", "/v2/partners/config", authorization=old)
         assert answer.status == 401
     finally:
         again.end()
@@ -221,7 +221,7 @@ def test_a_first_start_that_is_killed_leaves_a_folder_that_works(tmp_path: Path)
     for number in range(FIRST_STARTS):
         data = tmp_path / str(number)
         arguments = ["sandbox", "--json", "--port", "0", "--data", str(data)]
-        child = Child("sandbox", "payments_core_http.cli", arguments)
+        child = ChildProcess("sandbox", "payments_core_http.cli", arguments)
         while not data.exists():  # the interpreter starts; there is nothing to break yet
             assert not child.wait_for(bool, timeout_s=0.002)
         child.wait_for(bool, chance.uniform(0, FIRST_WORK_S))
@@ -262,8 +262,8 @@ def test_the_banner_says_what_a_newcomer_needs(data: Path) -> None:
 
 def test_the_rate_policies_are_enforced_where_they_are_asked_for(data: Path) -> None:
     limited = SandboxChild(data, 0, "--rate-limits")
-    client = Client(limited.base_url)
-    credential = basic(limited.facts["appId"], limited.facts["appSecret"])
+    client = ApiClient(limited.base_url)
+    credential = basic_authorization(limited.facts["appId"], limited.facts["appSecret"])
     answers = [
         client.call("POST", "/v2/accounts", authorization=credential, body={}) for _ in range(80)
     ]

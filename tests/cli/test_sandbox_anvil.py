@@ -18,11 +18,11 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core_http.cli.anvil.node import COPY_S
+from payments_core_http.cli.anvil.node import SAVE_INTERVAL_S
 from payments_core_http.cli.children import ChildFailed, ReceiverChild, SandboxChild
-from payments_core_http.cli.client import Client, basic
-from payments_core_http.cli.demo import known_of
-from payments_core_http.cli.demo.stage import Known, Stage
+from payments_core_http.cli.client import ApiClient, basic_authorization
+from payments_core_http.cli.demo import make_initial_state
+from payments_core_http.cli.demo.stage import DemoContext, DemoState
 from payments_core_http.cli.demo.steps import STEPS
 from tests.cli.nodes import all_end, anvil_of, processes_of, require_anvil
 
@@ -53,9 +53,9 @@ class Running:
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         facts, self.key = self.child.facts, self.key + 1
-        answer = Client(self.child.base_url).call(
+        answer = ApiClient(self.child.base_url).call(
             method, path, body, key=f"key-{self.key}",
-            authorization=basic(facts["appId"], facts["appSecret"]),
+            authorization=basic_authorization(facts["appId"], facts["appSecret"]),
         )  # fmt: skip
         return answer.status, answer.document
 
@@ -83,7 +83,7 @@ class Running:
         """Wait until the file has the chain as it is now."""
         state = self.child.data / "anvil-state.json"
         before = state.stat().st_mtime_ns if state.exists() else 0
-        until = time.monotonic() + 3 * COPY_S
+        until = time.monotonic() + 3 * SAVE_INTERVAL_S
         while not state.exists() or state.stat().st_mtime_ns == before:
             assert time.monotonic() < until
             time.sleep(0.05)
@@ -112,7 +112,9 @@ def receiver() -> Iterator[ReceiverChild]:
     child.end()
 
 
-def through(running: Running, stage: Stage, known: Known, first: str, last: str) -> Known:
+def through(
+    running: Running, stage: DemoContext, known: DemoState, first: str, last: str
+) -> DemoState:
     """The steps of the demo from the first to the last of these."""
     for step in STEPS[STEP_NAMES.index(first) : STEP_NAMES.index(last) + 1]:
         known = step.run(stage, known)
@@ -130,7 +132,7 @@ def test_it_serves_base_alone_on_a_node_that_anybody_here_can_ask(sandbox: Runni
     facts = sandbox.child.facts
     assert facts["chains"] == [CHAIN_ID]
     ask = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-    answer = Client(facts["nodeUrl"]).call("POST", "/", ask, authorization="none")
+    answer = ApiClient(facts["nodeUrl"]).call("POST", "/", ask, authorization="none")
     assert int(answer.document["result"], 16) == CHAIN_ID
     account_id = sandbox.account()
     assert sandbox.fund(account_id)[0] == 200
@@ -212,8 +214,8 @@ def test_an_end_in_the_middle_of_a_start_leaves_no_anvil(data: Path) -> None:
 def test_kill_9_between_the_steps_of_a_payment_loses_nothing(
     sandbox: Running, receiver: ReceiverChild
 ) -> None:
-    stage = Stage(Client(sandbox.child.base_url), receiver)
-    known = through(sandbox, stage, known_of(sandbox.child), "config", "balances-before")
+    stage = DemoContext(ApiClient(sandbox.child.base_url), receiver)
+    known = through(sandbox, stage, make_initial_state(sandbox.child), "config", "balances-before")
     for first, last in (
         ("webhook", "option"),
         ("authorize", "authorize"),
@@ -260,7 +262,7 @@ def test_while_its_node_is_gone_it_says_so_and_a_new_start_goes_on(sandbox: Runn
         assert (status, document["error"]["code"]) == (424, "dependency_failed")
     assert sandbox.call("GET", f"/v2/accounts/{account_id}")[0] == 200
     time.sleep(2)
-    assert "anvil has ended" in sandbox.child.errors()
+    assert "anvil has ended" in sandbox.child.read_errors()
     assert sandbox.child.end() == 0
     sandbox.again()
     assert sandbox.total(account_id) == "100000000"
@@ -269,8 +271,8 @@ def test_while_its_node_is_gone_it_says_so_and_a_new_start_goes_on(sandbox: Runn
 def test_a_payment_whose_transfer_went_down_with_its_node_succeeds_after_a_new_start(
     sandbox: Running, receiver: ReceiverChild
 ) -> None:
-    stage = Stage(Client(sandbox.child.base_url), receiver)
-    known = through(sandbox, stage, known_of(sandbox.child), "config", "option")
+    stage = DemoContext(ApiClient(sandbox.child.base_url), receiver)
+    known = through(sandbox, stage, make_initial_state(sandbox.child), "config", "option")
     sandbox.until_copied()
     known = through(sandbox, stage, known, "authorize", "authorize")
     assert sandbox.call("POST", "/v2/sandbox/run")[0] == 200
@@ -367,5 +369,5 @@ def test_a_deep_reorg_right_after_a_new_start_leaves_a_sandbox_that_pays(
     sandbox.again()
     reorg = {"chainId": CHAIN_ID, "depth": 50}
     assert sandbox.call("POST", "/v2/sandbox/reorgs", reorg)[0] == 200
-    stage = Stage(Client(sandbox.child.base_url), receiver)
-    through(sandbox, stage, known_of(sandbox.child), "config", "webhooks")
+    stage = DemoContext(ApiClient(sandbox.child.base_url), receiver)
+    through(sandbox, stage, make_initial_state(sandbox.child), "config", "webhooks")

@@ -11,7 +11,7 @@ import attrs
 
 from payments_core.conformance.storage.records import Note
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
-from payments_core.storage.memory.rows import MemoryTransaction, Rerun
+from payments_core.storage.memory.rows import MemoryTransaction, RerunRequired
 from payments_core.storage.port import (
     CommitUnknown,
     Page,
@@ -62,7 +62,7 @@ class Wrapped(MemoryStorage):
 
     through: type[Through] = Through
 
-    def __init__(self, kinds: Kinds, weakness: Weakness | None = None) -> None:
+    def __init__(self, record_types: Kinds, weakness: Weakness | None = None) -> None:
         super().__init__(weakness)
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
@@ -73,8 +73,8 @@ class Wrapped(MemoryStorage):
 
 
 class Interleaved(Wrapped):
-    def __init__(self, kinds: Kinds) -> None:
-        super().__init__(kinds, INTERLEAVED)
+    def __init__(self, record_types: Kinds) -> None:
+        super().__init__(record_types, INTERLEAVED)
 
 
 # Versions, holds and locks.
@@ -177,7 +177,7 @@ class ErrorsAreWrapped(Wrapped):
 
 class SwallowedConflictCommits(Wrapped):
     class _Forgiving(MemoryTransaction):
-        def finish(self) -> None:
+        def raise_failure(self) -> None:
             pass
 
     def _begin(self, partition: str) -> MemoryTransaction:
@@ -212,13 +212,13 @@ class Losing(Wrapped):
 
         def undone(tx: Transaction) -> None:
             results.append(work(tx))
-            raise Rerun
+            raise RerunRequired
 
         if applied:
             return self.says(super().transact(partition, work))
         try:
             super().transact(partition, undone)
-        except Rerun:
+        except RerunRequired:
             return self.says(results[0])
         raise AssertionError
 
@@ -247,7 +247,7 @@ class UniqueNotEnforcedOnReplace(Wrapped):
 
 
 class UniqueNeverReleased(Wrapped):
-    def _remember(self, partition: str, collection: str, id: str) -> tuple[Any, ...]:
+    def _keep_for_stale_reads(self, partition: str, collection: str, id: str) -> tuple[Any, ...]:
         return ()
 
 

@@ -12,12 +12,12 @@ import msgspec
 
 from payments_core.chains.port import (
     AddressSpec,
-    BalancesAt,
     Block,
     ChainUnavailable,
+    FinalBalances,
     Heads,
     ScannedTransfer,
-    Signed,
+    SignedTransaction,
     TransactionView,
     TransferIntent,
 )
@@ -112,10 +112,10 @@ class Remembering(SimulatedChain):
 class Newest(SimulatedChain):
     """Balances of the newest block, said to be of the final one."""
 
-    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         found = super().balances(token_address, holders)
         self.mine(3)
-        return BalancesAt(found.height, super().balances(token_address, holders).amounts)
+        return FinalBalances(found.height, super().balances(token_address, holders).amounts)
 
 
 class HalfOpen(SimulatedChain):
@@ -206,7 +206,7 @@ class OneSender(SimulatedChain):
 class Hasty(SimulatedChain):
     """Sends what it was to sign."""
 
-    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+    def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         signed = super().prepare(intent, slot)
         with suppress(ChainUnavailable):
             self.broadcast(signed)
@@ -220,32 +220,32 @@ class Resigning(SimulatedChain):
         super().__init__(*parts)
         self._sent: dict[str, int] = {}
 
-    def broadcast(self, signed: Signed) -> None:
+    def broadcast(self, signed: SignedTransaction) -> None:
         times = self._sent[signed.hash] = self._sent.get(signed.hash, 0) + 1
         if times > 1:
             call = msgspec.json.decode(signed.raw)
             call["slot"] += times - 1
             raw = msgspec.json.encode(call)
-            signed = Signed("0x" + hashlib.sha256(raw).hexdigest(), raw)
+            signed = SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)
         super().broadcast(signed)
 
 
 class Overcounting(SimulatedChain):
     """Counts slots that nobody has taken."""
 
-    def slots_used(self, sender: str) -> int:
+    def final_nonce(self, sender: str) -> int:
         return 1
 
 
 class Doubling(SimulatedChain):
     """Bumps into the slot after."""
 
-    def bump(self, environment_id: str, signed: Signed) -> Signed | None:  # type: ignore[override]
+    def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:  # type: ignore[override]
         call = msgspec.json.decode(signed.raw)
         call["slot"] += 1
         raw = msgspec.json.encode(call)
         self.broadcast(signed)
-        return Signed("0x" + hashlib.sha256(raw).hexdigest(), raw)
+        return SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)
 
 
 class Deaf(SimulatedChain):

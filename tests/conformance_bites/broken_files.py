@@ -27,7 +27,7 @@ class CommitForgotten(SqliteStorage):
 
 class EveryStatementCommits(SqliteStorage):
     @contextmanager
-    def _writing(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
+    def _open_write_transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
         with self._write_lock:
             if self._writer is None:
                 self._writer = self._connect()
@@ -40,7 +40,7 @@ class EveryStatementCommits(SqliteStorage):
 class UniqueIndexesForgotten(SqliteStorage):
     def migrate(self) -> None:
         super().migrate()
-        with self._writing() as connection:
+        with self._open_write_transaction() as connection:
             connection.execute("ROLLBACK")
             names = "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '%UNIQUE%'"
             for (name,) in connection.execute(names).fetchall():
@@ -53,30 +53,30 @@ class MigrationRaces(SqliteStorage):
     def migrate(self) -> None:
         connection = self._connect()
         try:
-            if not sqlite_schema.is_current(connection, self._kinds):
-                sqlite_schema.bring_up_to_date(connection, self._kinds)
+            if not sqlite_schema.is_current(connection, self._record_types):
+                sqlite_schema.migrate_schema(connection, self._record_types)
         finally:
             connection.close()
 
 
 class MigrationFillsNothing(SqliteStorage):
     def migrate(self) -> None:
-        with mock.patch.object(sqlite_schema, "_fill"):
+        with mock.patch.object(sqlite_schema, "_backfill_table"):
             super().migrate()
 
 
 class NothingOutlivesTheHandle(SqliteStorage):
     def migrate(self) -> None:
         super().migrate()
-        with self._writing() as connection:
+        with self._open_write_transaction() as connection:
             connection.execute("ROLLBACK")
             for table in ("suite_marks", "suite_notes", "suite_counters"):
                 connection.execute(f"DELETE FROM {table}")
 
 
-def open_commit_forgotten(url: str, kinds: Kinds) -> CommitForgotten:
-    return CommitForgotten(url, kinds)
+def open_commit_forgotten(url: str, record_types: Kinds) -> CommitForgotten:
+    return CommitForgotten(url, record_types)
 
 
-def open_every_statement_commits(url: str, kinds: Kinds) -> EveryStatementCommits:
-    return EveryStatementCommits(url, kinds)
+def open_every_statement_commits(url: str, record_types: Kinds) -> EveryStatementCommits:
+    return EveryStatementCommits(url, record_types)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from payments_core.clock import Instant
-from payments_core.limiters.port import Ask, LimiterUnavailable, Standing
+from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 from tests.conformance_bites.broken_limiters import Plain, Server
 
 # --- Crowds ---------------------------------------------------------------------------------------
@@ -20,9 +20,9 @@ class Racy(Plain):
     def exclusion(self) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def cost(self, ask: Ask, before: int) -> int:
+    def cost(self, policy_check: PolicyCheck, before: int) -> int:
         time.sleep(0)
-        return super().cost(ask, before)
+        return super().cost(policy_check, before)
 
 
 class LocksKeyByKey(Plain):
@@ -32,15 +32,15 @@ class LocksKeyByKey(Plain):
         super().__init__(server)
         self.locks: dict[str, threading.Lock] = {}
 
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
-        with self.in_order(asks):
-            return super().check(asks, now)
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
+        with self.in_order(policy_checks):
+            return super().check(policy_checks, now)
 
     @contextmanager
-    def in_order(self, asks: Sequence[Ask]) -> Iterator[None]:
+    def in_order(self, policy_checks: Sequence[PolicyCheck]) -> Iterator[None]:
         taken = []
-        for ask in asks:
-            lock = self.locks.setdefault(ask.key, threading.Lock())
+        for policy_check in policy_checks:
+            lock = self.locks.setdefault(policy_check.key, threading.Lock())
             lock.acquire()
             taken.append(lock)
             time.sleep(0)
@@ -77,43 +77,48 @@ class CannotBeClosedTwice(Plain):
 
 
 class RaisesWhatTheDriverRaises(Plain):
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         try:
-            return super().check(asks, now)
+            return super().check(policy_checks, now)
         except LimiterUnavailable:
             raise ConnectionError from None
 
 
 class AdmitsWhereItCannotSay(Plain):
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         try:
-            return super().check(asks, now)
+            return super().check(policy_checks, now)
         except LimiterUnavailable:
-            return [Standing(True, ask.limit, ask.limit, self.window_end(ask, now)) for ask in asks]
+            return [
+                PolicyState(
+                    True, policy_check.limit, policy_check.limit, self.window_end(policy_check, now)
+                )
+                for policy_check in policy_checks
+            ]
 
 
 class TakesItsTime(Plain):
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         if self.server.silent:
             threading.Event().wait(0.2)
-        return super().check(asks, now)
+        return super().check(policy_checks, now)
 
 
 class NeverComesBack(Plain):
     failed = False
 
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         self.failed = self.failed or self.server.silent
         if self.failed:
             raise LimiterUnavailable
-        return super().check(asks, now)
+        return super().check(policy_checks, now)
 
 
 class ComesBackEmpty(Plain):
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         if self.server.silent:
             self.server.counters.clear()
-        return super().check(asks, now)
+        return super().check(policy_checks, now)
 
 
 class CountsAloneMeanwhile(Plain):
@@ -121,8 +126,8 @@ class CountsAloneMeanwhile(Plain):
 
     failures = 0
 
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         self.failures = self.failures + 1 if self.server.silent else 0
         if self.failures > 30:
-            return Plain(Server()).check(asks, now)
-        return super().check(asks, now)
+            return Plain(Server()).check(policy_checks, now)
+        return super().check(policy_checks, now)

@@ -11,7 +11,7 @@ import attrs
 from msgspec.structs import replace
 
 from payments_core.clock import Instant
-from payments_core.limiters.port import Ask, LimiterUnavailable, Standing
+from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 
 Place = tuple[object, ...]
 
@@ -33,11 +33,11 @@ class Plain:
         self.server = server
         self.closed = False
 
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         if self.closed or self.server.silent:
             raise LimiterUnavailable
         with self.exclusion():
-            return [self.counted(ask, now) for ask in asks]
+            return [self.counted(policy_check, now) for policy_check in policy_checks]
 
     def close(self) -> None:
         self.closed = True
@@ -45,19 +45,23 @@ class Plain:
     def exclusion(self) -> AbstractContextManager[object]:
         return self.server.lock
 
-    def counted(self, ask: Ask, now: Instant) -> Standing:
+    def counted(self, policy_check: PolicyCheck, now: Instant) -> PolicyState:
         counters, blocks = self.server.counters, self.server.blocks
-        place, block = self.place(ask, now), self.block(ask)
+        place, block = self.place(policy_check, now), self.block(policy_check)
         before = counters.get(place, 0)
-        count = self.stored(counters, place, before, self.cost(ask, before))
+        count = self.stored(counters, place, before, self.cost(policy_check, before))
         until = blocks.get(block, 0)
-        if not self.blocked(ask, now, until) and ask.block_ms and self.passed(ask, before, count):
-            until = blocks[block] = self.block_end(ask, now)
-        over = not self.within(ask, count)
-        ends = self.window_end(ask, now)
-        if self.blocked(ask, now, until):
-            return Standing(False, ask.limit, 0, max(until, ends) if over else until)
-        return Standing(not over, ask.limit, self.left(ask, count), ends)
+        if (
+            not self.blocked(policy_check, now, until)
+            and policy_check.block_ms
+            and self.passed(policy_check, before, count)
+        ):
+            until = blocks[block] = self.block_end(policy_check, now)
+        over = not self.within(policy_check, count)
+        ends = self.window_end(policy_check, now)
+        if self.blocked(policy_check, now, until):
+            return PolicyState(False, policy_check.limit, 0, max(until, ends) if over else until)
+        return PolicyState(not over, policy_check.limit, self.left(policy_check, count), ends)
 
     def stored(
         self, counters: MutableMapping[Place, int], place: Place, before: int, cost: int
@@ -65,147 +69,151 @@ class Plain:
         counters[place] = before + cost
         return counters[place]
 
-    def place(self, ask: Ask, now: Instant) -> Place:
-        return (ask.key, ask.window_ms, self.window(ask, now))
+    def place(self, policy_check: PolicyCheck, now: Instant) -> Place:
+        return (policy_check.key, policy_check.window_ms, self.window(policy_check, now))
 
-    def block(self, ask: Ask) -> Place:
-        return (ask.key, ask.window_ms)
+    def block(self, policy_check: PolicyCheck) -> Place:
+        return (policy_check.key, policy_check.window_ms)
 
-    def window(self, ask: Ask, now: Instant) -> int:
-        return now // ask.window_ms
+    def window(self, policy_check: PolicyCheck, now: Instant) -> int:
+        return now // policy_check.window_ms
 
-    def window_end(self, ask: Ask, now: Instant) -> Instant:
-        return (now // ask.window_ms + 1) * ask.window_ms
+    def window_end(self, policy_check: PolicyCheck, now: Instant) -> Instant:
+        return (now // policy_check.window_ms + 1) * policy_check.window_ms
 
-    def cost(self, ask: Ask, before: int) -> int:
-        return ask.cost
+    def cost(self, policy_check: PolicyCheck, before: int) -> int:
+        return policy_check.cost
 
-    def within(self, ask: Ask, count: int) -> bool:
-        return count <= ask.limit
+    def within(self, policy_check: PolicyCheck, count: int) -> bool:
+        return count <= policy_check.limit
 
-    def left(self, ask: Ask, count: int) -> int:
-        return max(0, ask.limit - count)
+    def left(self, policy_check: PolicyCheck, count: int) -> int:
+        return max(0, policy_check.limit - count)
 
-    def passed(self, ask: Ask, before: int, count: int) -> bool:
-        return before <= ask.limit < count
+    def passed(self, policy_check: PolicyCheck, before: int, count: int) -> bool:
+        return before <= policy_check.limit < count
 
-    def blocked(self, ask: Ask, now: Instant, until: Instant) -> bool:
+    def blocked(self, policy_check: PolicyCheck, now: Instant, until: Instant) -> bool:
         return until > now
 
-    def block_end(self, ask: Ask, now: Instant) -> Instant:
-        return now + ask.block_ms
+    def block_end(self, policy_check: PolicyCheck, now: Instant) -> Instant:
+        return now + policy_check.block_ms
 
 
 # --- Counting -------------------------------------------------------------------------------------
 
 
 class AdmitsOneTooMany(Plain):
-    def within(self, ask: Ask, count: int) -> bool:
-        return count <= ask.limit + 1
+    def within(self, policy_check: PolicyCheck, count: int) -> bool:
+        return count <= policy_check.limit + 1
 
 
 class AdmitsOneTooFew(Plain):
-    def within(self, ask: Ask, count: int) -> bool:
-        return count < ask.limit
+    def within(self, policy_check: PolicyCheck, count: int) -> bool:
+        return count < policy_check.limit
 
 
 class RefusedAreNotCounted(Plain):
-    def cost(self, ask: Ask, before: int) -> int:
-        return ask.cost if before + ask.cost <= ask.limit else 0
+    def cost(self, policy_check: PolicyCheck, before: int) -> int:
+        return policy_check.cost if before + policy_check.cost <= policy_check.limit else 0
 
-    def within(self, ask: Ask, count: int) -> bool:
+    def within(self, policy_check: PolicyCheck, count: int) -> bool:
         return self.admitted
 
-    def counted(self, ask: Ask, now: Instant) -> Standing:
-        before = self.server.counters.get(self.place(ask, now), 0)
-        self.admitted = before + ask.cost <= ask.limit
-        return super().counted(ask, now)
+    def counted(self, policy_check: PolicyCheck, now: Instant) -> PolicyState:
+        before = self.server.counters.get(self.place(policy_check, now), 0)
+        self.admitted = before + policy_check.cost <= policy_check.limit
+        return super().counted(policy_check, now)
 
 
 class LooksCount(Plain):
-    def cost(self, ask: Ask, before: int) -> int:
-        return max(1, ask.cost)
+    def cost(self, policy_check: PolicyCheck, before: int) -> int:
+        return max(1, policy_check.cost)
 
 
 class EveryCostIsOne(Plain):
-    def cost(self, ask: Ask, before: int) -> int:
-        return min(1, ask.cost)
+    def cost(self, policy_check: PolicyCheck, before: int) -> int:
+        return min(1, policy_check.cost)
 
 
 class RemainsBelowZero(Plain):
-    def left(self, ask: Ask, count: int) -> int:
-        return ask.limit - count
+    def left(self, policy_check: PolicyCheck, count: int) -> int:
+        return policy_check.limit - count
 
 
 class TellsWhatWasLeftBefore(Plain):
-    def left(self, ask: Ask, count: int) -> int:
-        return max(0, ask.limit - count + 1)
+    def left(self, policy_check: PolicyCheck, count: int) -> int:
+        return max(0, policy_check.limit - count + 1)
 
 
 class TellsWhatIsLeftForTheLimit(Plain):
-    def counted(self, ask: Ask, now: Instant) -> Standing:
-        standing = super().counted(ask, now)
-        return replace(standing, limit=standing.remaining)
+    def counted(self, policy_check: PolicyCheck, now: Instant) -> PolicyState:
+        policy_state = super().counted(policy_check, now)
+        return replace(policy_state, limit=policy_state.remaining)
 
 
 class LooksAreRefusedAtTheLimit(Plain):
-    def counted(self, ask: Ask, now: Instant) -> Standing:
-        standing = super().counted(ask, now)
-        if ask.cost == 0 and standing.remaining == 0:
-            return replace(standing, admitted=False)
-        return standing
+    def counted(self, policy_check: PolicyCheck, now: Instant) -> PolicyState:
+        policy_state = super().counted(policy_check, now)
+        if policy_check.cost == 0 and policy_state.remaining == 0:
+            return replace(policy_state, admitted=False)
+        return policy_state
 
 
 class StopsAtTheFirstRefusal(Plain):
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
-        standings: list[Standing] = []
-        for ask in asks:
-            refused = any(not standing.admitted for standing in standings)
-            standings += super().check([replace(ask, cost=0) if refused else ask], now)
-        return standings
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
+        policy_states: list[PolicyState] = []
+        for policy_check in policy_checks:
+            refused = any(not policy_state.admitted for policy_state in policy_states)
+            policy_states += super().check(
+                [replace(policy_check, cost=0) if refused else policy_check], now
+            )
+        return policy_states
 
 
 class AnswersTheMostConstrainedFirst(Plain):
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
-        return sorted(super().check(asks, now), key=lambda standing: standing.remaining)
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
+        return sorted(
+            super().check(policy_checks, now), key=lambda policy_state: policy_state.remaining
+        )
 
 
 class CountsAKeyOnce(Plain):
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
-        distinct = list(dict.fromkeys(asks))
-        standings = dict(zip(distinct, super().check(distinct, now), strict=True))
-        return [standings[ask] for ask in asks]
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
+        distinct = list(dict.fromkeys(policy_checks))
+        policy_states = dict(zip(distinct, super().check(distinct, now), strict=True))
+        return [policy_states[policy_check] for policy_check in policy_checks]
 
 
 class NeedsAnAsk(Plain):
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
-        assert asks[0]
-        return super().check(asks, now)
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
+        assert policy_checks[0]
+        return super().check(policy_checks, now)
 
 
 class FoldsKeys(Plain):
-    def place(self, ask: Ask, now: Instant) -> Place:
-        return (ask.key.strip().lower(), *super().place(ask, now)[1:])
+    def place(self, policy_check: PolicyCheck, now: Instant) -> Place:
+        return (policy_check.key.strip().lower(), *super().place(policy_check, now)[1:])
 
 
 class CutsKeys(Plain):
-    def place(self, ask: Ask, now: Instant) -> Place:
-        return (ask.key[:255], *super().place(ask, now)[1:])
+    def place(self, policy_check: PolicyCheck, now: Instant) -> Place:
+        return (policy_check.key[:255], *super().place(policy_check, now)[1:])
 
 
 class EndsKeysAtANull(Plain):
-    def place(self, ask: Ask, now: Instant) -> Place:
-        return (ask.key.partition("\x00")[0], *super().place(ask, now)[1:])
+    def place(self, policy_check: PolicyCheck, now: Instant) -> Place:
+        return (policy_check.key.partition("\x00")[0], *super().place(policy_check, now)[1:])
 
 
 class AllShareACounter(Plain):
-    def place(self, ask: Ask, now: Instant) -> Place:
-        return super().place(ask, now)[1:]
+    def place(self, policy_check: PolicyCheck, now: Instant) -> Place:
+        return super().place(policy_check, now)[1:]
 
 
 class LengthsShareACounter(Plain):
-    def place(self, ask: Ask, now: Instant) -> Place:
-        return (ask.key,)
+    def place(self, policy_check: PolicyCheck, now: Instant) -> Place:
+        return (policy_check.key,)
 
 
 class KeepsTheFirstLimit(Plain):
@@ -213,8 +221,13 @@ class KeepsTheFirstLimit(Plain):
         super().__init__(server)
         self.limits: dict[str, int] = {}
 
-    def counted(self, ask: Ask, now: Instant) -> Standing:
-        return super().counted(replace(ask, limit=self.limits.setdefault(ask.key, ask.limit)), now)
+    def counted(self, policy_check: PolicyCheck, now: Instant) -> PolicyState:
+        return super().counted(
+            replace(
+                policy_check, limit=self.limits.setdefault(policy_check.key, policy_check.limit)
+            ),
+            now,
+        )
 
 
 class CountsInSingleFloats(Plain):

@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from payments_core.storage.matching import Place, places_of
+from payments_core.storage.matching import PrimaryKey, find_primary_keys
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.memory.rows import MemoryTransaction, Row
-from payments_core.storage.port import LOCATE_KEYS, Located
+from payments_core.storage.memory.rows import MemoryTransaction, StoredRow
+from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord
 from tests.conformance_bites.broken import Kinds, Wrapped
 from tests.conformance_bites.broken_reads import SnapshotDirty
 
@@ -26,7 +26,7 @@ class LocateStaysInOnePartition(Wrapped):
 
 class LocateDropsKeys(Wrapped):
     def locate(self, kind: Any, lookup: str, keys: Any, **options: Any) -> Any:
-        return super().locate(kind, lookup, keys[: LOCATE_KEYS - 1], **options)
+        return super().locate(kind, lookup, keys[: MAX_LOCATE_KEYS - 1], **options)
 
 
 class KeyTwiceLocatesTwice(Wrapped):
@@ -54,10 +54,10 @@ class LocateFoldsCase(Wrapped):
 
 class NullKeyLocatesNulls(Wrapped):
     def locate(self, kind: Any, lookup: str, keys: Any, **options: Any) -> Any:
-        rows = dict(self._rows_of(kind.collection.name))
+        rows = dict(self._iter_rows(kind.collection.name))
         columns = {place: row.columns for place, row in rows.items()}
-        places = places_of(kind.collection.lookup(lookup), keys, columns, (), None, 100)
-        return [Located(place[0], rows[place].read(kind)) for place in places]
+        places = find_primary_keys(kind.collection.lookup(lookup), keys, columns, (), None, 100)
+        return [LocatedRecord(place[0], rows[place].read(kind)) for place in places]
 
 
 class ImpossibleKeysFail(Wrapped):
@@ -142,7 +142,7 @@ class LocateLooksForTheLast(Wrapped):
     def locate(
         self, kind: Any, lookup: str, keys: Any, *, after: Any = None, **options: Any
     ) -> Any:
-        if after and after not in dict(self._rows_of(kind.collection.name)):
+        if after and after not in dict(self._iter_rows(kind.collection.name)):
             return []
         return super().locate(kind, lookup, keys, after=after, **options)
 
@@ -153,9 +153,9 @@ class LocateLooksForTheLast(Wrapped):
 class Entered(Wrapped):
     """Remembers each row as it was first entered; what it does with that is broken."""
 
-    def __init__(self, kinds: Kinds) -> None:
-        super().__init__(kinds)
-        self.entered: dict[str, dict[Place, Row]] = defaultdict(dict)
+    def __init__(self, record_types: Kinds) -> None:
+        super().__init__(record_types)
+        self.entered: dict[str, dict[PrimaryKey, StoredRow]] = defaultdict(dict)
 
     def _apply(self, partition: str, tx: MemoryTransaction) -> None:
         super()._apply(partition, tx)
@@ -167,15 +167,15 @@ class Entered(Wrapped):
 class ReplacedIsFoundAsEntered(Entered):
     """A replaced record is found by the values that it was inserted with."""
 
-    def _rows_of(self, collection: str) -> Iterator[tuple[Place, Row]]:
-        for place, row in super()._rows_of(collection):
+    def _iter_rows(self, collection: str) -> Iterator[tuple[PrimaryKey, StoredRow]]:
+        for place, row in super()._iter_rows(collection):
             first = self.entered[collection][place]
             yield place, attrs.evolve(row, columns=first.columns)
 
 
 class DeletedIsStillFound(Entered):
-    def _rows_of(self, collection: str) -> Iterator[tuple[Place, Row]]:
-        rows = dict(super()._rows_of(collection))
+    def _iter_rows(self, collection: str) -> Iterator[tuple[PrimaryKey, StoredRow]]:
+        rows = dict(super()._iter_rows(collection))
         yield from {**self.entered[collection], **rows}.items()
 
 

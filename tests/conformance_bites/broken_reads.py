@@ -12,9 +12,9 @@ from payments_core.conformance.storage.records import Letter
 from payments_core.money import Atomic
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.memory.rows import Row
+from payments_core.storage.memory.rows import StoredRow
 from payments_core.storage.port import (
-    Claimed,
+    ClaimedJob,
     Page,
     Snapshot,
     Transaction,
@@ -218,29 +218,29 @@ class PartitionsLeak(Wrapped):
 class LeaseNotFenced(Wrapped):
     """A job claimed again keeps its counter, and its version."""
 
-    def _lease(self, partition: str, row: Row, until: int) -> Claimed:
+    def _lease(self, partition: str, row: StoredRow, until: int) -> ClaimedJob:
         job = row.read(Job)
         if job.claims == 0:
             return super()._lease(partition, row, until)
         columns = {**row.columns, "lease_until": until}
         self._tables[partition, "jobs"][job.id] = attrs.evolve(row, columns=columns)
-        return Claimed(partition, attrs.evolve(job, lease_until=until))
+        return ClaimedJob(partition, attrs.evolve(job, lease_until=until))
 
 
 class LeaseNotStored(Wrapped):
-    def _lease(self, partition: str, row: Row, until: int) -> Claimed:
+    def _lease(self, partition: str, row: StoredRow, until: int) -> ClaimedJob:
         job = row.read(Job)
-        return Claimed(partition, attrs.evolve(job, claims=job.claims + 1, lease_until=until))
+        return ClaimedJob(partition, attrs.evolve(job, claims=job.claims + 1, lease_until=until))
 
 
 class SlotsIgnored(Wrapped):
     def claim(self, queue: str, now: int, **options: Any) -> Any:
-        return super().claim(queue, now, **{**options, "slots": 1_000})
+        return super().claim(queue, now, **{**options, "lane_concurrency": 1_000})
 
 
 class OwnSlotsIgnored(Wrapped):
     def claim(self, queue: str, now: int, **options: Any) -> Any:
-        return super().claim(queue, now, **{**options, "of_lane": {}})
+        return super().claim(queue, now, **{**options, "lane_overrides": {}})
 
 
 class LanesEmptyInTurn(Wrapped):
@@ -276,7 +276,7 @@ class LaneOutOfOrder(Wrapped):
 class FullLaneStopsTheRing(Wrapped):
     def claim(self, queue: str, now: int, **options: Any) -> Any:
         leased: dict[str, int] = {}
-        for _, row in self._jobs(queue):
+        for _, row in self._iter_jobs(queue):
             live = int(row.columns["lease_until"] or 0) > now
             leased[str(row.columns["lane"])] = leased.get(str(row.columns["lane"]), 0) + live
         if leased.get(min(leased, default=""), 0) >= options["slots"]:
@@ -285,19 +285,19 @@ class FullLaneStopsTheRing(Wrapped):
 
 
 class QueuesMix(Wrapped):
-    def _jobs(self, queue: str) -> Iterator[tuple[str, Row]]:
+    def _iter_jobs(self, queue: str) -> Iterator[tuple[str, StoredRow]]:
         for name in ("test.suite", "other"):
-            yield from super()._jobs(name)
+            yield from super()._iter_jobs(name)
 
 
 class ClaimsStayInOnePartition(Wrapped):
-    def _jobs(self, queue: str) -> Iterator[tuple[str, Row]]:
-        return ((p, row) for p, row in super()._jobs(queue) if p == "env_here")
+    def _iter_jobs(self, queue: str) -> Iterator[tuple[str, StoredRow]]:
+        return ((p, row) for p, row in super()._iter_jobs(queue) if p == "env_here")
 
 
 class NextDueIgnoresLeases(Wrapped):
     def next_due(self, queue: str, after: int | None = None) -> Any:
-        return min((row.columns["due_at"] for _, row in self._jobs(queue)), default=None)
+        return min((row.columns["due_at"] for _, row in self._iter_jobs(queue)), default=None)
 
 
 class ClosedStillAnswers(Wrapped):

@@ -16,8 +16,13 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from payments_core.webhooks.destinations import Target
-from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome, Request
+from payments_core.webhooks.destinations import Destination
+from payments_core.webhooks.transports.port import (
+    MAX_RESPONSE_BODY_BYTES,
+    Deadline,
+    TransportResult,
+    WebhookRequest,
+)
 
 
 class Plain:
@@ -26,14 +31,16 @@ class Plain:
     def __init__(self, authority: Path | None) -> None:
         self.tls = self.context(None if authority is None else str(authority))
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         data = self.packed(request)
-        outcome = Outcome(failure="there is no address")
-        for address, port in self.places(request.target, addresses):
+        outcome = TransportResult(failure="there is no address")
+        for address, port in self.places(request.destination, addresses):
             try:
-                connection = self.connected(request.target, address, port, deadline)
+                connection = self.connected(request.destination, address, port, deadline)
             except OSError as error:
-                outcome = Outcome(failure=f"{type(error).__name__} while connecting")
+                outcome = TransportResult(failure=f"{type(error).__name__} while connecting")
                 continue
             return self.exchanged(connection, request, data, deadline)
         return outcome
@@ -44,22 +51,26 @@ class Plain:
     def context(self, authority: str | None) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=authority)
 
-    def packed(self, request: Request) -> bytes:
-        headers = {"Host": request.target.authority, **request.headers, "Connection": "close"}
+    def packed(self, request: WebhookRequest) -> bytes:
+        headers = {
+            "Host": request.destination.host_header,
+            **request.headers,
+            "Connection": "close",
+        }
         lines = [f"{name}: {value}" for name, value in headers.items()]
         if any("\r" in line or "\n" in line for line in lines):
             raise ValueError("a line break")
-        head = [f"POST {request.target.path} HTTP/1.1", *lines]
+        head = [f"POST {request.destination.path} HTTP/1.1", *lines]
         head += [f"Content-Length: {len(request.body)}", "", ""]
         return "\r\n".join(head).encode() + request.body
 
-    def places(self, target: Target, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def places(self, target: Destination, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
         for address in addresses:
             if address.replace(".", "").isdigit() or ":" in address:
                 yield address, target.port
 
     def connected(
-        self, target: Target, address: str, port: int, deadline: Deadline
+        self, target: Destination, address: str, port: int, deadline: Deadline
     ) -> socket.socket:
         if deadline.remaining_s() <= 0:
             raise TimeoutError
@@ -70,29 +81,33 @@ class Plain:
         return connection
 
     def exchanged(
-        self, connection: socket.socket, request: Request, data: bytes, deadline: Deadline
-    ) -> Outcome:
+        self, connection: socket.socket, request: WebhookRequest, data: bytes, deadline: Deadline
+    ) -> TransportResult:
         with connection, connection.makefile("rb") as file, self.watched(connection, deadline):
             try:
                 connection.sendall(data)
                 return self.read(cast(io.BufferedReader, file), deadline)
             except (OSError, HTTPException) as error:
-                return Outcome(failure=f"{type(error).__name__} while waiting")
+                return TransportResult(failure=f"{type(error).__name__} while waiting")
 
     def watched(self, connection: socket.socket, deadline: Deadline) -> Watch:
         return Watch(connection, deadline)
 
-    def read(self, file: io.BufferedReader, deadline: Deadline) -> Outcome:
+    def read(self, file: io.BufferedReader, deadline: Deadline) -> TransportResult:
         response = HTTPResponse(cast(Any, Replayed(file)), method="POST")
         response.begin()
         if deadline.remaining_s() <= 0:  # `http.client` takes half a head for a whole one
             raise TimeoutError
-        return Outcome(response.status, self.body(response), response.getheader("Retry-After"))
+        return TransportResult(
+            response.status, self.body(response), response.getheader("Retry-After")
+        )
 
     def body(self, response: HTTPResponse) -> bytes:
         kept = b""
         try:
-            while len(kept) < KEPT_BYTES and (more := response.read1(KEPT_BYTES - len(kept))):
+            while len(kept) < MAX_RESPONSE_BODY_BYTES and (
+                more := response.read1(MAX_RESPONSE_BODY_BYTES - len(kept))
+            ):
                 kept += more
         except (OSError, HTTPException):
             pass
@@ -145,19 +160,19 @@ class Watch:
 
 
 class FollowsRedirects(Plain):
-    def read(self, file: io.BufferedReader, deadline: Deadline) -> Outcome:
+    def read(self, file: io.BufferedReader, deadline: Deadline) -> TransportResult:
         response = HTTPResponse(cast(Any, Replayed(file)), method="POST")
         response.begin()
         location = response.getheader("Location")
         if location is None:
-            return Outcome(response.status, self.body(response))
+            return TransportResult(response.status, self.body(response))
         parts = urlsplit(location)
-        target = Target(parts.scheme, str(parts.hostname), int(parts.port or 80), "/")
-        return self.send(Request(target, {}, b""), (target.host,), deadline)
+        target = Destination(parts.scheme, str(parts.hostname), int(parts.port or 80), "/")
+        return self.send(WebhookRequest(target, {}, b""), (target.host,), deadline)
 
 
 class ResolvesTheName(Plain):
-    def places(self, target: Target, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def places(self, target: Destination, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
         try:
             rows = socket.getaddrinfo(target.host, target.port, socket.AF_INET, socket.SOCK_STREAM)
         except OSError:
@@ -166,12 +181,12 @@ class ResolvesTheName(Plain):
 
 
 class TakesNamesForAddresses(Plain):
-    def places(self, target: Target, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def places(self, target: Destination, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
         yield from ((address, target.port) for address in addresses)
 
 
 class TakesHostsForAddresses(Plain):
-    def places(self, target: Target, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def places(self, target: Destination, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
         vetted = super().places(target, addresses)
         try:
             yield socket.inet_ntoa(socket.inet_aton(target.host)), target.port
@@ -180,7 +195,7 @@ class TakesHostsForAddresses(Plain):
 
 
 class UsesProxies(Plain):
-    def places(self, target: Target, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def places(self, target: Destination, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
         proxy = os.environ.get("http_proxy")
         if proxy is None:
             yield from super().places(target, addresses)
@@ -189,13 +204,15 @@ class UsesProxies(Plain):
 
 
 class TriesOnlyTheFirstAddress(Plain):
-    def places(self, target: Target, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def places(self, target: Destination, addresses: Sequence[str]) -> Iterator[tuple[str, int]]:
         yield from list(super().places(target, addresses))[:1]
 
 
 class SendsToEveryAddress(Plain):
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
-        outcome = Outcome(failure="there is no address")
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
+        outcome = TransportResult(failure="there is no address")
         for address in addresses:
             outcome = super().send(request, (address,), deadline)
             if outcome.status is not None:
@@ -213,7 +230,7 @@ class ATimeoutForEachRead(Plain):
 
 class WaitsWithoutEnd(Plain):
     def connected(
-        self, target: Target, address: str, port: int, deadline: Deadline
+        self, target: Destination, address: str, port: int, deadline: Deadline
     ) -> socket.socket:
         connection = socket.create_connection((address, port))
         connection.settimeout(6)  # it would be for ever, and so would the test
@@ -244,20 +261,20 @@ class KeepsTheWholeBody(Plain):
 
 class StatusGoesWithTheBody(Plain):
     def body(self, response: HTTPResponse) -> bytes:
-        return response.read()[:KEPT_BYTES]
+        return response.read()[:MAX_RESPONSE_BODY_BYTES]
 
 
 class ErrorsComeOut(Plain):
     def exchanged(
-        self, connection: socket.socket, request: Request, data: bytes, deadline: Deadline
-    ) -> Outcome:
+        self, connection: socket.socket, request: WebhookRequest, data: bytes, deadline: Deadline
+    ) -> TransportResult:
         with connection, connection.makefile("rb") as file:
             connection.sendall(data)
             return self.read(cast(io.BufferedReader, file), deadline)
 
 
 class HeadersAreNotChecked(Plain):
-    def packed(self, request: Request) -> bytes:
+    def packed(self, request: WebhookRequest) -> bytes:
         held = dict.fromkeys(request.headers, "held")
         data = super().packed(attrs.evolve(request, headers=held))
         for name, value in request.headers.items():
@@ -293,18 +310,22 @@ class Keeping(Plain):
         self.kept: dict[object, tuple[socket.socket, io.BufferedReader]] = {}
         self.lock = threading.Lock()
 
-    def key(self, target: Target, address: str) -> object:
+    def key(self, target: Destination, address: str) -> object:
         return target.scheme, target.host, target.port, address
 
-    def packed(self, request: Request) -> bytes:
+    def packed(self, request: WebhookRequest) -> bytes:
         return super().packed(request).replace(b"Connection: close\r\n", b"")
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         with self.lock:
             return self.sent(request, addresses, deadline)
 
-    def sent(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
-        target, data = request.target, self.packed(request)
+    def sent(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
+        target, data = request.destination, self.packed(request)
         key = self.key(target, addresses[0])
         try:
             if key not in self.kept:
@@ -316,7 +337,7 @@ class Keeping(Plain):
             return self.read(file, deadline)
         except (OSError, HTTPException) as error:
             self.forget(key)
-            return Outcome(failure=type(error).__name__)
+            return TransportResult(failure=type(error).__name__)
 
     def forget(self, key: object) -> None:
         if key in self.kept:
@@ -332,24 +353,26 @@ class Keeping(Plain):
 class SharesAnAddress(Keeping):
     """Two names on one address have one connection."""
 
-    def key(self, target: Target, address: str) -> object:
+    def key(self, target: Destination, address: str) -> object:
         return target.scheme, target.port, address
 
 
 class KeepsToTheName(Keeping):
     """A name has one connection, wherever it led when that was made."""
 
-    def key(self, target: Target, address: str) -> object:
+    def key(self, target: Destination, address: str) -> object:
         return target.scheme, target.host, target.port
 
 
 class ForgetsTheScheme(Keeping):
-    def key(self, target: Target, address: str) -> object:
+    def key(self, target: Destination, address: str) -> object:
         return target.host, target.port, address
 
 
 class SharesAmongThreads(Keeping):
     """A connection is used by whoever comes, before it has answered."""
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         return self.sent(request, addresses, deadline)

@@ -8,21 +8,21 @@ from typing import Any
 
 import attrs
 
-from payments_core.storage.memory.wholesale import MemoryAlone
+from payments_core.storage.memory.wholesale import MemoryExclusiveAccess
 from tests.conformance_bites.broken import Wrapped
 
 
 class WalksOnePartition(Wrapped):
-    def walk(self, kind: Any, *, after: Any = None, limit: int = 1_000) -> Sequence[Any]:
-        first = super().walk(kind, limit=1)
-        found = super().walk(kind, after=after, limit=limit)
+    def scan_page(self, kind: Any, *, after: Any = None, limit: int = 1_000) -> Sequence[Any]:
+        first = super().scan_page(kind, limit=1)
+        found = super().scan_page(kind, after=after, limit=limit)
         return [one for one in found if one.partition == first[0].partition]
 
 
 class WalksById(Wrapped):
-    def walk(self, kind: Any, *, after: Any = None, limit: int = 1_000) -> Sequence[Any]:
-        everything = super().walk(kind)
-        by_id = sorted(everything, key=lambda one: (one.record.id, one.partition))
+    def scan_page(self, kind: Any, *, after: Any = None, limit: int = 1_000) -> Sequence[Any]:
+        access = super().scan_page(kind)
+        by_id = sorted(access, key=lambda one: (one.record.id, one.partition))
         behind = [one for one in by_id if not after or (one.record.id, one.partition) > after[::-1]]
         return behind[:limit]
 
@@ -30,12 +30,12 @@ class WalksById(Wrapped):
 class WalkStopsAtAnId(Wrapped):
     """It goes on behind the last id, whatever the partition."""
 
-    def walk(self, kind: Any, *, after: Any = None, limit: int = 1_000) -> Sequence[Any]:
-        found = super().walk(kind, after=after)
+    def scan_page(self, kind: Any, *, after: Any = None, limit: int = 1_000) -> Sequence[Any]:
+        found = super().scan_page(kind, after=after)
         return [one for one in found if not after or one.record.id > after[1]][:limit]
 
 
-class Through(MemoryAlone):
+class Through(MemoryExclusiveAccess):
     """What a subclass overrides is broken."""
 
 
@@ -43,21 +43,21 @@ class BrokenAlone(Wrapped):
     through_alone: type[Through] = Through
 
     @contextmanager
-    def alone(self) -> Iterator[Any]:
-        with self._lock, super().alone():
-            everything = self.through_alone(self._tables, self._uniques)
+    def lock_exclusively(self) -> Iterator[Any]:
+        with self._lock, super().lock_exclusively():
+            access = self.through_alone(self._tables, self._uniques)
             try:
-                yield everything
+                yield access
             except BaseException:
-                everything.undo()
+                access.roll_back()
                 raise
-            everything.finish()
+            access.raise_failure()
 
 
 class RowsForgetColumns(BrokenAlone):
     class through_alone(Through):
-        def rows(self, kind: Any, **options: Any) -> Any:
-            return [attrs.evolve(row, columns=()) for row in super().rows(kind, **options)]
+        def read_rows(self, kind: Any, **options: Any) -> Any:
+            return [attrs.evolve(row, columns=()) for row in super().read_rows(kind, **options)]
 
 
 class LoadBeginsVersionsAnew(BrokenAlone):
@@ -74,7 +74,7 @@ class LoadTakesNoUniqueKey(BrokenAlone):
             for key in self._uniques.keys() - before.keys():
                 del self._uniques[key]
 
-        def undo(self) -> None:
+        def roll_back(self) -> None:
             pass
 
 
@@ -88,25 +88,25 @@ class LoadReplacesWhatIsThere(BrokenAlone):
 
 class LoadIsNotUndone(BrokenAlone):
     class through_alone(Through):
-        def undo(self) -> None:
+        def roll_back(self) -> None:
             pass
 
 
 class SwallowedLoadIsKept(BrokenAlone):
     class through_alone(Through):
-        def finish(self) -> None:
+        def raise_failure(self) -> None:
             pass
 
 
 class NotAlone(Wrapped):
     @contextmanager
-    def alone(self) -> Iterator[Any]:
-        yield MemoryAlone(self._tables, self._uniques)
+    def lock_exclusively(self) -> Iterator[Any]:
+        yield MemoryExclusiveAccess(self._tables, self._uniques)
 
 
 class ClosedIsStillSeen(Wrapped):
     @contextmanager
-    def alone(self) -> Iterator[Any]:
+    def lock_exclusively(self) -> Iterator[Any]:
         self._closed = False
-        with super().alone() as everything:
-            yield everything
+        with super().lock_exclusively() as access:
+            yield access

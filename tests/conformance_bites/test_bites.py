@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.conformance.storage import Address, StorageConformance
+from payments_core.conformance.storage import AdapterLocation, StorageConformance
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -34,8 +34,10 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken.ErrorsAreWrapped: "an_error_undoes_everything_and_comes_out_unchanged",
     broken.SwallowedConflictCommits: "a_conflict_that_the_work_swallows_commits_nothing",
     broken.RerunLeaksWrites: "a_work_has_one_effect_however_often_it_runs",
-    broken.LostCommitIsSuccess: "a_lost_commit_that_did_not_happen_leaves_nothing",
-    broken.LostCommitIsUnavailable: "a_lost_commit_that_happened_is_told_and_can_be_looked_up",
+    broken.LostCommitIsSuccess: "a_lost_commit_that_was_not_applied_leaves_nothing",
+    broken.LostCommitIsUnavailable: (
+        "a_lost_commit_that_was_applied_is_reported_and_can_be_looked_up"
+    ),
     broken.UniqueNotEnforcedOnReplace: "a_unique_key_is_enforced_on_replace",
     broken.UniqueNeverReleased: "replace_and_delete_release_a_unique_key",
     broken.UniqueCheckedTooEarly: "a_unique_key_is_taken_once_by_concurrent_inserts",
@@ -61,8 +63,8 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_reads.PartitionsLeak: "partitions_are_apart",
     broken_reads.LeaseNotFenced: "an_expired_lease_comes_back_with_a_higher_counter",
     broken_reads.LeaseNotStored: "two_claimers_never_get_the_same_job",
-    broken_reads.SlotsIgnored: "a_lane_gives_no_more_than_its_slots",
-    broken_reads.OwnSlotsIgnored: "a_lane_may_have_slots_of_its_own",
+    broken_reads.SlotsIgnored: "a_lane_gives_no_more_than_its_concurrency",
+    broken_reads.OwnSlotsIgnored: "a_lane_may_have_a_concurrency_of_its_own",
     broken_reads.LanesEmptyInTurn: "each_lane_gives_one_before_any_gives_a_second",
     broken_bulk.WritesManyForgetsOne: "many_are_written_like_one_by_one",
     broken_bulk.WritesManyOverAnything: (
@@ -86,7 +88,7 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_lookups.LocateFoldsCase: "keys_are_compared_to_the_letter",
     broken_lookups.NullKeyLocatesNulls: "a_null_in_a_key_locates_nothing",
     broken_lookups.ImpossibleKeysFail: "what_no_record_can_have_locates_nothing",
-    broken_lookups.AnythingMayBeAsked: "a_question_that_does_not_fit_the_lookup_is_refused",
+    broken_lookups.AnythingMayBeAsked: "a_query_that_does_not_fit_the_lookup_is_refused",
     broken_lookups.LocateIgnoresComparisons: "every_comparison_must_hold_for_what_is_located",
     broken_lookups.LocateComparesAfterTheLimit: "every_comparison_must_hold_for_what_is_located",
     broken_lookups.LocateTakesNullsForUnequal: "every_comparison_must_hold_for_what_is_located",
@@ -102,17 +104,17 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_lookups.NextDueIgnoresAfter: "next_due_after_an_instant_is_later_than_it",
     broken_lookups.NextDueIsNotLater: "next_due_after_an_instant_is_later_than_it",
     broken_lookups.NextDueOfTheFirstAlone: "next_due_after_an_instant_is_later_than_it",
-    broken_wholes.WalksOnePartition: "a_walk_comes_by_every_partition_in_order_a_batch_at_a_time",
-    broken_wholes.WalksById: "a_walk_comes_by_every_partition_in_order_a_batch_at_a_time",
-    broken_wholes.WalkStopsAtAnId: "a_walk_comes_by_every_partition_in_order_a_batch_at_a_time",
-    broken_wholes.RowsForgetColumns: "rows_are_told_as_they_lie",
+    broken_wholes.WalksOnePartition: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
+    broken_wholes.WalksById: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
+    broken_wholes.WalkStopsAtAnId: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
+    broken_wholes.RowsForgetColumns: "rows_are_returned_as_stored",
     broken_wholes.LoadBeginsVersionsAnew: "what_is_loaded_is_as_it_was_and_can_be_found",
     broken_wholes.LoadTakesNoUniqueKey: "what_is_loaded_is_as_it_was_and_can_be_found",
-    broken_wholes.LoadReplacesWhatIsThere: "a_load_that_breaks_a_key_leaves_nothing_of_the_whole",
+    broken_wholes.LoadReplacesWhatIsThere: "a_load_that_breaks_a_key_leaves_nothing",
     broken_wholes.SwallowedLoadIsKept: "a_swallowed_refusal_of_a_load_comes_out_at_the_end",
-    broken_wholes.LoadIsNotUndone: "an_error_undoes_what_was_loaded_and_it_can_be_had_again",
-    broken_wholes.NotAlone: "nobody_else_writes_while_it_is_had_alone",
-    broken_wholes.ClosedIsStillSeen: "a_closed_storage_cannot_be_seen_as_a_whole",
+    broken_wholes.LoadIsNotUndone: "an_error_undoes_what_was_loaded_and_access_can_be_taken_again",
+    broken_wholes.NotAlone: "nobody_else_writes_during_exclusive_access",
+    broken_wholes.ClosedIsStillSeen: "a_closed_storage_refuses_maintenance_access",
 }
 
 ON_FILE: dict[type[SqliteStorage], str] = {
@@ -127,11 +129,11 @@ ON_FILE: dict[type[SqliteStorage], str] = {
 
 class InMemory(StorageConformance):
     can_lose_commits = True
-    wholesale = True
+    maintenance_access = True
     adapter: type[broken.Wrapped]
 
-    def open(self, kinds: Sequence[type[Record]]) -> Storage:
-        return self.adapter(kinds)
+    def open(self, record_types: Sequence[type[Record]]) -> Storage:
+        return self.adapter(record_types)
 
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
         assert isinstance(storage, broken.Losing)
@@ -141,19 +143,19 @@ class InMemory(StorageConformance):
 class OnFile(StorageConformance):
     persistent = True
     multi_process = True
-    wholesale = True
+    maintenance_access = True
     adapter: type[SqliteStorage]
     path: Path
 
-    def open(self, kinds: Sequence[type[Record]]) -> Storage:
-        return self.adapter(self.path, kinds)
+    def open(self, record_types: Sequence[type[Record]]) -> Storage:
+        return self.adapter(self.path, record_types)
 
-    def address(self) -> Address:
+    def location(self) -> AdapterLocation:
         if self.adapter is broken_files.CommitForgotten:
             opener = "open_commit_forgotten"
         else:
             opener = "open_every_statement_commits"
-        return Address(f"{broken_files.__name__}:{opener}", str(self.path))
+        return AdapterLocation(f"{broken_files.__name__}:{opener}", str(self.path))
 
 
 @pytest.mark.parametrize("adapter", IN_MEMORY, ids=lambda adapter: adapter.__name__)

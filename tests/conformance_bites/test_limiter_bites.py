@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.conformance.limiter import Address, LimiterConformance
+from payments_core.conformance.limiter import AdapterLocation, LimiterConformance
 from payments_core.limiters.port import Limiter
 from tests.conformance_bites import broken_limiter_clocks as clocks
 from tests.conformance_bites import broken_limiter_crowds as crowds
@@ -29,22 +29,22 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.AdmitsOneTooMany, ADMITS),
     (broken.AdmitsOneTooFew, ADMITS),
     (broken.RefusedAreNotCounted, "refused_requests_count_too"),
-    (broken.LooksCount, "a_look_counts_nothing"),
+    (broken.LooksCount, "a_peek_counts_nothing"),
     (broken.EveryCostIsOne, "a_cost_is_counted_whole"),
     (broken.RemainsBelowZero, REMAINS),
     (broken.TellsWhatWasLeftBefore, REMAINS),
-    (broken.TellsWhatIsLeftForTheLimit, "the_limit_is_told_as_it_was_asked"),
-    (broken.LooksAreRefusedAtTheLimit, "a_look_is_refused_only_beyond_the_limit"),
-    (broken.StopsAtTheFirstRefusal, "each_ask_is_counted_whatever_becomes_of_its_neighbours"),
-    (broken.AnswersTheMostConstrainedFirst, "the_answers_are_in_the_order_of_the_asks"),
+    (broken.TellsWhatIsLeftForTheLimit, "the_limit_is_returned_as_given"),
+    (broken.LooksAreRefusedAtTheLimit, "a_peek_is_refused_only_beyond_the_limit"),
+    (broken.StopsAtTheFirstRefusal, "each_check_is_counted_whatever_becomes_of_its_neighbours"),
+    (broken.AnswersTheMostConstrainedFirst, "the_states_are_in_the_order_of_the_checks"),
     (broken.CountsAKeyOnce, "a_key_twice_in_one_call_is_counted_twice"),
-    (broken.NeedsAnAsk, "no_ask_has_no_answer"),
+    (broken.NeedsAnAsk, "no_checks_give_no_states"),
     (broken.FoldsKeys, KEYS),
     (broken.CutsKeys, KEYS),
     (broken.EndsKeysAtANull, KEYS),
     (broken.AllShareACounter, KEYS),
     (broken.LengthsShareACounter, "windows_of_another_length_have_another_counter"),
-    (broken.KeepsTheFirstLimit, "the_limit_may_change_between_two_asks"),
+    (broken.KeepsTheFirstLimit, "the_limit_may_change_between_two_checks"),
     (broken.CountsInSingleFloats, "large_limits_and_costs_are_exact"),
     (broken.KeepsTenKeys, "many_keys_each_have_their_counter"),
     (clocks.EndsAMillisecondLate, "a_window_ends_where_its_multiple_does"),
@@ -63,9 +63,9 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (clocks.BlocksFromTheEndOfTheWindow, BEGINS),
     (clocks.ForgetsTheBlockWithTheWindow, OUTLASTS),
     (clocks.EndsTheBlockAMillisecondLate, OUTLASTS),
-    (clocks.BlocksOnlyThoseWhoAskForIt, "a_block_refuses_asks_that_would_begin_none"),
+    (clocks.BlocksOnlyThoseWhoAskForIt, "a_block_refuses_checks_that_would_begin_none"),
     (clocks.ProlongsTheBlock, "further_requests_do_not_prolong_a_block"),
-    (clocks.LooksBeginBlocks, "a_look_begins_no_block"),
+    (clocks.LooksBeginBlocks, "a_peek_begins_no_block"),
     (clocks.BlocksOnlyOneStepBeyond, "one_cost_may_pass_the_limit"),
     (clocks.TheBlockEndsTheWindow, "the_window_goes_on_where_its_block_is_shorter"),
     (clocks.BlocksOnce, "after_a_block_another_may_begin"),
@@ -96,8 +96,8 @@ ONLY_REAL_SERVERS_PASS = {PROCESSES}
 class Suite(LimiterConformance):
     shared = True
     can_fail = True
-    mended_within_s = 0.1
-    hang_s = 3.0
+    recovers_within_s = 0.1
+    hang_timeout_s = 3.0
 
     def __init__(self, limiter_class: type[broken.Plain]) -> None:
         self.limiter_class = limiter_class
@@ -110,13 +110,13 @@ class Suite(LimiterConformance):
     def open(self) -> Limiter:
         return self.limiter_class(self.server)
 
-    def address(self) -> Address:
-        return Address(f"{__name__}:open_alone", "")
+    def location(self) -> AdapterLocation:
+        return AdapterLocation(f"{__name__}:open_alone", "")
 
     def fail(self) -> None:
         self.server.silent = True
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         self.server.silent = False
 
 

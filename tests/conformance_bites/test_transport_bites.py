@@ -22,14 +22,14 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.TriesOnlyTheFirstAddress, "the_next_address_is_tried_where_one_refuses"),
     (broken.SendsToEveryAddress, "only_the_first_address_that_accepts_gets_the_request"),
     (broken.ATimeoutForEachRead, "a_head_that_drips_meets_the_deadline"),
-    (broken.ATimeoutForEachRead, "a_body_that_drips_meets_the_deadline_and_the_status_stands"),
+    (broken.ATimeoutForEachRead, "a_body_that_drips_meets_the_deadline_and_the_status_counts"),
     (broken.WaitsWithoutEnd, "a_handshake_that_never_ends_meets_the_deadline"),
     (broken.WaitsWithoutEnd, "a_deadline_that_has_passed_connects_to_nothing"),
     (broken.ReadsTheWholeBody, "an_endless_body_is_cut"),
     (broken.ReadsTheWholeBody, "endless_chunks_are_cut"),
     (broken.ReadsTrailers, "trailers_without_end_are_not_read"),
-    (broken.KeepsTheWholeBody, "no_more_of_a_body_is_kept_than_is_said"),
-    (broken.StatusGoesWithTheBody, "a_status_stands_though_its_body_never_comes_whole"),
+    (broken.KeepsTheWholeBody, "no_more_of_a_body_is_kept_than_the_limit"),
+    (broken.StatusGoesWithTheBody, "a_status_counts_though_its_body_is_cut_short"),
     (broken.ErrorsComeOut, "a_reset_is_a_failure"),
     (broken.HeadersAreNotChecked, "a_line_break_in_a_header_sends_nothing"),
     (broken.NameNotVerified, "a_certificate_for_another_name_is_refused"),
@@ -50,13 +50,13 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
 
 
 class Suite(TransportConformance):
-    endless_s = 2.0
+    endless_timeout_s = 2.0
 
     def __init__(self, transport_class: type[broken.Plain]) -> None:
         self.transport_class = transport_class
 
-    def open(self, authority: Path | None) -> Transport:
-        return self.transport_class(authority)
+    def open(self, ca_file: Path | None) -> Transport:
+        return self.transport_class(ca_file)
 
 
 @pytest.mark.parametrize(("transport", "check"), BITES)

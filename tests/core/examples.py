@@ -12,12 +12,12 @@ from payments_core.assets import asset_of
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.journal.record import Books
+from payments_core.payments.journal.record import JournalBalances
 from payments_core.payments.options.record import Option
 from payments_core.payments.receipts import lifecycle as receipts
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Destination, Payment
-from payments_core.payments.refunds.lifecycle import Part
+from payments_core.payments.refunds.lifecycle import RefundLeg
 from payments_core.payments.refunds.record import Refund
 
 NOW = 1_790_000_000_000
@@ -133,9 +133,9 @@ def counted(
     payment: Payment, receipt: Receipt, attempt: str = "", *, now: int = NOW
 ) -> tuple[Step[Payment], Receipt]:
     """What a verified receipt makes of the Payment, and the receipt as it is stored then."""
-    change = payments.count(payment, receipt, attempt or receipt.id, now=now)
+    change = payments.apply_receipt(payment, receipt, attempt or receipt.id, now=now)
     part = change.record.counted - payment.counted
-    return change, receipts.verified(receipt, part, now).record
+    return change, receipts.mark_verified(receipt, part, now).record
 
 
 def releasing(payment: Payment, id: str = "out_1") -> Payment:
@@ -144,9 +144,9 @@ def releasing(payment: Payment, id: str = "out_1") -> Payment:
     return attrs.evolve(payment, release_id=id, released=payment.releasable)
 
 
-def books_of(**accounts: int) -> Books:
+def books_of(**accounts: int) -> JournalBalances:
     """Books in which the payer stands for what the other accounts hold."""
-    return Books(payer=-sum(accounts.values()), **accounts)
+    return JournalBalances(payer=-sum(accounts.values()), **accounts)
 
 
 def a_balance(**given: Any) -> VaultBalance:
@@ -185,9 +185,11 @@ def stages(fresh: Payment | None = None) -> dict[str, Stage]:
     covered = waiting.counting(1_000)
     accepted = attrs.evolve(covered, payment=releasing(covered.payment))
     over = waiting.counting(1_300)
-    executing = accepted.after(payments.step, "release")
+    executing = accepted.after(payments.apply_trigger, "release")
     succeeded = executing.after(payments.settle)
-    overpaid = attrs.evolve(over, payment=releasing(over.payment)).after(payments.step, "release")
+    overpaid = attrs.evolve(over, payment=releasing(over.payment)).after(
+        payments.apply_trigger, "release"
+    )
     short = part.after(payments.expire)
     expired, cancelled = waiting.after(payments.expire), waiting.after(payments.cancel)
     return {
@@ -195,19 +197,19 @@ def stages(fresh: Payment | None = None) -> dict[str, Stage]:
         "awaiting_payment, part received": part,
         "processing": waiting.after(payments.authorize, "pay_funding_1"),
         "processing, part received": part.after(payments.authorize, "pay_funding_1"),
-        "processing, a transfer seen": waiting.after(payments.sight, "evidence_1"),
+        "processing, a transfer seen": waiting.after(payments.add_pending_transfer, "evidence_1"),
         "accepted": accepted,
         "executing": executing,
         "succeeded": succeeded,
         "succeeded, overpaid": overpaid.after(payments.settle),
         "partially_refunded": succeeded.after(
-            payments.refunded, "refund_part", "refund_1", ALICE, recipient=400
+            payments.apply_refund, "refund_part", "refund_1", ALICE, recipient=400
         ),
         "refunded": succeeded.after(
-            payments.refunded, "refund_all", "refund_1", ALICE, recipient=1_000
+            payments.apply_refund, "refund_all", "refund_1", ALICE, recipient=1_000
         ),
         "refunded, never released": short.after(
-            payments.refunded, "reconcile_refund", "refund_1", ALICE, escrow=600
+            payments.apply_refund, "reconcile_refund", "refund_1", ALICE, escrow=600
         ),
         "action_required, short": short,
         "action_required, late": expired.counting(1_000, **half),
@@ -216,7 +218,7 @@ def stages(fresh: Payment | None = None) -> dict[str, Stage]:
             payments.fail_release, "transaction_failed"
         ),
         "action_required, reorged": attrs.evolve(accepted, receipts=()).after(
-            payments.undo, accepted.receipts[0], release_stopped=True
+            payments.reverse_receipt, accepted.receipts[0], release_stopped=True
         ),
         "failed": short.after(payments.write_off),
         "expired": expired,
@@ -229,7 +231,7 @@ def stages(fresh: Payment | None = None) -> dict[str, Stage]:
 def send_stages(fresh: Payment) -> dict[str, Stage]:
     """The same of a send, which has no escrow and no receipts."""
     sending = Stage(fresh)
-    executing = sending.after(payments.step, "submit")
+    executing = sending.after(payments.apply_trigger, "submit")
     return {
         "processing, a send": sending,
         "executing, a send": executing,
@@ -256,10 +258,12 @@ def held(*receipts: tuple[int, str], amount: int = 1_000) -> Payment:
 def settled(*receipts: tuple[int, str]) -> Payment:
     """The same released to the recipient."""
     payment = releasing(payments.accept(held(*receipts), now=NOW).record)
-    return payments.settle(payments.step(payment, "release", now=NOW).record, now=NOW).record
+    return payments.settle(
+        payments.apply_trigger(payment, "release", now=NOW).record, now=NOW
+    ).record
 
 
-def refund_of(part: Part, **given: object) -> Refund:
+def refund_of(part: RefundLeg, **given: object) -> Refund:
     sources = {
         "from_escrow": part.from_escrow,
         "from_excess": part.from_excess,

@@ -35,11 +35,11 @@ WHOSE = {
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.Missing: 404,
-    errors.Contradiction: 409,
+    errors.ConflictError: 409,
     errors.Unprocessable: 422,
-    errors.DependencyTrouble: 424,
-    errors.TooMany: 429,
-    errors.Outage: 503,
+    errors.DependencyError: 424,
+    errors.LimitReached: 429,
+    errors.ServiceUnavailable: 503,
 }
 
 

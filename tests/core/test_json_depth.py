@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.json_depth import nests_deeper
+from payments_core.json_depth import exceeds_depth
 
 TEXTS = st.text(alphabet='[]{}"\\ax\n', max_size=6)
 DOCUMENTS = st.recursive(
@@ -28,11 +28,11 @@ def depth(document: Any) -> int:
 def test_it_is_told_for_every_document(document: Any, limit: int) -> None:
     for ascii_only in (True, False):
         raw = json.dumps(document, ensure_ascii=ascii_only).encode()
-        assert nests_deeper(raw, limit) is (depth(document) > limit)
+        assert exceeds_depth(raw, limit) is (depth(document) > limit)
 
 
 def test_it_is_told_of_what_no_parser_survives() -> None:
     for opening in (b"[", b'{"a":', b'[{"[":'):
-        assert nests_deeper(opening * 1_000_000, 64)
-    assert not nests_deeper(b'["' + b"[" * 1_000_000 + b'"]', 64)
-    assert not nests_deeper(b"[]," * 1_000_000, 64)
+        assert exceeds_depth(opening * 1_000_000, 64)
+    assert not exceeds_depth(b'["' + b"[" * 1_000_000 + b'"]', 64)
+    assert not exceeds_depth(b"[]," * 1_000_000, 64)

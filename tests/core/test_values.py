@@ -11,7 +11,7 @@ from eth_utils.address import is_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.addresses import AddressError, canonical, checksummed
+from payments_core.addresses import AddressError, encode_checksum_address, normalize_address
 from payments_core.assets import CHAINS, asset_of, chain_entry
 from payments_core.clock import FixedClock
 from payments_core.engine.identifiers import ALPHABET, LENGTH, Identifiers, is_identifier
@@ -193,8 +193,8 @@ EIP_55 = (
 def test_an_evm_address_is_written_with_its_checksum(address: str) -> None:
     digits = address[2:]
     for text in ("0x" + digits.lower(), "0x" + digits.upper(), address):
-        assert canonical("evm", text) == address
-    assert checksummed(bytes.fromhex(digits)) == address
+        assert normalize_address("evm", text) == address
+    assert encode_checksum_address(bytes.fromhex(digits)) == address
 
 
 @pytest.mark.parametrize("address", EIP_55[4:])
@@ -203,7 +203,7 @@ def test_a_single_letter_of_the_wrong_case_is_refused(address: str) -> None:
         if address[place].isalpha():
             wrong = address[:place] + address[place].swapcase() + address[place + 1 :]
             with pytest.raises(AddressError, match="EIP-55"):
-                canonical("evm", wrong)
+                normalize_address("evm", wrong)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_single_letter_of_the_wrong_case_is_refused(address: str) -> None:
 )
 def test_what_is_no_address_of_its_chain_is_refused(chain_type: str, text: str) -> None:
     with pytest.raises(AddressError, match=r"^must "):
-        canonical(chain_type, text)  # type: ignore[arg-type]
+        normalize_address(chain_type, text)  # type: ignore[arg-type]
 
 
 def test_a_solana_address_is_base58_of_32_bytes() -> None:
@@ -250,14 +250,14 @@ def test_a_solana_address_is_base58_of_32_bytes() -> None:
         "So11111111111111111111111111111111111111112",
         "1" * 31 + "2",
     ):
-        assert canonical("solana", address) == address
+        assert normalize_address("solana", address) == address
 
 
 @given(st.integers(1, 2**256 - 1))
 def test_an_aptos_address_has_one_long_form(number: int) -> None:
     long = f"0x{number:064x}"
     for text in (f"0x{number:x}", f"0x{number:X}", long):
-        assert canonical("aptos", text) == long
+        assert normalize_address("aptos", text) == long
 
 
 def test_the_registrys_tokens_have_right_checksums_and_known_decimals() -> None:
@@ -266,7 +266,7 @@ def test_the_registrys_tokens_have_right_checksums_and_known_decimals() -> None:
         for asset in entry.assets:
             assert asset.chain_id == chain_id
             assert is_checksum_address(asset.address)
-            assert canonical(entry.chain_type, asset.address) == asset.address
+            assert normalize_address(entry.chain_type, asset.address) == asset.address
             assert asset.decimals == 6
             assert asset_of(chain_id, asset.symbol) is asset
     assert len({(a.chain_id, a.symbol) for e in CHAINS.values() for a in e.assets}) == 6

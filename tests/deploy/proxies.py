@@ -24,7 +24,7 @@ import attrs
 import pytest
 
 from payments_core.conformance.transport.certificates import NAME, Certificates, certificates
-from payments_core_http.cli.children import Child
+from payments_core_http.cli.children import ChildProcess
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 LOGS = "/var/log/nginx"
@@ -99,9 +99,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def port_of(serve: Child) -> int:
+def port_of(serve: ChildProcess) -> int:
     """The port of a `payments serve`."""
-    return int(str(serve.told()[0]["url"]).rpartition(":")[2])
+    return int(str(serve.read_messages()[0]["url"]).rpartition(":")[2])
 
 
 def changed(text: str, changes: Mapping[str, str]) -> str:
@@ -142,7 +142,7 @@ def nginx(
 ) -> Iterator[Proxy]:
     """nginx with deploy/nginx.conf before these ports; skips the test where there is none."""
     program, made = nginx_or_skip(), certificates_or_skip()
-    proxy = Proxy(folder, free_port(), free_port(), made.authority)
+    proxy = Proxy(folder, free_port(), free_port(), made.ca_file)
     text = (DEPLOY / "nginx.conf").read_text()
     site = changed(
         text,
@@ -178,7 +178,7 @@ def caddy(folder: Path, upstream: int, env: Mapping[str, str]) -> Iterator[Proxy
     program, made = shutil.which("caddy"), certificates_or_skip()
     if program is None:
         pytest.skip("there is no caddy")
-    proxy = Proxy(folder, free_port(), free_port(), made.authority)
+    proxy = Proxy(folder, free_port(), free_port(), made.ca_file)
     options = f"\thttps_port {proxy.port}\n\thttp_port {proxy.plain_port}\n\tadmin off\n"
     site = changed(
         (DEPLOY / "Caddyfile").read_text(),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core_http.wire.request_body import LIMIT_BYTES
+from payments_core_http.wire.request_body import MAX_BODY_BYTES
 from tests.deploy.listening import Listening
 from tests.deploy.proxies import Proxy, caddy, port_of
 from tests.deployment.deployed import Deployed, shop
@@ -65,7 +65,7 @@ def test_a_body_that_is_too_large_is_refused_by_payments_serve(tmp_path: Path) -
     deployed.run("admin", "migrate")
     credential = shop(deployed)[1]
     with deployed.started("serve") as serve, started(tmp_path, port_of(serve)) as proxy:
-        for size, status in ((LIMIT_BYTES, 201), (LIMIT_BYTES + 1, 413)):
+        for size, status in ((MAX_BODY_BYTES, 201), (MAX_BODY_BYTES + 1, 413)):
             body = b'{"externalUserId": "large", "subjectType": "individual"}'.ljust(size)
             answer = proxy.ask(
                 "POST", "/v2/accounts", body,

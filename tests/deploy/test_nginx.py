@@ -15,9 +15,9 @@ import pytest
 
 from payments_core.engine.identifiers import is_identifier
 from payments_core.errors import Unavailable
-from payments_core_http.errors import HeadersTooLarge, PayloadTooLarge, envelope
-from payments_core_http.server.connection import HEADER_LIMIT_BYTES
-from payments_core_http.wire.request_body import LIMIT_BYTES
+from payments_core_http.errors import HeadersTooLarge, PayloadTooLarge, encode_error
+from payments_core_http.server.connection import MAX_HEADER_BYTES
+from payments_core_http.wire.request_body import MAX_BODY_BYTES
 from tests.deploy.listening import Listening
 from tests.deploy.proxies import Proxy, free_port, nginx, port_of
 from tests.deployment.deployed import Deployed, shop
@@ -92,11 +92,11 @@ def test_a_body_as_large_as_may_be_goes_through_and_a_larger_one_is_refused_in_o
     proxy: Proxy, credential: str
 ) -> None:
     headers = {"Authorization": credential, "Content_Type": JSON, "Idempotency_Key": "large"}
-    for size, status in ((LIMIT_BYTES, 201), (LIMIT_BYTES + 1, 413)):
+    for size, status in ((MAX_BODY_BYTES, 201), (MAX_BODY_BYTES + 1, 413)):
         body = ALICE.replace(b"alice", b"large").ljust(size)
         answer = proxy.ask("POST", "/v2/accounts", body, **headers)
         assert answer.status == status, answer.body
-    expected = envelope(PayloadTooLarge(LIMIT_BYTES), answer.headers["x-request-id"])
+    expected = encode_error(PayloadTooLarge(MAX_BODY_BYTES), answer.headers["x-request-id"])
     assert answer.document == json.loads(expected)
     assert answer.headers["content-type"] == JSON
     assert "strict-transport-security" in answer.headers
@@ -106,8 +106,8 @@ def test_a_body_as_large_as_may_be_goes_through_and_a_larger_one_is_refused_in_o
 def test_too_many_headers_are_refused_in_our_shape(proxy: Proxy) -> None:
     most = {f"X-Most-{n}": "m" * 3_700 for n in range(4)}
     assert proxy.ask("GET", "/healthz", **most).status == 200
-    refused = proxy.ask("GET", "/healthz", X_Long="m" * HEADER_LIMIT_BYTES)
-    expected = envelope(HeadersTooLarge(HEADER_LIMIT_BYTES), refused.headers["x-request-id"])
+    refused = proxy.ask("GET", "/healthz", X_Long="m" * MAX_HEADER_BYTES)
+    expected = encode_error(HeadersTooLarge(MAX_HEADER_BYTES), refused.headers["x-request-id"])
     assert (refused.status, refused.document) == (431, json.loads(expected))
 
 
@@ -216,7 +216,7 @@ def test_a_post_that_reached_nobody_goes_to_another_server(tmp_path: Path) -> No
 def test_servers_that_are_all_away_are_told_in_our_shape(tmp_path: Path) -> None:
     with nginx(tmp_path, [free_port(), free_port()]) as proxy:
         answer = proxy.ask("POST", "/v2/things", b"{}")
-    expected = json.loads(envelope(Unavailable(), answer.headers["x-request-id"]))
+    expected = json.loads(encode_error(Unavailable(), answer.headers["x-request-id"]))
     assert (answer.status, answer.document) == (503, expected)
     assert answer.headers["retry-after"] == "1"
 
@@ -232,7 +232,7 @@ def test_no_log_holds_a_link_or_a_query(is_up: bool, tmp_path: Path) -> None:
         statuses = [
             proxy.ask("POST", exchange).status,
             proxy.ask("GET", f"/pay/{CODE}?a={CODE}", Referer=f"https://shop/{CODE}").status,
-            proxy.ask("POST", exchange, b"x" * (LIMIT_BYTES + 1)).status,
+            proxy.ask("POST", exchange, b"x" * (MAX_BODY_BYTES + 1)).status,
         ]
     assert statuses == [200 if is_up else 503] * 2 + [413]
     logs = {path.name: path.read_text() for path in tmp_path.glob("*log")}

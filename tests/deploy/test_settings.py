@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core_http.cli.children import Child
-from payments_core_http.deployment.reading import read, settings
-from payments_core_http.deployment.weaknesses import require_strong, warnings
+from payments_core_http.cli.children import ChildProcess
+from payments_core_http.deployment.reading import list_settings, load_configuration
+from payments_core_http.deployment.weaknesses import find_warnings, require_startable
 from tests.deploy.proxies import DEPLOY
 
 EXAMPLE = DEPLOY / "payments.toml"
@@ -49,9 +49,9 @@ def environ(tmp_path: Path) -> Mapping[str, str]:
 
 
 def test_it_is_fit_to_start_and_what_is_weak_in_it_is_told(environ: Mapping[str, str]) -> None:
-    configuration = read(None, environ)
-    require_strong(configuration)
-    told = {(one.path, one.message.split(":")[0]) for one in warnings(configuration)}
+    configuration = load_configuration(None, environ)
+    require_startable(configuration)
+    told = {(one.path, one.message.split(":")[0]) for one in find_warnings(configuration)}
     assert told == {
         ("limiter.url", "is memory"),
         ("signer.url", "is a key file"),
@@ -60,7 +60,7 @@ def test_it_is_fit_to_start_and_what_is_weak_in_it_is_told(environ: Mapping[str,
 
 
 def test_it_holds_no_secret_so_that_everybody_may_read_it(environ: Mapping[str, str]) -> None:
-    secret = {one.name for one in settings() if one.is_secret}
+    secret = {one.name for one in list_settings() if one.is_secret}
     assert {"keys.ring", "storage.url", "limiter.url"} <= secret
     text = EXAMPLE.read_text()
     assert not re.search(r"^\[(keys|storage|limiter)\]", text, re.M)
@@ -68,8 +68,8 @@ def test_it_holds_no_secret_so_that_everybody_may_read_it(environ: Mapping[str, 
 
 
 def test_every_setting_that_its_comments_name_is_one() -> None:
-    known = {one.name for one in settings()} | {one.variable for one in settings()}
-    patterns = [re.compile(one.pattern + "(_FILE)?") for one in settings()]
+    known = {one.name for one in list_settings()} | {one.variable for one in list_settings()}
+    patterns = [re.compile(one.pattern + "(_FILE)?") for one in list_settings()]
     text = EXAMPLE.read_text()
     for variable in set(re.findall(r"PAYMENTS_[A-Z0-9_]+", text)):
         assert any(pattern.fullmatch(variable) for pattern in patterns), variable
@@ -83,12 +83,12 @@ def test_both_processes_start_with_it_though_no_node_answers(
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     for command in ("serve", "worker"):
-        child = Child(command, "payments_core_http.cli", [command, "--json"])
+        child = ChildProcess(command, "payments_core_http.cli", [command, "--json"])
         try:
-            assert str(child.first()["managementUrl"]).startswith("http://127.0.0.1:")
+            assert str(child.wait_until_ready()["managementUrl"]).startswith("http://127.0.0.1:")
         finally:
             assert child.end() == 0
-        assert "waits until its nodes answer" in child.errors()
+        assert "waits until its nodes answer" in child.read_errors()
 
 
 def test_doctor_accepts_it_but_for_the_nodes_that_are_not_there(
@@ -139,6 +139,6 @@ def test_the_first_settings_of_the_page_are_fit_to_start(tmp_path: Path) -> None
     file = tmp_path / "payments.toml"
     file.write_text(first[1])
     (tmp_path / "key-ring").write_text(KeyRing.generate())
-    configuration = read(file, {})
-    require_strong(configuration)
+    configuration = load_configuration(file, {})
+    require_startable(configuration)
     assert configuration.mode == "sandbox"

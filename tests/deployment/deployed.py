@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core_http.cli import payments
-from payments_core_http.cli.children import Child
-from payments_core_http.cli.client import Client, basic
+from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.client import ApiClient, basic_authorization
 from tests.deployment.settings import toml
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 
@@ -70,13 +70,13 @@ class Deployed:
         return json.loads(self.run("admin", *arguments, "--json"))
 
     @contextmanager
-    def started(self, command: str) -> Iterator[Child]:
+    def started(self, command: str) -> Iterator[ChildProcess]:
         """`payments serve` or `worker`, which is ended at the end if it still runs."""
-        child = Child(
+        child = ChildProcess(
             command, "payments_core_http.cli", [command, "--config", str(self.config), "--json"]
         )
         try:
-            child.first()
+            child.wait_until_ready()
             yield child
         finally:
             child.end()
@@ -93,13 +93,13 @@ def deployed_on(storage: str, folder: Path) -> Iterator[Deployed]:
     drop_schema(url)
 
 
-def client_of(serve: Child) -> Client:
+def client_of(serve: ChildProcess) -> ApiClient:
     """A client of a `payments serve`."""
-    return Client(str(serve.told()[0]["url"]))
+    return ApiClient(str(serve.read_messages()[0]["url"]))
 
 
 def shop(deployed: Deployed) -> tuple[dict[str, Any], str]:
     """An app, and the Basic credential of a key of its sandbox."""
     app = deployed.admin("apps", "create", "Shop", "--partner-id", "shop")
     key = deployed.admin("keys", "create", "shop", "--name", "server")
-    return app, basic(app["appId"], key["secret"])
+    return app, basic_authorization(app["appId"], key["secret"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.reading import read
+from payments_core_http.deployment.reading import load_configuration
 
 ADMIN = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 
@@ -37,7 +37,9 @@ PRODUCTION: Mapping[str, str] = {
 def configured(environ: Mapping[str, str], **changes: str | None) -> Configuration:
     """The configuration of these variables, some of them changed or (None) taken away."""
     changed = {**environ, **{f"PAYMENTS_{name}": value for name, value in changes.items()}}
-    return read(None, {name: value for name, value in changed.items() if value is not None})
+    return load_configuration(
+        None, {name: value for name, value in changed.items() if value is not None}
+    )
 
 
 def toml(values: Mapping[str, Any]) -> str:

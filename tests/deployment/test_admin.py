@@ -12,7 +12,7 @@ import pytest
 
 from payments_core.clock import DAY, SystemClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredAnswer
+from payments_core.engine.idempotency.record import SEAL_PURPOSE, StoredResponse
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage_loader import open_storage
 from payments_core_http.cli.admin import COMMANDS
@@ -123,7 +123,7 @@ def test_what_no_key_of_the_ring_opens_is_told_by_the_exit_code(deployed: Deploy
     other = KeyRing.parse(KeyRing.generate(name="k9"))
     sealed = base64.b64encode(other.seal(SEAL_PURPOSE, "answer_1", b"{}")).decode()
     storage = open_storage(deployed.storage_url)
-    answer = StoredAnswer(
+    answer = StoredResponse(
         id="answer_1", fingerprint="f", status=200, sealed_body=sealed, api_version="2026-09-09",
         created_at=1, expires_at=1,
     )  # fmt: skip

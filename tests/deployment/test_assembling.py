@@ -13,19 +13,39 @@ from payments_core_http.deployment import assembling
 from payments_core_http.deployment.reading import ConfigurationRefused
 from tests.deployment.settings import ADMIN, PRODUCTION, SANDBOX, configured
 
-KEY_RING = assembling.key_ring(configured(SANDBOX))
+KEY_RING = assembling.build_key_ring(configured(SANDBOX))
 
 
 @pytest.mark.parametrize(
     ("open_it", "changes", "said"),
     [
-        (assembling.storage, {"STORAGE_URL": "mongo://me:hidden@db"}, "storage.url cannot be used"),
-        (assembling.limiter, {"LIMITER_URL": "etcd://me:hidden@cache"}, "limiter.url cannot be"),
-        (assembling.key_ring, {"KEYS_RING": "k1:hidden"}, "keys.ring cannot be used: key 1 is not"),
-        (assembling.key_ring, {"KEYS_RING": "k1:AAAA"}, "keys.ring cannot be used: the key k1"),
-        (assembling.chains, {"SIGNER_URL": "kms://hidden"}, "signer.url cannot be used: no signer"),
         (
-            assembling.chains,
+            assembling.build_storage,
+            {"STORAGE_URL": "mongo://me:hidden@db"},
+            "storage.url cannot be used",
+        ),
+        (
+            assembling.build_limiter,
+            {"LIMITER_URL": "etcd://me:hidden@cache"},
+            "limiter.url cannot be",
+        ),
+        (
+            assembling.build_key_ring,
+            {"KEYS_RING": "k1:hidden"},
+            "keys.ring cannot be used: key 1 is not",
+        ),
+        (
+            assembling.build_key_ring,
+            {"KEYS_RING": "k1:AAAA"},
+            "keys.ring cannot be used: the key k1",
+        ),
+        (
+            assembling.build_chains,
+            {"SIGNER_URL": "kms://hidden"},
+            "signer.url cannot be used: no signer",
+        ),
+        (
+            assembling.build_chains,
             {"SIGNER_URL": "file:///nowhere/at/all"},
             "signer.url cannot be used: there is no key file",
         ),
@@ -34,7 +54,7 @@ KEY_RING = assembling.key_ring(configured(SANDBOX))
 def test_what_cannot_be_opened_is_told_without_its_secret(
     open_it: object, changes: dict[str, str], said: str
 ) -> None:
-    real = {} if open_it is not assembling.chains else {"SIMULATED_CHAINS": "false"}
+    real = {} if open_it is not assembling.build_chains else {"SIMULATED_CHAINS": "false"}
     with pytest.raises(ConfigurationRefused) as refused:
         open_it(configured(SANDBOX, **changes, **real))  # type: ignore[operator]
     assert said in str(refused.value)
@@ -43,9 +63,9 @@ def test_what_cannot_be_opened_is_told_without_its_secret(
 
 def test_a_provider_that_is_not_installed_is_told() -> None:
     configuration = configured(SANDBOX, KYC_URL="faces://hidden")
-    storage = assembling.storage(configuration)
+    storage = assembling.build_storage(configuration)
     with pytest.raises(ConfigurationRefused, match=r"kyc.url cannot be used: no KYC provider"):
-        assembling.service(configuration, storage, KEY_RING)
+        assembling.build_service(configuration, storage, KEY_RING)
     storage.close()
 
 
@@ -53,18 +73,18 @@ def test_the_key_ring_comes_from_a_file_for_few_eyes(tmp_path: Path) -> None:
     ring = tmp_path / "key-ring"
     configuration = configured(SANDBOX, KEYS_RING=None, KEYS_RING_FILE=str(ring))
     with pytest.raises(ConfigurationRefused, match=r"keys.ring_file names what cannot be read"):
-        assembling.key_ring(configuration)
+        assembling.build_key_ring(configuration)
     ring.write_text(SANDBOX["PAYMENTS_KEYS_RING"] + "\n")
     ring.chmod(0o640)
-    assert assembling.key_ring(configuration).current_id == "k1"
+    assert assembling.build_key_ring(configuration).current_id == "k1"
     ring.chmod(0o644)
     with pytest.raises(ConfigurationRefused, match="may be read by everybody"):
-        assembling.key_ring(configuration)
+        assembling.build_key_ring(configuration)
 
 
 def test_chains_open_by_their_numbers_and_no_node_is_asked(tmp_path: Path) -> None:
     LocalSigner.open(tmp_path / "key")
-    chains = assembling.chains(
+    chains = assembling.build_chains(
         configured(PRODUCTION, SIGNER_URL=f"file://{tmp_path}/key", SIGNER_KEY_FILE_ALLOWED="true")
     )
     assert chains is not None
@@ -79,11 +99,11 @@ def test_a_chains_fault_is_told_by_its_number(tmp_path: Path, admin: str | None)
         PRODUCTION, SIGNER_URL=f"file://{tmp_path}/key", CHAINS_8453_SETTINGS_ADMIN=admin
     )
     with pytest.raises(ConfigurationRefused, match=r"chains\.8453 cannot be used: admin"):
-        assembling.chains(configuration)
+        assembling.build_chains(configuration)
 
 
 def test_simulated_chains_are_the_services_own() -> None:
-    assert assembling.chains(configured(SANDBOX)) is None
+    assert assembling.build_chains(configured(SANDBOX)) is None
 
 
 def test_the_settings_reach_the_service(tmp_path: Path) -> None:
@@ -95,9 +115,9 @@ def test_the_settings_reach_the_service(tmp_path: Path) -> None:
         WEBHOOKS_MAX_ATTEMPTS="3",
         WEBHOOKS_REFUSED_PREFIXES="203.0.113.0/24",
     )
-    storage = assembling.storage(configuration)
+    storage = assembling.build_storage(configuration)
     storage.migrate()
-    service = assembling.service(configuration, storage, KEY_RING)
+    service = assembling.build_service(configuration, storage, KEY_RING)
     assert service.settings.public_url == "http://127.0.0.1:8080"
     assert service.settings.idempotency_retention_ms == 2 * 86_400_000
     assert service.settings.webhooks.max_attempts == 3
@@ -112,10 +132,10 @@ class Unsafe(MemoryStorage):
         super().__init__()
         self._ahead_ms = ahead_ms
 
-    def faults(self) -> list[str]:
+    def config_errors(self) -> list[str]:
         return ["synchronous_commit is off"]
 
-    def doubts(self) -> list[str]:
+    def config_warnings(self) -> list[str]:
         return ["fsync is off"]
 
     def server_time(self) -> int:
@@ -126,16 +146,16 @@ def test_a_database_that_loses_answers_is_refused_in_production_alone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with pytest.raises(ConfigurationRefused, match=r"storage\.url .* synchronous_commit is off"):
-        assembling.require_sound_storage(configured(PRODUCTION), Unsafe())
-    assembling.require_sound_storage(configured(SANDBOX), Unsafe())
+        assembling.require_safe_storage(configured(PRODUCTION), Unsafe())
+    assembling.require_safe_storage(configured(SANDBOX), Unsafe())
     assert "not safe: synchronous_commit is off" in caplog.text
     assert "may not be safe: fsync is off" in caplog.text
-    assembling.require_sound_storage(configured(PRODUCTION), MemoryStorage())
+    assembling.require_safe_storage(configured(PRODUCTION), MemoryStorage())
 
 
 @pytest.mark.parametrize("ahead_ms", [-31_000, 31_500])
 def test_a_clock_far_from_the_storages_is_refused(ahead_ms: int) -> None:
-    assembling.require_right_clock(Unsafe())
-    assembling.require_right_clock(MemoryStorage())
+    assembling.require_synchronized_clock(Unsafe())
+    assembling.require_synchronized_clock(MemoryStorage())
     with pytest.raises(ConfigurationRefused, match="keep the clocks by NTP"):
-        assembling.require_right_clock(Unsafe(ahead_ms))
+        assembling.require_synchronized_clock(Unsafe(ahead_ms))

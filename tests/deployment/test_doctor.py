@@ -10,8 +10,8 @@ import pytest
 from payments_core.clock import DAY, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.port import LimiterUnavailable
-from payments_core_http.deployment.examining import examine, skew
-from payments_core_http.deployment.reading import read
+from payments_core_http.deployment.examining import check_clock_skew, run_checks
+from payments_core_http.deployment.reading import load_configuration
 from tests.deployment.deployed import Deployed
 
 
@@ -95,10 +95,10 @@ def test_a_setting_that_opens_nothing_is_a_fault(deployed: Deployed) -> None:
 def test_jobs_that_nobody_does_are_told(deployed: Deployed) -> None:
     deployed.run("admin", "migrate")
     deployed.admin("apps", "create", "Shop", "--partner-id", "shop")
-    configuration = read(deployed.config, {})
+    configuration = load_configuration(deployed.config, {})
     late = [
         finding
-        for finding in examine(
+        for finding in run_checks(
             configuration, now=lambda service: service.ports.clock.now() + 3 * DAY
         )
         if finding.check == "worker" and finding.level == "warning"
@@ -124,7 +124,7 @@ class Silent:
 
 
 def test_a_clock_that_cannot_be_asked_is_told() -> None:
-    (found,) = skew("the limiter's", Silent(), SystemClock())
+    (found,) = check_clock_skew("the limiter's", Silent(), SystemClock())
     assert found.level == "warning"
 
 
@@ -132,6 +132,6 @@ def test_a_clock_that_cannot_be_asked_is_told() -> None:
     ("by_ms", "level"), [(0, "ok"), (5_000, "warning"), (-5_000, "warning"), (60_000, "fault")]
 )
 def test_clocks_that_differ_are_told(by_ms: int, level: str) -> None:
-    (found,) = skew("the storage's", Ahead(by_ms), SystemClock())
+    (found,) = check_clock_skew("the storage's", Ahead(by_ms), SystemClock())
     assert found.level == level
     assert bool(found.remedy) is (level != "ok")

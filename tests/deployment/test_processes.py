@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from payments_core_http.cli.children import Child, ReceiverChild
+from payments_core_http.cli.children import ChildProcess, ReceiverChild
 from tests.deployment.deployed import Deployed, client_of, deployed_on, shop
 from tests.deployment.installed import install
 
@@ -39,8 +39,8 @@ def on_sqlite(tmp_path: Path) -> Deployed:
     return Deployed.made(tmp_path, f"sqlite:///{tmp_path}/payments.db")
 
 
-def managed(child: Child, path: str) -> tuple[int, str]:
-    at = f"{child.told()[0]['managementUrl']}{path}"
+def managed(child: ChildProcess, path: str) -> tuple[int, str]:
+    at = f"{child.read_messages()[0]['managementUrl']}{path}"
     try:
         with urllib.request.urlopen(at, timeout=5) as answer:
             return answer.status, answer.read().decode()
@@ -81,7 +81,7 @@ def test_what_one_process_commits_another_serves_and_a_worker_delivers(deployed:
             seen = client_of(other).call("GET", path, authorization=credential)
             assert seen.document["externalUserId"] == "alice"
             assert receiver.wait_for(lambda got: len(got) == 1, DELIVERED_S)
-            assert receiver.deliveries()[0]["verified"] is True
+            assert receiver.read_deliveries()[0]["verified"] is True
     finally:
         receiver.end()
 
@@ -94,11 +94,11 @@ def test_serve_is_seen_by_operators_and_ends_cleanly(on_sqlite: Deployed) -> Non
         assert client.call("GET", "/metrics", authorization="").status == 404
         assert 'route="/v2/partners/config"' in managed(serve, "/metrics")[1]
         assert serve.end(signal.SIGTERM) == 0
-        lines = [json.loads(line) for line in serve.errors().splitlines()]
+        lines = [json.loads(line) for line in serve.read_errors().splitlines()]
     assert any(line["message"] == "ready" for line in lines)
     assert any("storage.url names another" in line["message"] for line in lines)
     assert all({"ts", "level", "logger", "message"} <= set(line) for line in lines)
-    assert "c2VjcmV0" not in serve.errors()
+    assert "c2VjcmV0" not in serve.read_errors()
 
 
 def test_a_worker_is_seen_by_operators_and_ends_cleanly(
@@ -113,20 +113,20 @@ def test_a_worker_is_seen_by_operators_and_ends_cleanly(
             assert systemd.recv(64) == b"READY=1"
             assert managed(worker, "/healthz")[0] == managed(worker, "/readyz")[0] == 200
             assert "payments_queue" in managed(worker, "/metrics")[1]
-            assert worker.end(signal.SIGINT) == 0, worker.errors()
+            assert worker.end(signal.SIGINT) == 0, worker.read_errors()
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_a_closed_terminal_ends_a_process_as_gracefully(on_sqlite: Deployed, command: str) -> None:
     with on_sqlite.started(command) as child:
-        assert child.end(signal.SIGHUP) == 0, child.errors()
+        assert child.end(signal.SIGHUP) == 0, child.read_errors()
 
 
 def test_operators_see_that_a_process_is_stopping_while_it_finishes_a_request(
     on_sqlite: Deployed,
 ) -> None:
     with on_sqlite.started("serve") as serve:
-        at = urlsplit(str(serve.told()[0]["url"]))
+        at = urlsplit(str(serve.read_messages()[0]["url"]))
         with socket.create_connection((str(at.hostname), int(at.port or 0)), timeout=10) as client:
             client.sendall(b"POST /v2/accounts HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{")
             wait_until(lambda: managed(serve, "/readyz")[0] == 200)
@@ -134,7 +134,7 @@ def test_operators_see_that_a_process_is_stopping_while_it_finishes_a_request(
             wait_until(lambda: managed(serve, "/readyz") == (503, "stopping\n"))
             client.sendall(b"}")
             assert client.recv(100).startswith(b"HTTP/1.1 401")
-        assert serve.end(signal.SIGHUP) == 0, serve.errors()  # which hurries nobody
+        assert serve.end(signal.SIGHUP) == 0, serve.read_errors()  # which hurries nobody
 
 
 SILENT = """

@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
-from payments_core_http.deployment.reading import ConfigurationRefused, read, settings
+from payments_core_http.deployment.reading import (
+    ConfigurationRefused,
+    list_settings,
+    load_configuration,
+)
 from tests.deployment.settings import SANDBOX, configured, toml
 
 FILE = {
@@ -34,7 +38,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_file_says_every_setting(file: Path) -> None:
-    configuration = read(file, {})
+    configuration = load_configuration(file, {})
     assert configuration.storage.url == "sqlite:///file.db"
     assert configuration.http.port == 9000
     assert configuration.http.trusted_proxies == ("10.0.0.0/8", "::1")
@@ -43,7 +47,7 @@ def test_a_file_says_every_setting(file: Path) -> None:
 
 
 def test_the_environment_names_the_file(file: Path) -> None:
-    assert read(None, {"PAYMENTS_CONFIG": str(file)}).http.port == 9000
+    assert load_configuration(None, {"PAYMENTS_CONFIG": str(file)}).http.port == 9000
 
 
 def test_the_environment_wins_over_the_file(file: Path) -> None:
@@ -53,7 +57,7 @@ def test_the_environment_wins_over_the_file(file: Path) -> None:
         "PAYMENTS_LIMITS_GENERAL_MINUTE": "9",
         "PAYMENTS_SIMULATED_CHAINS": "false",
     }
-    configuration = read(file, environ)
+    configuration = load_configuration(file, environ)
     assert configuration.http.port == 9001
     assert configuration.http.trusted_proxies == ("192.0.2.1", "192.0.2.2")
     assert configuration.limits == {"ip_minute": 7, "general_minute": 9}
@@ -88,11 +92,11 @@ def test_a_setting_that_is_given_twice_is_refused_beside_the_other_faults(
     environ = {name: text for name, text in SANDBOX.items() if "STORAGE" not in name}
     given = {f"PAYMENTS_{name}": text for name, text in twice}
     with pytest.raises(ConfigurationRefused) as refused:
-        read(None, {**environ, **given})
+        load_configuration(None, {**environ, **given})
     said = "is given twice: in PAYMENTS_STORAGE_URL and in PAYMENTS_STORAGE_URL_FILE"
     assert [(one.path, one.message) for one in refused.value.faults] == [("storage.url", said)]
     with pytest.raises(ConfigurationRefused) as refused:
-        read(None, {**environ, **given, "PAYMENTS_MODE": "staging"})
+        load_configuration(None, {**environ, **given, "PAYMENTS_MODE": "staging"})
     assert [one.path for one in refused.value.faults] == ["storage.url", "mode"]
 
 
@@ -103,7 +107,7 @@ def test_a_file_that_the_environment_names_in_vain_is_told() -> None:
 
 def test_all_faults_are_told_at_once_by_their_paths() -> None:
     with pytest.raises(ConfigurationRefused) as refused:
-        read(None, {"PAYMENTS_MODE": "staging", "PAYMENTS_HTTP_PORT": "http"})
+        load_configuration(None, {"PAYMENTS_MODE": "staging", "PAYMENTS_HTTP_PORT": "http"})
     paths = [fault.path for fault in refused.value.faults]
     assert paths == [
         "mode",
@@ -131,16 +135,16 @@ def test_what_is_wrong_in_a_file_is_told_by_its_path(tmp_path: Path, text: str, 
     path.write_text(text)
     path.chmod(0o600)
     with pytest.raises(ConfigurationRefused) as refused:
-        read(path, {})
+        load_configuration(path, {})
     assert said in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationRefused, match="cannot be read: No such file"):
-        read(tmp_path / "payments.toml", {})
+        load_configuration(tmp_path / "payments.toml", {})
     (tmp_path / "latin.toml").write_bytes(b"mode = '\xff'")
     with pytest.raises(ConfigurationRefused, match="is not UTF-8"):
-        read(tmp_path / "latin.toml", {})
+        load_configuration(tmp_path / "latin.toml", {})
 
 
 @pytest.mark.parametrize(
@@ -160,20 +164,20 @@ def test_a_file_with_secrets_is_for_few_eyes(
     path = tmp_path / "payments.toml"
     path.write_text(toml({**FILE, **table}))
     path.chmod(0o640)
-    read(path, {})
+    load_configuration(path, {})
     path.chmod(0o644)
     if not refused:
-        read(path, {})
+        load_configuration(path, {})
         return
     with pytest.raises(ConfigurationRefused, match="everybody may read it") as told:
-        read(path, {})
+        load_configuration(path, {})
     assert "hidden" not in str(told.value) and "k1:abc" not in str(told.value)
 
 
 def test_what_everybody_may_write_is_refused(file: Path, tmp_path: Path) -> None:
     file.chmod(0o646)
     with pytest.raises(ConfigurationRefused, match="may be written by everybody"):
-        read(file, {})
+        load_configuration(file, {})
     secret = tmp_path / "storage-url"
     secret.write_text("sqlite:///payments.db")
     secret.chmod(0o666)
@@ -189,7 +193,7 @@ def test_toml_that_cannot_be_read_is_not_quoted(tmp_path: Path, text: str) -> No
     path.write_text(text)
     path.chmod(0o600)
     with pytest.raises(ConfigurationRefused, match="is not TOML") as refused:
-        read(path, {})
+        load_configuration(path, {})
     assert "hidden" not in str(refused.value)
 
 
@@ -222,7 +226,7 @@ def test_no_secret_is_in_a_repr() -> None:
 
 
 def test_every_setting_has_a_variable_of_its_own_and_says_what_it_is_for() -> None:
-    found = list(settings())
+    found = list(list_settings())
     assert len({one.variable for one in found}) == len(found)
     assert all(one.about.endswith(".") for one in found), [one.name for one in found]
 

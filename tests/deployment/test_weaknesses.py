@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from payments_core_http.deployment.reading import ConfigurationRefused
-from payments_core_http.deployment.weaknesses import require_strong, warnings
+from payments_core_http.deployment.weaknesses import find_warnings, require_startable
 from tests.deployment.settings import PRODUCTION, SANDBOX, configured
 
 
 def test_fit_settings_start() -> None:
-    require_strong(configured(SANDBOX))
-    require_strong(configured(PRODUCTION))
-    assert warnings(configured(PRODUCTION)) == []
+    require_startable(configured(SANDBOX))
+    require_startable(configured(PRODUCTION))
+    assert find_warnings(configured(PRODUCTION)) == []
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_production_refuses(changes: dict[str, str | None], path: str) -> None:
     if changes.get("CHAINS_8453_URLS", "") is None:
         changes["CHAINS_8453_SETTINGS_ADMIN"] = None
     with pytest.raises(ConfigurationRefused) as refused:
-        require_strong(configured(PRODUCTION, **changes))
+        require_startable(configured(PRODUCTION, **changes))
     assert path in [fault.path for fault in refused.value.faults]
     assert "hidden" not in str(refused.value)
 
@@ -66,20 +66,22 @@ def test_production_refuses(changes: dict[str, str | None], path: str) -> None:
     ],
 )
 def test_production_starts_with_what_was_decided(changes: dict[str, str]) -> None:
-    require_strong(configured(PRODUCTION, **changes))
+    require_startable(configured(PRODUCTION, **changes))
 
 
 def test_a_sandbox_may_do_what_production_may_not() -> None:
-    require_strong(configured(SANDBOX, WEBHOOKS_LOCAL_ALLOWED="true", HTTP_HOST="0.0.0.0"))
+    require_startable(configured(SANDBOX, WEBHOOKS_LOCAL_ALLOWED="true", HTTP_HOST="0.0.0.0"))
 
 
 def test_simulated_chains_exclude_real_ones() -> None:
     with pytest.raises(ConfigurationRefused, match="simulated_chains cannot be true beside chains"):
-        require_strong(configured(SANDBOX, CHAINS_1_URLS="evm+https://a.example", SIGNER_URL="a:b"))
+        require_startable(
+            configured(SANDBOX, CHAINS_1_URLS="evm+https://a.example", SIGNER_URL="a:b")
+        )
 
 
 def test_what_is_only_unwise_is_told() -> None:
-    told = warnings(
+    told = find_warnings(
         configured(
             PRODUCTION,
             LIMITER_URL="memory:",
@@ -91,5 +93,5 @@ def test_what_is_only_unwise_is_told() -> None:
     assert [fault.path for fault in told] == [
         "limiter.url", "signer.url", "chains", "chains", "management.host",
     ]  # fmt: skip
-    unseen = warnings(configured(PRODUCTION, MANAGEMENT_PORT=None))
+    unseen = find_warnings(configured(PRODUCTION, MANAGEMENT_PORT=None))
     assert [fault.path for fault in unseen] == ["management.port"]

@@ -16,11 +16,11 @@ import pytest
 
 from examples.custom_storage import LmdbStorage
 from payments_core import KeyRing, NewAccount, NewPayment, PaymentsService, ToAccount
-from payments_core.conformance.storage import Address, StorageConformance
-from payments_core.conformance.storage.records import KINDS as SUITE_KINDS
+from payments_core.conformance.storage import AdapterLocation, StorageConformance
+from payments_core.conformance.storage.records import RECORD_TYPES as SUITE_KINDS
 from payments_core.conformance.storage.records import Counter, IndexedParcel, Note, Parcel
-from payments_core.conformance.storage.setting import all_pages
-from payments_core.record_types import KINDS
+from payments_core.conformance.storage.setting import fetch_all_pages
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.port import Storage, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.records import Record
 from tests.storage.test_model import compare
@@ -40,11 +40,11 @@ class TestLmdb(StorageConformance):
     def _place(self, tmp_path: Path) -> None:
         self.url = f"lmdb:///{tmp_path}/data.lmdb"
 
-    def open(self, kinds: Sequence[type[Record]]) -> Storage:
-        return LmdbStorage(self.url, kinds)
+    def open(self, record_types: Sequence[type[Record]]) -> Storage:
+        return LmdbStorage(self.url, record_types)
 
-    def address(self) -> Address:
-        return Address("examples.custom_storage:LmdbStorage", self.url)
+    def location(self) -> AdapterLocation:
+        return AdapterLocation("examples.custom_storage:LmdbStorage", self.url)
 
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
         assert isinstance(storage, LmdbStorage)
@@ -107,7 +107,7 @@ def test_texts_longer_than_a_key_of_lmdb_keep_their_order(
             tx.insert(note)
 
     storage.transact(HERE, insert)
-    found = all_pages(storage, Note, "by_name", ("one",), limit=1, partition=HERE)
+    found = fetch_all_pages(storage, Note, "by_name", ("one",), limit=1, partition=HERE)
     assert [note.name for note in found] == sorted(names)
 
 
@@ -129,7 +129,7 @@ def test_a_full_file_is_an_error_and_loses_nothing(storage: LmdbStorage) -> None
     storage._env.set_mapsize(1 << 24)
     answered = next(written) - 1
     assert answered > 0
-    kept = all_pages(storage, Note, "all", partition=HERE)
+    kept = fetch_all_pages(storage, Note, "all", partition=HERE)
     assert {note.id for note in kept} >= {f"n{number}" for number in range(answered)}
     storage.transact(HERE, lambda tx: tx.insert(Note(id="more")))
 
@@ -144,7 +144,7 @@ def test_the_release_before_removes_all_that_leads_to_a_record(tmp_path: Path) -
     assert old is not None
     before.transact(HERE, lambda tx: tx.delete(old))
     after.transact(HERE, lambda tx: tx.insert(IndexedParcel(id="new", label="taken")))
-    found = all_pages(after, IndexedParcel, "by_state", ("packed",), partition=HERE)
+    found = fetch_all_pages(after, IndexedParcel, "by_state", ("packed",), partition=HERE)
     assert [parcel.id for parcel in found] == ["new"]
     before.close()
     after.close()
@@ -176,12 +176,12 @@ def test_a_place_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:
 
 def test_a_whole_payment_on_the_simulated_chains(tmp_path: Path) -> None:
     url = f"lmdb:///{tmp_path}/shop.lmdb"
-    storage = LmdbStorage(url, KINDS)
+    storage = LmdbStorage(url, RECORD_TYPES)
     storage.migrate()
     ring = KeyRing.generate()
     service = PaymentsService(storage, KeyRing.parse(ring))
     app = service.tenants.create_app("Shop", "shop")
-    me = service.tenants.trusted(app.environments["sandbox"])
+    me = service.tenants.system_authority(app.environments["sandbox"])
     shop = service.accounts.create(me, NewAccount(external_user_id="s", subject_type="business"))
     order = NewPayment(amount="25.00", destination=ToAccount(account_id=shop.account.id))
     payment = service.payments.create(me, order).payment
@@ -192,7 +192,7 @@ def test_a_whole_payment_on_the_simulated_chains(tmp_path: Path) -> None:
     assert service.payments.get(me, payment.id).payment.status == "succeeded"
     service.close()
 
-    reopened = PaymentsService(LmdbStorage(url, KINDS), KeyRing.parse(ring))
+    reopened = PaymentsService(LmdbStorage(url, RECORD_TYPES), KeyRing.parse(ring))
     assert reopened.payments.get(me, payment.id).payment.settled == 25_000_000
     reopened.close()
 

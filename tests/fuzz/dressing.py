@@ -99,7 +99,7 @@ class Dresser:
 
     def _id(self, dice: Dice, corner: Mapping[str, str], name: str, text: Any) -> Any:
         """A name of the shop's in place of one that nothing has; a foreign one now and then."""
-        if text in self._shop.seen or not PATH_IDS[name].fits(str(text)):
+        if text in self._shop.seen or not PATH_IDS[name].is_valid(str(text)):
             return text
         roll = dice.roll(name)
         if roll < 80 or name in ("appId", "code"):

@@ -20,9 +20,9 @@ from payments_core.payments.operations import NewPayment
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService, Settings
 from payments_core.tenants.authorization import Authority
-from payments_core.versions import FIRST
+from payments_core.versions import FIRST_VERSION
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from payments_core_http.app import create_app
 from tests.http.authorization.estate import BASE, EVERY_PERMISSION, ORIGIN, Estate, basic
 from tests.http.authorization.rewinding import RewindableStorage
@@ -43,8 +43,10 @@ Ids = Mapping[str, str]
 class Partner:
     """The other side of the webhooks: it takes what the first endpoint gets, and nothing else."""
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
-        return OK if request.target.path.endswith("/a") else NEVER
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
+        return OK if request.destination.path.endswith("/a") else NEVER
 
     def close(self) -> None:
         pass
@@ -133,7 +135,9 @@ class Shop:
         return authority_of(environment, key)
 
     def _claims(self, payment_id: str) -> Claims:
-        return Claims(self.environment_id, payment_id, FIRST, self._marked_at + DAY_S * 1_000)
+        return Claims(
+            self.environment_id, payment_id, FIRST_VERSION, self._marked_at + DAY_S * 1_000
+        )
 
     def _start(self) -> None:
         """The process on the storage, as it is."""
@@ -175,7 +179,7 @@ class Shop:
 
     def _production(self, environment_id: str) -> Ids:
         """What another environment has."""
-        service, authority = self.service, self.service.tenants.trusted(environment_id)
+        service, authority = self.service, self.service.tenants.system_authority(environment_id)
         new = NewAccount(external_user_id="stranger", subject_type="individual")
         made = service.accounts.create(authority, new)
         payment = service.payments.create(

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from payments_core_http.openapi.document import document
+from payments_core_http.openapi.document import build_document
 from payments_core_http.routing import Route
 
 URI = "urn:document"
@@ -27,7 +27,7 @@ class Agreement:
     """The document of some routes, as a judge of exchanges."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        self.document = closed(document(routes=routes))
+        self.document = closed(build_document(routes=routes))
         resource = Resource.from_contents(self.document, default_specification=DRAFT202012)
         self._registry: Registry[Any] = Registry().with_resource(URI, resource)
         self._paths = [(re.compile(shape(path)), path) for path in self.document["paths"]]

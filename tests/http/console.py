@@ -9,13 +9,17 @@ import attrs
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.http.checkout import Checkout
 from tests.http.door import Seen
 
 HOOK = "https://93.184.216.34/hook"
 OTHER = "https://93.184.216.34/other"
-OK, LATER, NEVER = Outcome(200, b"thanks"), Outcome(503, b"busy"), Outcome(400, b"no")
+OK, LATER, NEVER = (
+    TransportResult(200, b"thanks"),
+    TransportResult(503, b"busy"),
+    TransportResult(400, b"no"),
+)
 
 DELIVERY = {
     "id", "webhookEndpointId", "outboxEventId", "eventName", "status", "attempts",
@@ -27,11 +31,13 @@ DELIVERY = {
 class Receiver:
     """The partner's side: a transport that keeps what it is sent, and answers as told."""
 
-    answer: Outcome = OK
-    sent: list[Request] = attrs.field(factory=list)
+    answer: TransportResult = OK
+    sent: list[WebhookRequest] = attrs.field(factory=list)
     before: Callable[[], object] = attrs.field(default=lambda: None)
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         self.sent.append(request)
         self.before()
         return self.answer

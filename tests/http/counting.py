@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from payments_core.clock import Instant
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.limiters.port import Ask, LimiterUnavailable, Standing
+from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 
 
 class CountingLimiter(MemoryLimiter):
@@ -17,8 +17,8 @@ class CountingLimiter(MemoryLimiter):
         self.calls: list[list[str]] = []
         self.down = False
 
-    def check(self, asks: Sequence[Ask], now: Instant) -> Sequence[Standing]:
+    def check(self, policy_checks: Sequence[PolicyCheck], now: Instant) -> Sequence[PolicyState]:
         if self.down:
             raise LimiterUnavailable("not there")
-        self.calls.append([ask.key for ask in asks])
-        return super().check(asks, now)
+        self.calls.append([policy_check.key for policy_check in policy_checks])
+        return super().check(policy_checks, now)

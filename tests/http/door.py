@@ -23,10 +23,10 @@ from payments_core.accounts.operations import NewAccount
 from payments_core.clock import Clock, FixedClock, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.credentials.tokens import Claims
-from payments_core.engine.committer import Ledger
+from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Answer, Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest, Response
+from payments_core.engine.identifiers import IdSequence
 from payments_core.errors import InvalidState, NotFound
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -34,10 +34,10 @@ from payments_core.storage.port import Page, Position, Storage, StorageUnavailab
 from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import Environment
-from payments_core.versions import FIRST, Versions
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.versions import FIRST_VERSION, Versions
+from payments_core.webhooks.transports.threads import SocketTransport
 from payments_core_http.app import create_app
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2.routes import ROUTES
 from payments_core_http.wire.metadata import Metadata
@@ -46,7 +46,7 @@ from tests.http.agreement import Agreement
 from tests.http.seen import Seen
 
 OTHER_VERSION = "2026-01-01"
-VERSIONS = Versions((OTHER_VERSION, FIRST))
+VERSIONS = Versions((OTHER_VERSION, FIRST_VERSION))
 """The contract, and one before it that only tests know; the newer is the current one."""
 
 # A resource for tests
@@ -142,22 +142,22 @@ def view(thing: Thing) -> ThingView:
 class Things:
     """The operations of the made-up resource. `before` runs ahead of every commit."""
 
-    def __init__(self, storage: Storage, ledger: Ledger) -> None:
+    def __init__(self, storage: Storage, committer: Committer) -> None:
         self._storage = storage
-        self._ledger = ledger
+        self._committer = committer
         self.before: Callable[[], None] = lambda: None
 
-    def make(self, authority: Authority, name: str, idempotent: Idempotent | None) -> Thing:
+    def make(self, authority: Authority, name: str, idempotent: IdempotentRequest | None) -> Thing:
         self.before()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Thing]:
-            thing = Thing(id=draw.id("payment"), name=name)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Thing]:
+            thing = Thing(id=id_sequence.issue("payment"), name=name)
             return Decision(thing, inserts=(thing,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def close(self, authority: Authority, id: str, idempotent: Idempotent | None) -> Thing:
-        def decide(tx: Transaction, draw: Draw) -> Decision[Thing]:
+    def close(self, authority: Authority, id: str, idempotent: IdempotentRequest | None) -> Thing:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Thing]:
             thing = tx.get(Thing, id, for_update=True)
             if thing is None:
                 raise NotFound("payment")
@@ -166,7 +166,7 @@ class Things:
             closed = attrs.evolve(thing, open=False)
             return Decision(closed, replaces=(closed,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def page(self, partition: str, after: Position | None, limit: int) -> Page[Thing]:
         return self._storage.read(
@@ -177,18 +177,20 @@ class Things:
         return list(self.page(partition, None, 1_000).records)
 
 
-def make(service: Bench, call: Call[MakeThing, None]) -> Answer:
-    return call.once(
+def make(service: Bench, call: ApiCall[MakeThing, None]) -> Response:
+    return call.run_idempotent(
         lambda idempotent: service.things.make(call.authority, call.body.name, idempotent), view
     )
 
 
-def close(service: Bench, call: Call[None, None]) -> Answer:
+def close(service: Bench, call: ApiCall[None, None]) -> Response:
     id = call.path["paymentId"]
-    return call.once(lambda idempotent: service.things.close(call.authority, id, idempotent), view)
+    return call.run_idempotent(
+        lambda idempotent: service.things.close(call.authority, id, idempotent), view
+    )
 
 
-def read(service: Bench, call: Call[None, None]) -> Answer:
+def read(service: Bench, call: ApiCall[None, None]) -> Response:
     id = call.path["paymentId"]
     thing = service.ports.storage.read(call.authority.partition, lambda tx: tx.get(Thing, id))
     if thing is None:
@@ -196,16 +198,16 @@ def read(service: Bench, call: Call[None, None]) -> Answer:
     return call.answer(view(thing))
 
 
-def list_(service: Bench, call: Call[None, ThingsQuery]) -> Answer:
-    page = service.things.page(call.authority.partition, call.position(), call.query.limit)
-    return call.listed(page, view)
+def list_(service: Bench, call: ApiCall[None, ThingsQuery]) -> Response:
+    page = service.things.page(call.authority.partition, call.decode_position(), call.query.limit)
+    return call.answer_page(page, view)
 
 
-def vault(service: Bench, call: Call[None, None]) -> Answer:
+def vault(service: Bench, call: ApiCall[None, None]) -> Response:
     return call.answer(OpenedView(paymentId=call.payment_secret.subject))
 
 
-def burst(service: Bench, call: Call[None, None]) -> Answer:
+def burst(service: Bench, call: ApiCall[None, None]) -> Response:
     raise RuntimeError("a fault with sk_sandbox_" + "A" * 43 + "00000000 in its text")
 
 
@@ -260,7 +262,7 @@ class Bench(PaymentsService):
             KeyRing.parse(KeyRing.generate()),
             settings=Settings(versions=VERSIONS),
             clock=clock or FixedClock(),
-            **({"transport": ThreadsTransport(authorities())} | ports),
+            **({"transport": SocketTransport(authorities())} | ports),
         )
         self.things = Things(self.ports.storage, self.ports.committer)
 
@@ -270,7 +272,7 @@ class Bench(PaymentsService):
         def refuse(*_: object) -> None:
             raise StorageUnavailable("no route to host")
 
-        self.ready = refuse
+        self.check_ready = refuse
         self.ports.storage.read = refuse  # type: ignore[method-assign,assignment]
         self.ports.storage.transact = refuse  # type: ignore[method-assign,assignment]
 
@@ -302,7 +304,7 @@ class Door:
         )
         self.partition = environment_id
         account = self.service.accounts.create(
-            tenants.trusted(environment_id),
+            tenants.system_authority(environment_id),
             NewAccount(external_user_id="user-1", subject_type="individual"),
         )
         self.account_id = account.account.id
@@ -316,7 +318,7 @@ class Door:
 
     @property
     def environment(self) -> Environment:
-        return self.service.tenants.environment(self.partition)
+        return self.service.tenants.get_environment(self.partition)
 
     def basic(self, secret: str | None = None, app_id: str | None = None) -> str:
         pair = f"{app_id or self.app_row.id}:{secret or self.secret}"

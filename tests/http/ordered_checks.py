@@ -8,7 +8,7 @@ from typing import Any
 
 from payments_core.clock import FixedClock
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.limiters.policies import Limits
+from payments_core.limiters.policies import RateLimits
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.app import create_app
 from payments_core_http.throttling import Throttle
@@ -50,7 +50,9 @@ class Case:
         case = copy(self)
         case.headers, case.environ = dict(self.headers), dict(self.environ)
         # What prepares calls the door's other application, which has no limits.
-        throttle = Throttle(MemoryLimiter(), Limits({"ip_minute": PER_MINUTE}), clock=FixedClock())
+        throttle = Throttle(
+            MemoryLimiter(), RateLimits({"ip_minute": PER_MINUTE}), clock=FixedClock()
+        )
         case.door.app = create_app(
             case.door.service,  # type: ignore[arg-type]
             mode="sandbox",

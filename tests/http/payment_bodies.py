@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.record import Payment
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
@@ -50,7 +50,7 @@ def stored(checkout: Checkout) -> tuple[int, int]:
     """How many Payments there are, and how many stored answers."""
     partition, read = checkout.door.partition, checkout.door.service.ports.storage.read
     payments = read(partition, lambda s: s.find(Payment, "by_created", limit=100)).records
-    answers = read(partition, lambda s: s.find(StoredAnswer, "by_expiry", limit=100)).records
+    answers = read(partition, lambda s: s.find(StoredResponse, "by_expiry", limit=100)).records
     return len(payments), len(answers)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.clock import FixedClock
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.record import Payment
 from tests.http.door import Door, Seen
 from tests.service.world import WALLET
@@ -69,6 +69,6 @@ class Shop(Door):
 
         def look(snapshot: Any) -> tuple[int, int]:
             payments = snapshot.find(Payment, "by_created", limit=100).records
-            return len(payments), len(snapshot.find(StoredAnswer, "by_expiry").records)
+            return len(payments), len(snapshot.find(StoredResponse, "by_expiry").records)
 
         return self.service.ports.storage.read(self.partition, look)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.http.checkout import Checkout
 
@@ -15,7 +15,7 @@ class ShopOnFile(Checkout):
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "data.db"
-        storage = SqliteStorage(self._file, KINDS)
+        storage = SqliteStorage(self._file, RECORD_TYPES)
         storage.migrate()
         super().__init__(storage)
 

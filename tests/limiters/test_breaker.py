@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.limiters.breaker import Breaker
+from payments_core.limiters.breaker import CircuitBreaker
 from payments_core.limiters.port import LimiterUnavailable
 
 
@@ -14,7 +14,7 @@ class Trial:
     def __init__(self) -> None:
         self.now = 0.0
         self.tried = 0
-        self.breaker = Breaker(failures=3, pause_s=1, clock=lambda: self.now)
+        self.breaker = CircuitBreaker(failures=3, pause_s=1, clock=lambda: self.now)
 
     def attempt(self, *, works: bool) -> bool:
         """Whether it was tried."""
@@ -83,10 +83,10 @@ def test_the_child_of_a_fork_begins_anew() -> None:
     trial = Trial()
     for _ in range(3):
         trial.attempt(works=False)
-    trial.breaker.renew()
+    trial.breaker.reset_after_fork()
     assert trial.attempt(works=True)
 
 
 def test_what_is_raised_comes_out_as_it_was() -> None:
-    with pytest.raises(ZeroDivisionError), Breaker().attempt():
+    with pytest.raises(ZeroDivisionError), CircuitBreaker().attempt():
         _ = 1 // 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_core.conformance.limiter import Address, LimiterConformance
+from payments_core.conformance.limiter import AdapterLocation, LimiterConformance
 from payments_core.limiters.loader import open_limiter
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.port import Limiter
@@ -43,13 +43,13 @@ class TestRedis(LimiterConformance):
     def open(self) -> Limiter:
         return open_patiently(self.url) if self._own is None else open_limiter(self.url)
 
-    def address(self) -> Address:
-        return Address(f"{open_patiently.__module__}:{open_patiently.__name__}", self.url)
+    def location(self) -> AdapterLocation:
+        return AdapterLocation(f"{open_patiently.__module__}:{open_patiently.__name__}", self.url)
 
     def fail(self) -> None:
         assert self._own is not None
         self._own.stop()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         assert self._own is not None
         self._own.go_on()

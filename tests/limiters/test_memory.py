@@ -9,37 +9,43 @@ import tracemalloc
 import pytest
 
 from payments_core.clock import HOUR, MINUTE, SECOND
-from payments_core.limiters.memory import CAPACITY, KEPT, SLOTS, TAKEN_DOWN, MemoryLimiter
-from payments_core.limiters.port import Ask, Standing
+from payments_core.limiters.memory import (
+    KEPT_WINDOWS,
+    MAX_KEYS,
+    MIN_COUNTERS_FREED,
+    SHARED_COUNTERS,
+    MemoryLimiter,
+)
+from payments_core.limiters.port import PolicyCheck, PolicyState
 
 START = 500_000 * HOUR
 CROWD = 50
 
 
-def count(limiter: MemoryLimiter, ask: Ask, now: int = START) -> Standing:
-    (standing,) = limiter.check([ask], now)
-    return standing
+def count(limiter: MemoryLimiter, policy_check: PolicyCheck, now: int = START) -> PolicyState:
+    (policy_state,) = limiter.check([policy_check], now)
+    return policy_state
 
 
 def crowded(limiter: MemoryLimiter, now: int = START) -> None:
     """Fill a window with strangers."""
     for number in range(CROWD):
-        count(limiter, Ask(f"stranger:{number}", 1, MINUTE), now)
+        count(limiter, PolicyCheck(f"stranger:{number}", 1, MINUTE), now)
 
 
 def test_a_million_addresses_do_not_grow_it_without_end() -> None:
     limiter = MemoryLimiter()
     for number in range(1_000_000):
-        count(limiter, Ask(f"ip:{number}", 500, MINUTE))
-    assert limiter.size() == CAPACITY + SLOTS
+        count(limiter, PolicyCheck(f"ip:{number}", 500, MINUTE))
+    assert limiter.size() == MAX_KEYS + SHARED_COUNTERS
 
 
 def test_a_window_of_a_flood_takes_twenty_megabytes() -> None:
     limiter = MemoryLimiter()
     tracemalloc.start()
     try:
-        for number in range(CAPACITY + SLOTS):
-            count(limiter, Ask(f"ip:203.0.113.{number}", 500, MINUTE))
+        for number in range(MAX_KEYS + SHARED_COUNTERS):
+            count(limiter, PolicyCheck(f"ip:203.0.113.{number}", 500, MINUTE))
         used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -48,7 +54,7 @@ def test_a_window_of_a_flood_takes_twenty_megabytes() -> None:
 
 def test_beyond_its_capacity_a_flood_never_gets_a_key_one_too_many() -> None:
     limiter = MemoryLimiter(capacity=CROWD)
-    known, late = Ask("known", 3, MINUTE), Ask("late", 3, MINUTE)
+    known, late = PolicyCheck("known", 3, MINUTE), PolicyCheck("late", 3, MINUTE)
     count(limiter, known)
     crowded(limiter)
     assert [count(limiter, known).admitted for _ in range(3)] == [True, True, False]
@@ -61,20 +67,27 @@ def test_keys_that_share_a_counter_use_it_up_together() -> None:
     crowded(limiter)
     keys: dict[int, str] = {}
     number = 0
-    while (first := keys.setdefault(hash(f"k{number}") % SLOTS, f"k{number}")) == f"k{number}":
+    while (
+        first := keys.setdefault(hash(f"k{number}") % SHARED_COUNTERS, f"k{number}")
+    ) == f"k{number}":
         number += 1
-    assert count(limiter, Ask(first, 1, MINUTE)).admitted
-    assert not count(limiter, Ask(f"k{number}", 1, MINUTE)).admitted
+    assert count(limiter, PolicyCheck(first, 1, MINUTE)).admitted
+    assert not count(limiter, PolicyCheck(f"k{number}", 1, MINUTE)).admitted
 
 
 def test_a_crowd_of_blocks_is_bounded_and_none_is_lost() -> None:
     limiter = MemoryLimiter(capacity=CROWD)
-    asks = [Ask(f"abuse:{number}", 0, MINUTE, block_ms=HOUR) for number in range(CROWD * 3)]
-    for ask in asks:
-        assert not count(limiter, ask).admitted
+    policy_checks = [
+        PolicyCheck(f"abuse:{number}", 0, MINUTE, block_ms=HOUR) for number in range(CROWD * 3)
+    ]
+    for policy_check in policy_checks:
+        assert not count(limiter, policy_check).admitted
     later = START + HOUR - SECOND
-    assert not any(count(limiter, Ask(ask.key, 9, MINUTE, 0), later).admitted for ask in asks)
-    again = Ask("abuse:again", 0, MINUTE, block_ms=HOUR)
+    assert not any(
+        count(limiter, PolicyCheck(policy_check.key, 9, MINUTE, 0), later).admitted
+        for policy_check in policy_checks
+    )
+    again = PolicyCheck("abuse:again", 0, MINUTE, block_ms=HOUR)
     for number in range(CROWD * 3):  # as many blocks again, after the first have ended
         count(limiter, again, START + HOUR + number * 2 * HOUR)
     assert limiter.size() < CROWD
@@ -82,58 +95,58 @@ def test_a_crowd_of_blocks_is_bounded_and_none_is_lost() -> None:
 
 def test_expired_counters_are_freed_a_few_at_each_call() -> None:
     limiter = MemoryLimiter()
-    crowd = 10 * TAKEN_DOWN
+    crowd = 10 * MIN_COUNTERS_FREED
     for number in range(crowd):
-        count(limiter, Ask(f"ip:{number}", 5, MINUTE))
-    regular = Ask("regular", 1_000, MINUTE)
-    for window in range(1, KEPT + 1):
+        count(limiter, PolicyCheck(f"ip:{number}", 5, MINUTE))
+    regular = PolicyCheck("regular", 1_000, MINUTE)
+    for window in range(1, KEPT_WINDOWS + 1):
         count(limiter, regular, START + window * MINUTE)
     freed = []
-    while (before := limiter.size()) > KEPT:
-        count(limiter, regular, START + KEPT * MINUTE)
+    while (before := limiter.size()) > KEPT_WINDOWS:
+        count(limiter, regular, START + KEPT_WINDOWS * MINUTE)
         freed.append(before - limiter.size())
-    assert len(freed) <= crowd // TAKEN_DOWN + 1
-    assert max(freed) <= TAKEN_DOWN + 1
+    assert len(freed) <= crowd // MIN_COUNTERS_FREED + 1
+    assert max(freed) <= MIN_COUNTERS_FREED + 1
 
 
 def test_a_quiet_limiter_holds_only_the_windows_it_keeps() -> None:
     limiter = MemoryLimiter()
     for window in range(1_000):
-        count(limiter, Ask("regular", 5, MINUTE), START + window * MINUTE)
-    assert limiter.size() <= KEPT + 1
+        count(limiter, PolicyCheck("regular", 5, MINUTE), START + window * MINUTE)
+    assert limiter.size() <= KEPT_WINDOWS + 1
 
 
 def test_a_window_that_was_forgotten_is_refused_until_one_that_was_not() -> None:
-    limiter, ask = MemoryLimiter(), Ask("key", 5, MINUTE)
+    limiter, policy_check = MemoryLimiter(), PolicyCheck("key", 5, MINUTE)
     for window in range(10):
-        count(limiter, ask, START + window * MINUTE)
-    first_kept = START + (10 - KEPT) * MINUTE
-    assert count(limiter, ask, START + 2 * MINUTE) == Standing(False, 5, 0, first_kept)
-    assert count(limiter, ask, first_kept) == Standing(True, 5, 3, first_kept + MINUTE)
+        count(limiter, policy_check, START + window * MINUTE)
+    first_kept = START + (10 - KEPT_WINDOWS) * MINUTE
+    assert count(limiter, policy_check, START + 2 * MINUTE) == PolicyState(False, 5, 0, first_kept)
+    assert count(limiter, policy_check, first_kept) == PolicyState(True, 5, 3, first_kept + MINUTE)
 
 
 def test_a_refusal_of_a_forgotten_window_tells_when_a_block_ends() -> None:
     limiter = MemoryLimiter()
     for window in range(10):
-        count(limiter, Ask("key", 1, MINUTE, 2, HOUR), START + window * MINUTE)
-    standing = count(limiter, Ask("key", 1, MINUTE, 0), START)
-    assert standing == Standing(False, 1, 0, START + HOUR)
+        count(limiter, PolicyCheck("key", 1, MINUTE, 2, HOUR), START + window * MINUTE)
+    policy_state = count(limiter, PolicyCheck("key", 1, MINUTE, 0), START)
+    assert policy_state == PolicyState(False, 1, 0, START + HOUR)
 
 
 def test_a_clock_that_was_ahead_and_is_set_right_is_served_at_once() -> None:
-    limiter, ask = MemoryLimiter(), Ask("key", 1, MINUTE)
+    limiter, policy_check = MemoryLimiter(), PolicyCheck("key", 1, MINUTE)
     for window in (*range(10), *range(1_440, 1_450), *range(10, 30)):
-        assert count(limiter, ask, START + window * MINUTE).admitted
+        assert count(limiter, policy_check, START + window * MINUTE).admitted
     for window in (*range(25), *range(1_440, 1_450)):
-        assert not count(limiter, ask, START + window * MINUTE).admitted
-    assert count(limiter, ask, START + 700 * MINUTE).admitted
+        assert not count(limiter, policy_check, START + window * MINUTE).admitted
+    assert count(limiter, policy_check, START + 700 * MINUTE).admitted
 
 
 def test_a_window_that_was_never_open_is_not_forgotten() -> None:
-    limiter, ask = MemoryLimiter(), Ask("key", 1, MINUTE)
+    limiter, policy_check = MemoryLimiter(), PolicyCheck("key", 1, MINUTE)
     for window in range(0, 20, 2):
-        count(limiter, ask, START + window * MINUTE)
-    assert [count(limiter, ask, START + at * MINUTE).admitted for at in (4, 5, 5)] == [
+        count(limiter, policy_check, START + window * MINUTE)
+    assert [count(limiter, policy_check, START + at * MINUTE).admitted for at in (4, 5, 5)] == [
         False,
         True,
         False,
@@ -141,42 +154,44 @@ def test_a_window_that_was_never_open_is_not_forgotten() -> None:
 
 
 def test_windows_far_apart_are_remembered_in_few_words_and_never_wrongly() -> None:
-    limiter, ask = MemoryLimiter(), Ask("key", 1, MINUTE)
+    limiter, policy_check = MemoryLimiter(), PolicyCheck("key", 1, MINUTE)
     opened = [window * window for window in range(200)]
     for window in opened:
-        assert count(limiter, ask, START + window * MINUTE).admitted
+        assert count(limiter, policy_check, START + window * MINUTE).admitted
     for window in opened:
-        assert not count(limiter, ask, START + window * MINUTE).admitted
+        assert not count(limiter, policy_check, START + window * MINUTE).admitted
 
 
 def test_a_look_opens_no_window() -> None:
     limiter = MemoryLimiter()
     for window in range(10):
-        count(limiter, Ask("key", 1, MINUTE, 0), START + window * MINUTE)
+        count(limiter, PolicyCheck("key", 1, MINUTE, 0), START + window * MINUTE)
     assert limiter.size() == 0
-    assert count(limiter, Ask("key", 1, MINUTE)).admitted
+    assert count(limiter, PolicyCheck("key", 1, MINUTE)).admitted
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_the_child_of_a_fork_does_not_wait_for_the_parents_threads() -> None:
-    limiter, ask = MemoryLimiter(), Ask("key", 2, MINUTE)
-    count(limiter, ask)
+    limiter, policy_check = MemoryLimiter(), PolicyCheck("key", 2, MINUTE)
+    count(limiter, policy_check)
     entered, leave = threading.Event(), threading.Event()
 
-    class Slow(list[Ask]):
+    class Slow(list[PolicyCheck]):
         def __len__(self) -> int:  # read while the lock is held
             entered.set()
             leave.wait(30)
             return 1
 
-    for window in range(KEPT + 1):  # something has expired, so that the length is asked for
-        count(limiter, Ask("other", 1, MINUTE), START + window * MINUTE)
-    holder = threading.Thread(target=limiter.check, args=(Slow([ask]), START + KEPT * MINUTE))
+    for window in range(KEPT_WINDOWS + 1):  # something has expired, so that the length is asked for
+        count(limiter, PolicyCheck("other", 1, MINUTE), START + window * MINUTE)
+    holder = threading.Thread(
+        target=limiter.check, args=(Slow([policy_check]), START + KEPT_WINDOWS * MINUTE)
+    )
     holder.start()
     entered.wait(30)
     child = os.fork()
     if child == 0:
-        os._exit(0 if count(limiter, ask, START + KEPT * MINUTE).admitted else 1)
+        os._exit(0 if count(limiter, policy_check, START + KEPT_WINDOWS * MINUTE).admitted else 1)
     try:
         assert os.waitpid(child, 0)[1] == 0
     finally:
@@ -188,6 +203,6 @@ def test_the_child_of_a_fork_does_not_wait_for_the_parents_threads() -> None:
 def test_an_ask_with_a_number_below_its_least_is_refused(number: str) -> None:
     numbers = {"limit": 1, "window_ms": 1, "cost": 1, "block_ms": 0, number: -1}
     with pytest.raises(ValueError, match="0 or more"):
-        Ask("key", **numbers)
+        PolicyCheck("key", **numbers)
     with pytest.raises(ValueError, match="1 ms or more"):
-        Ask("key", 1, 0)
+        PolicyCheck("key", 1, 0)

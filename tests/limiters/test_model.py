@@ -11,13 +11,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from payments_core.clock import HOUR
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.limiters.port import Ask, Limiter, Standing
+from payments_core.limiters.port import Limiter, PolicyCheck, PolicyState
 from tests.limiters.servers import open_patiently, redis_or_skip, with_fresh_prefix
 
 START = 500_000 * HOUR
 
-asks = st.builds(
-    Ask,
+policy_checks = st.builds(
+    PolicyCheck,
     key=st.sampled_from(("a", "b", "a:1")),
     limit=st.integers(0, 5),
     window_ms=st.sampled_from((10, 60, 600)),
@@ -33,18 +33,27 @@ class Model:
     counters: Counter[tuple[str, int, int]] = attrs.field(factory=Counter)
     blocks: dict[tuple[str, int], int] = attrs.field(factory=dict)
 
-    def check(self, ask: Ask, now: int) -> Standing:
-        window = now // ask.window_ms
-        before = self.counters[ask.key, ask.window_ms, window]
-        count = self.counters[ask.key, ask.window_ms, window] = before + ask.cost
-        blocked_until = self.blocks.get((ask.key, ask.window_ms), 0)
-        if blocked_until <= now and ask.block_ms and before <= ask.limit < count:
-            blocked_until = self.blocks[ask.key, ask.window_ms] = now + ask.block_ms
+    def check(self, policy_check: PolicyCheck, now: int) -> PolicyState:
+        window = now // policy_check.window_ms
+        before = self.counters[policy_check.key, policy_check.window_ms, window]
+        count = self.counters[policy_check.key, policy_check.window_ms, window] = (
+            before + policy_check.cost
+        )
+        blocked_until = self.blocks.get((policy_check.key, policy_check.window_ms), 0)
+        if blocked_until <= now and policy_check.block_ms and before <= policy_check.limit < count:
+            blocked_until = self.blocks[policy_check.key, policy_check.window_ms] = (
+                now + policy_check.block_ms
+            )
         waits = [blocked_until] if blocked_until > now else []
-        waits += [(window + 1) * ask.window_ms] if count > ask.limit else []
+        waits += [(window + 1) * policy_check.window_ms] if count > policy_check.limit else []
         if waits:
-            return Standing(False, ask.limit, 0, max(waits))
-        return Standing(True, ask.limit, ask.limit - count, (window + 1) * ask.window_ms)
+            return PolicyState(False, policy_check.limit, 0, max(waits))
+        return PolicyState(
+            True,
+            policy_check.limit,
+            policy_check.limit - count,
+            (window + 1) * policy_check.window_ms,
+        )
 
 
 class BesideTheModel(RuleBasedStateMachine):
@@ -62,9 +71,9 @@ class BesideTheModel(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.limiter.close()
 
-    @rule(asked=st.lists(asks, max_size=6))
-    def check(self, asked: list[Ask]) -> None:
-        expected = [self.model.check(ask, self.now) for ask in asked]
+    @rule(asked=st.lists(policy_checks, max_size=6))
+    def check(self, asked: list[PolicyCheck]) -> None:
+        expected = [self.model.check(policy_check, self.now) for policy_check in asked]
         assert list(self.limiter.check(asked, self.now)) == expected
 
     @rule(ahead=st.sampled_from((1, 3, 10, 59, 60, 601, 10**6)))
@@ -79,8 +88,10 @@ class BesideTheModel(RuleBasedStateMachine):
 
     @invariant()
     def a_look_changes_nothing(self) -> None:
-        ask = Ask("a", 3, 60, 0)
-        assert self.limiter.check([ask], self.now) == self.limiter.check([ask], self.now)
+        policy_check = PolicyCheck("a", 3, 60, 0)
+        assert self.limiter.check([policy_check], self.now) == self.limiter.check(
+            [policy_check], self.now
+        )
 
 
 class RedisBesideTheModel(BesideTheModel):

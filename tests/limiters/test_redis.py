@@ -15,12 +15,12 @@ import redis
 from payments_core.clock import HOUR, MINUTE
 from payments_core.conformance.transport.certificates import certificates
 from payments_core.limiters.breaker import PAUSE_S
-from payments_core.limiters.port import Ask, Limiter, LimiterUnavailable, Standing
-from payments_core.limiters.redis import PREFIX, REMEMBERED_MS, RedisLimiter
+from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck, PolicyState
+from payments_core.limiters.redis import PREFIX, RETAIN_AFTER_WINDOW_MS, RedisLimiter
 from tests.limiters.servers import RedisServer, open_patiently, own_server_or_skip
 
 START = 500_000 * HOUR
-ASK = Ask("key", 3, MINUTE)
+ASK = PolicyCheck("key", 3, MINUTE)
 PASSWORD = "s3cret/with@odd?marks#"
 
 
@@ -31,9 +31,9 @@ def server() -> Iterator[RedisServer]:
     started.end()
 
 
-def count(limiter: Limiter, ask: Ask = ASK, now: int = START) -> Standing:
-    (standing,) = limiter.check([ask], now)
-    return standing
+def count(limiter: Limiter, policy_check: PolicyCheck = ASK, now: int = START) -> PolicyState:
+    (policy_state,) = limiter.check([policy_check], now)
+    return policy_state
 
 
 def unavailable(limiter: Limiter) -> LimiterUnavailable:
@@ -45,12 +45,12 @@ def unavailable(limiter: Limiter) -> LimiterUnavailable:
     return raised.value
 
 
-def patiently(limiter: Limiter, ask: Ask = ASK) -> Standing:
+def patiently(limiter: Limiter, policy_check: PolicyCheck = ASK) -> PolicyState:
     """The answer as soon as there is one."""
     deadline = time.monotonic() + 10
     while True:
         try:
-            return count(limiter, ask)
+            return count(limiter, policy_check)
         except LimiterUnavailable:
             assert time.monotonic() < deadline
 
@@ -67,7 +67,7 @@ def test_a_server_that_is_stopped_is_unavailable_in_time_and_comes_back(
             unavailable(limiter)
     finally:
         server.go_on()
-    assert patiently(limiter, Ask("after", 3, MINUTE)).admitted
+    assert patiently(limiter, PolicyCheck("after", 3, MINUTE)).admitted
     limiter.close()
 
 
@@ -120,16 +120,16 @@ def test_a_server_that_is_full_is_unavailable(server: RedisServer) -> None:
 
 def test_everything_it_writes_expires(server: RedisServer) -> None:
     limiter, now = open_patiently(server.url), START + 15_000
-    block = Ask("abuse", 0, MINUTE, block_ms=HOUR)
-    limiter.check([ASK, block, Ask("looked at", 3, MINUTE, 0)], now)
+    block = PolicyCheck("abuse", 0, MINUTE, block_ms=HOUR)
+    limiter.check([ASK, block, PolicyCheck("looked at", 3, MINUTE, 0)], now)
     count(limiter, ASK, now)
     client = server_client(server)
     left = {key.decode(): client.pttl(key) for key in client.scan_iter()}
     window = START // MINUTE
     expected = {
-        f"{PREFIX}60000:{window}:key": 45_000 + REMEMBERED_MS,
-        f"{PREFIX}60000:{window}:abuse": 45_000 + REMEMBERED_MS,
-        f"{PREFIX}60000:block:abuse": HOUR + REMEMBERED_MS,
+        f"{PREFIX}60000:{window}:key": 45_000 + RETAIN_AFTER_WINDOW_MS,
+        f"{PREFIX}60000:{window}:abuse": 45_000 + RETAIN_AFTER_WINDOW_MS,
+        f"{PREFIX}60000:block:abuse": HOUR + RETAIN_AFTER_WINDOW_MS,
     }
     assert left.keys() == expected.keys()
     for key, most in expected.items():
@@ -155,21 +155,21 @@ def test_a_database_of_its_own_keeps_deployments_apart(server: RedisServer) -> N
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_the_child_of_a_fork_has_connections_of_its_own(server: RedisServer) -> None:
     limiter, each = open_patiently(server.url), 200
-    ask = Ask("forks", 10**6, MINUTE)
-    count(limiter, ask)
-    children = [_forked(limiter, ask, each) for _ in range(3)]
+    policy_check = PolicyCheck("forks", 10**6, MINUTE)
+    count(limiter, policy_check)
+    children = [_forked(limiter, policy_check, each) for _ in range(3)]
     for _ in range(each):
-        count(limiter, ask)
+        count(limiter, policy_check)
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
-    assert count(limiter, ask).remaining == ask.limit - 4 * each - 2
+    assert count(limiter, policy_check).remaining == policy_check.limit - 4 * each - 2
     limiter.close()
 
 
-def _forked(limiter: Limiter, ask: Ask, times: int) -> int:
+def _forked(limiter: Limiter, policy_check: PolicyCheck, times: int) -> int:
     child = os.fork()
     if child == 0:
         try:
-            left = [count(limiter, ask).remaining for _ in range(times)]
+            left = [count(limiter, policy_check).remaining for _ in range(times)]
             os._exit(0 if left == sorted(left, reverse=True) else 1)
         except BaseException:
             os._exit(2)
@@ -223,7 +223,7 @@ def tls_server() -> Iterator[tuple[RedisServer, str]]:
     started = own_server_or_skip(
         "--tls-port", str(port), "--bind", "127.0.0.1", "--tls-auth-clients", "no",
         "--tls-cert-file", good, "--tls-key-file", good,
-        "--tls-ca-cert-file", str(certificates().authority),
+        "--tls-ca-cert-file", str(certificates().ca_file),
     )  # fmt: skip
     yield started, f"rediss://127.0.0.1:{port}"
     started.end()
@@ -233,7 +233,7 @@ def test_over_tls_only_a_server_that_is_vouched_for_is_asked(
     tls_server: tuple[RedisServer, str],
 ) -> None:
     _, url = tls_server
-    own = f"{url}?ssl_ca_certs={certificates().authority}"
+    own = f"{url}?ssl_ca_certs={certificates().ca_file}"
     vouched = open_patiently(f"{own}&ssl_check_hostname=false")
     assert count(vouched).remaining == 2
     of_another_name, of_no_known_authority = open_patiently(own), open_patiently(url)

@@ -11,10 +11,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from payments_core.maintenance.copying import copy
-from payments_core.record_types import KINDS
-from payments_core.storage.port import Located
+from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.port import LocatedRecord
 from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import BATCH, Alone, Place, Retires, Row, wholesale
+from payments_core.storage.wholesale import (
+    BATCH,
+    ExclusiveAccess,
+    PrimaryKey,
+    RecordRow,
+    Retirable,
+    require_maintenance_access,
+)
 from payments_core.storage_loader import open_storage
 
 NOTE = "the records are elsewhere now"
@@ -31,52 +38,52 @@ class Stepping:
     """A source that says when it is to be retired."""
 
     def __init__(self, url: str) -> None:
-        self._whole = wholesale(open_storage(url, KINDS))
+        self._whole = require_maintenance_access(open_storage(url, RECORD_TYPES))
 
-    def walk(
-        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
-    ) -> Sequence[Located[R]]:
-        return self._whole.walk(kind, after=after, limit=limit)
+    def scan_page(
+        self, kind: type[R], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[LocatedRecord[R]]:
+        return self._whole.scan_page(kind, after=after, limit=limit)
 
     @contextmanager
-    def alone(self) -> Iterator[Alone]:
-        with self._whole.alone() as alone:
+    def lock_exclusively(self) -> Iterator[ExclusiveAccess]:
+        with self._whole.lock_exclusively() as alone:
             yield SteppingAlone(alone)
 
 
 class SteppingAlone:
     """The same, had alone."""
 
-    def __init__(self, alone: Alone) -> None:
+    def __init__(self, alone: ExclusiveAccess) -> None:
         self._alone = alone
 
-    def rows(
-        self, kind: type[Record], *, after: Place | None = None, limit: int = BATCH
-    ) -> Sequence[Row]:
-        return self._alone.rows(kind, after=after, limit=limit)
+    def read_rows(
+        self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[RecordRow]:
+        return self._alone.read_rows(kind, after=after, limit=limit)
 
-    def load(self, kind: type[Record], rows: Sequence[Row]) -> None:
+    def load(self, kind: type[Record], rows: Sequence[RecordRow]) -> None:
         self._alone.load(kind, rows)
 
     def is_retired(self) -> bool:
-        assert isinstance(self._alone, Retires)
+        assert isinstance(self._alone, Retirable)
         return self._alone.is_retired()
 
     def retire(self, note: str) -> None:
         step("retire")
-        assert isinstance(self._alone, Retires)
+        assert isinstance(self._alone, Retirable)
         self._alone.retire(note)
 
     def reinstate(self) -> bool:
-        assert isinstance(self._alone, Retires)
+        assert isinstance(self._alone, Retirable)
         return self._alone.reinstate()
 
 
 def main() -> None:
     """Copy, step by step."""
     source, target = sys.argv[1:]
-    opened = open_storage(target, KINDS)
-    copied = copy(Stepping(source), opened, KINDS, retire=NOTE, progress=step)  # type: ignore[arg-type]
+    opened = open_storage(target, RECORD_TYPES)
+    copied = copy(Stepping(source), opened, RECORD_TYPES, retire=NOTE, progress=step)  # type: ignore[arg-type]
     print("done", sum(copied.rows.values()), flush=True)
 
 

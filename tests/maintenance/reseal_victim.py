@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from payments_core.maintenance.resealing import Resealing
-from payments_core.record_types import KINDS
+from payments_core.maintenance.resealing import Resealer
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.maintenance.copy_victim import step
@@ -34,10 +34,10 @@ class Stepping(SqliteStorage):
 def main() -> None:
     """Reseal, step by step."""
     path, keys = Path(sys.argv[1]), sys.argv[2].split()
-    shop = Shop(Stepping(path, KINDS))
+    shop = Shop(Stepping(path, RECORD_TYPES))
     shop.start_again(*keys)
     service = shop.service
-    done = Resealing(service.ports).run()
+    done = Resealer(service.ports).run()
     print("done", sum(done.changed.values()), flush=True)
 
 

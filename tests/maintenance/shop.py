@@ -10,9 +10,9 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
-from payments_core.storage.wholesale import Row, wholesale
+from payments_core.storage.wholesale import RecordRow, require_maintenance_access
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.service.world import RING, World
 
 HOOK = "http://127.0.0.1:1/hook"
@@ -21,8 +21,8 @@ HOOK = "http://127.0.0.1:1/hook"
 class Answering:
     """A transport whose other side is always content."""
 
-    def send(self, *_: Any, **__: Any) -> Outcome:
-        return Outcome(200, b"thank you")
+    def send(self, *_: Any, **__: Any) -> TransportResult:
+        return TransportResult(200, b"thank you")
 
     def close(self) -> None:
         """Nothing is open."""
@@ -67,9 +67,11 @@ class Shop(World):
         return self
 
 
-def all_rows(storage: Storage, kinds: Sequence[type[Record]]) -> list[tuple[str, Row]]:
+def all_rows(storage: Storage, kinds: Sequence[type[Record]]) -> list[tuple[str, RecordRow]]:
     """Everything that is stored, with the collection that it is in."""
-    with wholesale(storage).alone() as alone:
+    with require_maintenance_access(storage).lock_exclusively() as alone:
         return [
-            (kind.collection.name, row) for kind in kinds for row in alone.rows(kind, limit=10**6)
+            (kind.collection.name, row)
+            for kind in kinds
+            for row in alone.read_rows(kind, limit=10**6)
         ]

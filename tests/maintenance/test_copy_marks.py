@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.maintenance.copying import CopyWrittenTo, IsRetired, copy, reinstate
-from payments_core.record_types import KINDS
+from payments_core.maintenance.copying import CopyWrittenTo, SourceRetired, copy, reinstate
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.tenants.record import KeyUse
 
@@ -23,7 +23,7 @@ def three(tmp_path: Path) -> Iterator[Three]:
     """A storage with a record, and two empty ones."""
     with ExitStack() as opened:
         source, one, other = (
-            opened.enter_context(closing(SqliteStorage(tmp_path / f"{name}.db", KINDS)))
+            opened.enter_context(closing(SqliteStorage(tmp_path / f"{name}.db", RECORD_TYPES)))
             for name in ("source", "one", "other")
         )
         for storage in (source, one, other):
@@ -34,28 +34,28 @@ def three(tmp_path: Path) -> Iterator[Three]:
 
 def test_an_equal_copy_does_not_whichever_came_first(three: Three) -> None:
     source, one, other = three
-    copy(source, one, KINDS)
-    copy(source, other, KINDS)
-    moved = copy(source, one, KINDS, retire=NOTE)
+    copy(source, one, RECORD_TYPES)
+    copy(source, other, RECORD_TYPES)
+    moved = copy(source, one, RECORD_TYPES, retire=NOTE)
     assert (moved.rows, moved.source_retired) == ({}, True)
     with pytest.raises(CopyWrittenTo):
-        reinstate(source, other, KINDS)
-    assert reinstate(source, one, KINDS)
+        reinstate(source, other, RECORD_TYPES)
+    assert reinstate(source, one, RECORD_TYPES)
 
 
 @pytest.mark.parametrize("retire", [NOTE, None])
 def test_a_retired_one_is_not_copied_to_another(three: Three, retire: str | None) -> None:
     source, one, other = three
-    copy(source, one, KINDS, retire=NOTE)
-    with pytest.raises(IsRetired, match="reinstate the source first"):
-        copy(source, other, KINDS, retire=retire)
-    reinstate(source, None, KINDS)
-    assert copy(source, other, KINDS, retire=NOTE).source_retired
+    copy(source, one, RECORD_TYPES, retire=NOTE)
+    with pytest.raises(SourceRetired, match="reinstate the source first"):
+        copy(source, other, RECORD_TYPES, retire=retire)
+    reinstate(source, None, RECORD_TYPES)
+    assert copy(source, other, RECORD_TYPES, retire=NOTE).source_retired
 
 
 def test_a_move_is_taken_up_where_it_was_broken_off(three: Three) -> None:
     source, one, _ = three
-    copy(source, one, KINDS, retire=NOTE)
+    copy(source, one, RECORD_TYPES, retire=NOTE)
     for _ in range(2):
-        again = copy(source, one, KINDS, retire=NOTE)
+        again = copy(source, one, RECORD_TYPES, retire=NOTE)
         assert (again.rows, again.differences.count) == ({}, 0)

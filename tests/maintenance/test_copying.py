@@ -24,13 +24,18 @@ from payments_core.maintenance.copying import (
     verify,
 )
 from payments_core.payments.record import Payment
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.storage.wholesale import NotWholesale, every, row_of, wholesale
+from payments_core.storage.wholesale import (
+    NoMaintenanceAccess,
+    require_maintenance_access,
+    scan_all,
+    to_record_row,
+)
 from payments_core.tenants.record import KeyUse
 from tests.maintenance.shop import Shop, all_rows
 
@@ -42,7 +47,7 @@ PAYMENTS = 6
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with Payments in it, made once; tests take copies of it."""
     path = tmp_path_factory.mktemp("filled") / "data.db"
-    storage = SqliteStorage(path, KINDS)
+    storage = SqliteStorage(path, RECORD_TYPES)
     storage.migrate()
     Shop(storage).stock(PAYMENTS)
     storage.close()
@@ -60,7 +65,7 @@ def path(filled: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def source(path: Path) -> Iterator[SqliteStorage]:
-    storage = SqliteStorage(path, KINDS, busy_timeout_s=0.2)
+    storage = SqliteStorage(path, RECORD_TYPES, busy_timeout_s=0.2)
     storage.migrate()
     yield storage
     storage.close()
@@ -82,24 +87,26 @@ def test_a_copy_is_the_same_row_for_row_on_every_storage(
     source: SqliteStorage, storage: Storage
 ) -> None:
     told: list[tuple[str, str, int]] = []
-    copied = copy(source, storage, KINDS, progress=lambda *step: told.append(step))
-    rows = all_rows(source, KINDS)
-    assert all_rows(storage, KINDS) == rows
+    copied = copy(source, storage, RECORD_TYPES, progress=lambda *step: told.append(step))
+    rows = all_rows(source, RECORD_TYPES)
+    assert all_rows(storage, RECORD_TYPES) == rows
     assert sum(copied.rows.values()) == len(rows)
     assert copied.rows["payments"] == PAYMENTS
     assert ("copy", "payments", PAYMENTS) in told
     assert copied.differences.count == 0
     for one in copied.differences.collections:
         assert (one.source_rows, one.source_digest) == (one.target_rows, one.target_digest)
-    assert verify(source, storage, KINDS) == copied.differences
-    assert verify(storage, source, KINDS).count == 0
+    assert verify(source, storage, RECORD_TYPES) == copied.differences
+    assert verify(storage, source, RECORD_TYPES).count == 0
 
 
 def test_a_service_goes_on_where_the_other_left_off(
     source: SqliteStorage, storage: Storage
 ) -> None:
-    (unpaid,) = [one for one in every(source, Payment) if one.record.status == "awaiting_payment"]
-    copy(source, storage, KINDS)
+    (unpaid,) = [
+        one for one in scan_all(source, Payment) if one.record.status == "awaiting_payment"
+    ]
+    copy(source, storage, RECORD_TYPES)
     shop = Shop(storage)
     shop.environment_id = unpaid.partition
     shop.clock.refresh()
@@ -111,9 +118,9 @@ def test_what_a_newer_release_wrote_is_kept(source: SqliteStorage, storage: Stor
     use = attrs.evolve(
         documents.stamp(KeyUse(id="later", last_used_at=1), 7), schema=5, unknown={"place": "Ö"}
     )
-    with source.alone() as alone:
-        alone.load(KeyUse, [row_of("env_x", use)])
-    copy(source, storage, KINDS)
+    with source.lock_exclusively() as alone:
+        alone.load(KeyUse, [to_record_row("env_x", use)])
+    copy(source, storage, RECORD_TYPES)
     assert storage.read("env_x", lambda snapshot: snapshot.get(KeyUse, "later")) == use
 
 
@@ -121,29 +128,29 @@ def test_a_target_with_records_of_its_own_is_left_as_it_is(
     source: SqliteStorage, target: Storage
 ) -> None:
     target.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
-    before = all_rows(target, KINDS)
+    before = all_rows(target, RECORD_TYPES)
     with pytest.raises(TargetInUse, match="key_uses has 1"):
-        copy(source, target, KINDS, retire=NOTE)
-    assert all_rows(target, KINDS) == before
+        copy(source, target, RECORD_TYPES, retire=NOTE)
+    assert all_rows(target, RECORD_TYPES) == before
     source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
 
 
 def test_copying_again_changes_nothing_and_retires_what_was_not_yet(
     source: SqliteStorage, target: Storage
 ) -> None:
-    assert copy(source, target, KINDS).source_retired is False
-    again = copy(source, target, KINDS, retire=NOTE)
+    assert copy(source, target, RECORD_TYPES).source_retired is False
+    again = copy(source, target, RECORD_TYPES, retire=NOTE)
     assert (again.rows, again.source_retired) == ({}, True)
-    assert copy(source, target, KINDS, retire=NOTE).source_retired is True
+    assert copy(source, target, RECORD_TYPES, retire=NOTE).source_retired is True
 
 
 def test_a_source_that_was_written_to_since_is_told_from_its_copy(
     source: SqliteStorage, target: Storage
 ) -> None:
-    copy(source, target, KINDS)
+    copy(source, target, RECORD_TYPES)
     source.transact("env_a", lambda tx: tx.insert(KeyUse(id="late", last_used_at=1)))
     with pytest.raises(TargetInUse) as refused:
-        copy(source, target, KINDS, retire=NOTE)
+        copy(source, target, RECORD_TYPES, retire=NOTE)
     assert refused.value.differences.examples == (
         Difference("key_uses", "env_a", "late", "it is missing in the target"),
     )
@@ -152,13 +159,13 @@ def test_a_source_that_was_written_to_since_is_told_from_its_copy(
 def test_a_retired_source_refuses_writes_until_it_is_reinstated(
     source: SqliteStorage, target: Storage
 ) -> None:
-    copy(source, target, KINDS, retire=NOTE)
+    copy(source, target, RECORD_TYPES, retire=NOTE)
     with pytest.raises(StorageError, match=NOTE):
         source.transact("env_a", lambda tx: tx.insert(KeyUse(id="lost", last_used_at=1)))
     with pytest.raises(StorageError, match=NOTE):
         source.migrate()
-    assert reinstate(source, target, KINDS) is True
-    assert reinstate(source, target, KINDS) is False
+    assert reinstate(source, target, RECORD_TYPES) is True
+    assert reinstate(source, target, RECORD_TYPES) is False
     source.migrate()
     source.transact("env_a", lambda tx: tx.insert(KeyUse(id="kept", last_used_at=1)))
 
@@ -168,7 +175,7 @@ def test_a_source_whose_copy_was_written_to_stays_retired(
     source: SqliteStorage, target: Storage, change: str
 ) -> None:
     source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
-    copy(source, target, KINDS, retire=NOTE)
+    copy(source, target, RECORD_TYPES, retire=NOTE)
 
     def work(tx: Transaction) -> None:
         known = tx.get(KeyUse, "k", for_update=True)
@@ -182,18 +189,18 @@ def test_a_source_whose_copy_was_written_to_stays_retired(
 
     target.transact("env_a", work)
     with pytest.raises(CopyWrittenTo, match="of env_a in key_uses") as refused:
-        reinstate(source, target, KINDS)
+        reinstate(source, target, RECORD_TYPES)
     assert refused.value.differences.count == 1
     with pytest.raises(StorageError, match=NOTE):
         source.migrate()
-    assert reinstate(source, None, KINDS) is True  # the copy is given up
+    assert reinstate(source, None, RECORD_TYPES) is True  # the copy is given up
     source.migrate()
 
 
 def test_nobody_writes_to_the_source_meanwhile(
     source: SqliteStorage, path: Path, target: Storage
 ) -> None:
-    other = SqliteStorage(path, KINDS, busy_timeout_s=0.1)
+    other = SqliteStorage(path, RECORD_TYPES, busy_timeout_s=0.1)
     steps: dict[str, None] = {}
 
     def write(step: str, collection: str, rows: int) -> None:
@@ -202,7 +209,7 @@ def test_nobody_writes_to_the_source_meanwhile(
             with pytest.raises(StorageUnavailable):
                 other.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
 
-    copied = copy(source, target, KINDS, progress=write)
+    copied = copy(source, target, RECORD_TYPES, progress=write)
     assert "copy" in steps
     assert copied.differences.count == 0
     other.close()
@@ -224,9 +231,9 @@ def test_a_damaged_source_is_told_and_its_copy_is_undone(
 ) -> None:
     tamper(path, sql)
     with pytest.raises(CopyDiffers, match=DAMAGES[sql]) as refused:
-        copy(source, storage, KINDS, retire=NOTE)
+        copy(source, storage, RECORD_TYPES, retire=NOTE)
     assert refused.value.differences.count == 1
-    assert all_rows(storage, KINDS) == []
+    assert all_rows(storage, RECORD_TYPES) == []
     source.transact("env_a", lambda tx: tx.insert(KeyUse(id="k", last_used_at=1)))
 
 
@@ -237,17 +244,17 @@ BODIES = ("'{}'", "'{\"sesame'", "CAST(x'7bff' AS TEXT)", "''")
 def test_a_copy_ends_with_the_places_of_all_that_cannot_be_read(
     source: SqliteStorage, path: Path, storage: Storage, body: str
 ) -> None:
-    rows = [row for name, row in all_rows(source, KINDS) if name == "payments"][:2]
+    rows = [row for name, row in all_rows(source, RECORD_TYPES) if name == "payments"][:2]
     for row in rows:
         tamper(path, f"UPDATE payments SET body = {body} WHERE id = '{row.id}'")
     with pytest.raises(CopyDiffers) as refused:
-        copy(source, storage, KINDS, retire=NOTE)
+        copy(source, storage, RECORD_TYPES, retire=NOTE)
     assert refused.value.differences.count == 2
     for row in rows:
         place = f"{row.id} of {row.partition} in payments: the record cannot be read"
         assert place in str(refused.value)
     assert "sesame" not in str(refused.value)
-    assert all_rows(storage, KINDS) == []
+    assert all_rows(storage, RECORD_TYPES) == []
     found = verify(source, storage, [Payment])
     assert {one.id for one in found.examples if one.what == "the record cannot be read"} == {
         row.id for row in rows
@@ -275,11 +282,11 @@ def test_every_way_in_which_a_copy_can_be_wrong_is_seen(
     source: SqliteStorage, tmp_path: Path, sql: str
 ) -> None:
     place = tmp_path / "target.db"
-    target = SqliteStorage(place, KINDS)
+    target = SqliteStorage(place, RECORD_TYPES)
     target.migrate()
-    copy(source, target, KINDS)
+    copy(source, target, RECORD_TYPES)
     tamper(place, sql)
-    differences = verify(source, target, KINDS)
+    differences = verify(source, target, RECORD_TYPES)
     assert [one.what for one in differences.examples] == [CHANGES[sql]]
     assert differences.count == 1
     target.close()
@@ -290,7 +297,7 @@ def test_a_difference_names_the_row_and_nothing_that_it_holds(
 ) -> None:
     tamper(path, "UPDATE payments SET status = 'failed' WHERE rowid = 1")
     with pytest.raises(CopyDiffers) as refused:
-        copy(source, target, KINDS)
+        copy(source, target, RECORD_TYPES)
     (difference,) = refused.value.differences.examples
     with closing(sqlite3.connect(path)) as connection:
         id, body = connection.execute("SELECT id, body FROM payments WHERE rowid = 1").fetchone()
@@ -327,8 +334,11 @@ def test_what_an_older_release_wrote_is_kept_and_found_as_this_one_finds_it(
     source = MemoryStorage()
     source.transact("env_a", lambda tx: tx.insert(Box(id="box", state="open")))
     assert copy(source, target, [BoxNow]).differences.count == 0
-    with wholesale(source).alone() as old, wholesale(target).alone() as new:
-        (before,), (after,) = old.rows(BoxNow), new.rows(BoxNow)
+    with (
+        require_maintenance_access(source).lock_exclusively() as old,
+        require_maintenance_access(target).lock_exclusively() as new,
+    ):
+        (before,), (after,) = old.read_rows(BoxNow), new.read_rows(BoxNow)
     assert (before.columns, after.columns) == (("open",), ("is open",))
     assert before.body == after.body
     assert verify(source, target, [BoxNow]).count == 0
@@ -363,7 +373,7 @@ def test_whatever_is_loaded_comes_out_as_it_was_and_copies_without_a_difference(
     uses: dict[tuple[str, str], tuple[int, int, dict[str, Any]]],
 ) -> None:
     rows = [
-        row_of(
+        to_record_row(
             partition,
             attrs.evolve(
                 documents.stamp(KeyUse(id=id, last_used_at=used_at), version),
@@ -376,20 +386,20 @@ def test_whatever_is_loaded_comes_out_as_it_was_and_copies_without_a_difference(
     with tempfile.TemporaryDirectory() as folder:
         source, target = MemoryStorage(), SqliteStorage(Path(folder) / "data.db", [KeyUse])
         target.migrate()
-        with source.alone() as alone:
+        with source.lock_exclusively() as alone:
             alone.load(KeyUse, rows)
         copied = copy(source, target, [KeyUse])
-        with target.alone() as alone:
-            found = alone.rows(KeyUse)
+        with target.lock_exclusively() as alone:
+            found = alone.read_rows(KeyUse)
         target.close()
     assert copied.rows["key_uses"] == len(rows)
-    assert found == sorted(rows, key=lambda row: row.place)
+    assert found == sorted(rows, key=lambda row: row.primary_key)
 
 
 def test_a_storage_that_cannot_be_seen_as_a_whole_is_refused(target: Storage) -> None:
     class Custom:
         pass
 
-    with pytest.raises(NotWholesale):
-        copy(target, Custom(), KINDS)  # type: ignore[arg-type]
-    assert wholesale(target)
+    with pytest.raises(NoMaintenanceAccess):
+        copy(target, Custom(), RECORD_TYPES)  # type: ignore[arg-type]
+    assert require_maintenance_access(target)

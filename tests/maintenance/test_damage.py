@@ -14,15 +14,15 @@ from payments_core.chains.outbox.record import Sender
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import DAY
 from payments_core.engine.events import Event
-from payments_core.maintenance.parked import parked
-from payments_core.maintenance.purging import Purging, Retention
-from payments_core.maintenance.restored import behind, stop_sending
-from payments_core.record_types import KINDS
-from payments_core.storage.jobs import FOREVER, Job
-from payments_core.storage.port import Located
+from payments_core.maintenance.parked import list_parked_jobs
+from payments_core.maintenance.purging import Retention, RetentionPurge
+from payments_core.maintenance.restored import find_senders_behind_chain, stop_sending
+from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import LocatedRecord
 from payments_core.storage.records import R
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.storage.wholesale import every
+from payments_core.storage.wholesale import scan_all
 from payments_core.tenants.record import Environment
 from tests.maintenance.shop import Shop
 from tests.service.world import BASE
@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shop(path: Path) -> Iterator[Shop]:
-    storage = SqliteStorage(path, KINDS)
+    storage = SqliteStorage(path, RECORD_TYPES)
     storage.migrate()
     shop = Shop(storage)
     shop.open()
@@ -46,7 +46,7 @@ def shop(path: Path) -> Iterator[Shop]:
     storage.close()
 
 
-def damage(path: Path, one: Located[R]) -> str:
+def damage(path: Path, one: LocatedRecord[R]) -> str:
     """Spoil a row; what the alarm about it says."""
     name = type(one.record).collection.name
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -68,16 +68,16 @@ def test_senders_are_stopped_and_parked_jobs_are_listed_beside_a_damaged_job(
 ) -> None:
     for amount in ("5.00", "6.00", "7.00"):
         shop.authorized(amount)
-    jobs = [one for one in every(shop.storage, Job) if one.record.lane.startswith("sender:")]
+    jobs = [one for one in scan_all(shop.storage, Job) if one.record.lane.startswith("sender:")]
     assert len(jobs) == 3
     told = damage(path, jobs[1])
     stopped = stop_sending(shop.storage, shop.service.ports.committer, "sandbox")
     assert alarms(caplog) == [told]
     left = {jobs[0].record.id, jobs[2].record.id}
     assert {one.job.id for one in stopped} == left
-    assert {one.job.id for one in parked(shop.storage, "sandbox")} == left
+    assert {one.job.id for one in list_parked_jobs(shop.storage, "sandbox")} == left
     assert alarms(caplog) == [told, told]
-    assert all(one.job.lease_until == FOREVER for one in parked(shop.storage, "sandbox"))
+    assert all(one.job.lease_until == NEVER for one in list_parked_jobs(shop.storage, "sandbox"))
 
 
 def test_a_sender_whose_environment_is_damaged_is_told_and_not_asked_for(
@@ -85,13 +85,13 @@ def test_a_sender_whose_environment_is_damaged_is_told_and_not_asked_for(
 ) -> None:
     shop.authorized("5.00")
     shop.run()
-    assert len(list(every(shop.storage, Sender))) == 1
+    assert len(list(scan_all(shop.storage, Sender))) == 1
     chain = SimulatedChain(BASE, shop.service.ports)
     (place,) = [
-        one for one in every(shop.storage, Environment) if one.partition == shop.environment_id
+        one for one in scan_all(shop.storage, Environment) if one.partition == shop.environment_id
     ]
     told = damage(path, place)
-    assert behind(shop.storage, {BASE: chain}, "sandbox") == ()
+    assert find_senders_behind_chain(shop.storage, {BASE: chain}, "sandbox") == ()
     assert alarms(caplog) == [told]
 
 
@@ -100,9 +100,9 @@ def test_a_purge_ends_well_beside_a_damaged_event_and_says_what_stays(
 ) -> None:
     shop.authorized("5.00")
     shop.finish()
-    damage(path, next(iter(every(shop.storage, Event))))
+    damage(path, next(iter(scan_all(shop.storage, Event))))
     shop.advance(400 * DAY // 1_000)
-    Purging(shop.service.ports).run(Retention())
+    RetentionPurge(shop.service.ports).run(Retention())
     assert alarms(caplog) == [
         f"ALARM: a record of {shop.environment_id} cannot be read; its events are not purged"
     ]

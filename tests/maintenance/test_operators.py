@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.errors import Conflicting, NotFound, Unauthorized, ValidationFailed
+from payments_core.errors import NotFound, ResourceConflict, Unauthorized, ValidationFailed
 from payments_core.tenants import operators as module
 from payments_core.tenants.operators import HashCost, Operators, session_is_over
 from payments_core.tenants.record import Operator
@@ -62,13 +62,13 @@ def test_a_name_that_nobody_has_costs_one_hash_as_a_wrong_password_does(
     operators.create(shop.environment_id, "ann")
     refused(operators, "ann", "x")
     hashes: list[int] = []
-    verified = module._verified
+    verified = module._password_matches
 
     def counting(stored: str, password: str) -> bool:
         hashes.append(len(stored))
         return verified(stored, password)
 
-    monkeypatch.setattr(module, "_verified", counting)
+    monkeypatch.setattr(module, "_password_matches", counting)
     for username, password in (("ann", "x"), ("bob", "x"), ("?", "x"), ("ann", "x" * 999)):
         refused(operators, username, password)
     assert len(hashes) == 4
@@ -81,9 +81,9 @@ def test_an_environment_has_one_operator_and_a_name_one_owner(
     production = shop.app.environments["production"]
     other = shop.service.tenants.create_app("Other", "other").environments["sandbox"]
     operators.create(shop.environment_id, "ann")
-    with pytest.raises(Conflicting, match="has an operator already"):
+    with pytest.raises(ResourceConflict, match="has an operator already"):
         operators.create(shop.environment_id, "bob")
-    with pytest.raises(Conflicting, match="ann is taken"):
+    with pytest.raises(ResourceConflict, match="ann is taken"):
         operators.create(other, "ann")
     operators.create(production, "ann")  # each mode has names of its own
     operators.create(other, "bob")

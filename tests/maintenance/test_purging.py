@@ -9,18 +9,18 @@ import pytest
 from payments_core.accounts.record import WalletChallenge
 from payments_core.clock import DAY
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import Answer, Idempotent, StoredAnswer
+from payments_core.engine.idempotency.record import IdempotentRequest, Response, StoredResponse
 from payments_core.errors import NotFound, Unauthorized
 from payments_core.maintenance import purging
-from payments_core.maintenance.purging import Purging, Retention
-from payments_core.record_types import KINDS
+from payments_core.maintenance.purging import Retention, RetentionPurge
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
-from payments_core.storage.wholesale import every
+from payments_core.storage.wholesale import scan_all
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.webhooks.record import ConsoleAction, Delivery
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.maintenance.shop import HOOK, Answering, Shop
 from tests.service.world import WALLET
 
@@ -31,17 +31,17 @@ GOES = {
     Event,
     Delivery,
     ConsoleAction,
-    StoredAnswer,
+    StoredResponse,
 }
 DAY_S = DAY // 1_000
 
 
-def purger(shop: Shop) -> Purging:
-    return Purging(shop.service.ports)
+def purger(shop: Shop) -> RetentionPurge:
+    return RetentionPurge(shop.service.ports)
 
 
 def count(storage: Storage, kind: type[Record]) -> int:
-    return len(list(every(storage, kind)))
+    return len(list(scan_all(storage, kind)))
 
 
 def census(shop: Shop, kinds: set[type[Record]]) -> dict[str, int]:
@@ -50,7 +50,7 @@ def census(shop: Shop, kinds: set[type[Record]]) -> dict[str, int]:
 
 def filled(shop: Shop) -> Shop:
     """One of everything that goes, told and done with; and a Payment that was paid."""
-    answered = Idempotent("answer", "print", lambda _: Answer(201, b"x", "2026-09-09"))
+    answered = IdempotentRequest("answer", "print", lambda _: Response(201, b"x", "2026-09-09"))
     endpoint, _ = shop.service.webhooks.create(
         shop.server, url=HOOK, subscribed_events=(), idempotent=answered
     )
@@ -81,7 +81,7 @@ def idle(shop: Shop, days: int) -> None:
 
 
 def test_what_is_over_goes_with_all_that_belongs_to_it_and_the_rest_stays(busy: Shop) -> None:
-    others = set(KINDS) - GOES
+    others = set(RECORD_TYPES) - GOES
     before = census(busy, GOES)
     assert all(before.values()), before
     stays = census(busy, others)
@@ -116,7 +116,7 @@ def test_what_is_young_stays(memory_busy: Shop) -> None:
 
 def test_more_than_a_batch_goes(memory_busy: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purging, "BATCH", 2)
-    monkeypatch.setattr(purging, "EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr(purging, "EVENTS_PER_BATCH", 2)
     for _ in range(5):
         memory_busy.client_of(memory_busy.payer)
     idle(memory_busy, 100)
@@ -126,14 +126,14 @@ def test_more_than_a_batch_goes(memory_busy: Shop, monkeypatch: pytest.MonkeyPat
 
 def test_an_event_that_is_still_to_be_told_stays_with_its_deliveries(memory_busy: Shop) -> None:
     shop = memory_busy
-    known = {one.record.id for one in every(shop.storage, Event)}
+    known = {one.record.id for one in scan_all(shop.storage, Event)}
     shop.payment()  # nobody works, so nobody is told
-    waiting = {one.record.id for one in every(shop.storage, Event)} - known
+    waiting = {one.record.id for one in scan_all(shop.storage, Event)} - known
     idle(shop, 100)
     purger(shop).run(Retention())
-    assert {one.record.id for one in every(shop.storage, Event)} == waiting
+    assert {one.record.id for one in scan_all(shop.storage, Event)} == waiting
     shop.run()
-    assert {one.record.event_id for one in every(shop.storage, Delivery)} >= waiting
+    assert {one.record.event_id for one in scan_all(shop.storage, Delivery)} >= waiting
 
 
 @pytest.mark.parametrize("status", [404, 500])
@@ -141,13 +141,13 @@ def test_a_delivery_that_is_open_keeps_its_event_and_an_abandoned_one_does_not(
     memory_busy: Shop, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     shop = memory_busy
-    monkeypatch.setattr(Answering, "send", lambda *_, **__: Outcome(status))
+    monkeypatch.setattr(Answering, "send", lambda *_, **__: TransportResult(status))
     payment = shop.payment()
     shop.run()
     idle(shop, 100)
     purger(shop).run(Retention())
-    left = [one.record for one in every(shop.storage, Event)]
-    deliveries = [one.record.status for one in every(shop.storage, Delivery)]
+    left = [one.record for one in scan_all(shop.storage, Event)]
+    deliveries = [one.record.status for one in scan_all(shop.storage, Delivery)]
     if status == 404:  # not tried again
         assert (left, deliveries) == ([], [])
     else:
@@ -157,18 +157,18 @@ def test_a_delivery_that_is_open_keeps_its_event_and_an_abandoned_one_does_not(
 
 def test_an_event_that_was_sent_again_lately_stays(memory_busy: Shop) -> None:
     shop = memory_busy
-    (event, *_), before = list(every(shop.storage, Event)), count(shop.storage, Event)
+    (event, *_), before = list(scan_all(shop.storage, Event)), count(shop.storage, Event)
     assert before > 1
     idle(shop, 100)
     shop.service.webhook_events.resend(shop.server, event.record.id)
     shop.run()
     purger(shop).run(Retention())
-    assert event.record.id in {one.record.id for one in every(shop.storage, Event)}
+    assert event.record.id in {one.record.id for one in scan_all(shop.storage, Event)}
 
 
 def test_a_recovery_finds_nothing_to_send_of_what_was_purged(memory_busy: Shop) -> None:
     shop = memory_busy
-    (delivery, *_) = every(shop.storage, Delivery)
+    (delivery, *_) = scan_all(shop.storage, Delivery)
     idle(shop, 100)
     purger(shop).run(Retention())
     since = shop.clock.now() - 30 * DAY

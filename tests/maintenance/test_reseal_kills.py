@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core.maintenance.resealing import Resealing, Seals
+from payments_core.maintenance.resealing import MasterKeyUsage, Resealer
 from payments_core.payments.record import Payment, PaymentLink
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.storage.wholesale import every
-from payments_core.webhooks.attempting import opened_secrets
+from payments_core.storage.wholesale import scan_all
+from payments_core.webhooks.attempting import open_secrets
 from payments_core.webhooks.record import Endpoint
 from tests.maintenance.shop import HOOK, Shop
 from tests.maintenance.stepping import steps_until
@@ -28,7 +28,7 @@ VICTIM = "tests.maintenance.reseal_victim"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "data.db"
-    storage = SqliteStorage(path, KINDS)
+    storage = SqliteStorage(path, RECORD_TYPES)
     storage.migrate()
     shop = Shop(storage).open()
     for number in range(ENDPOINTS):
@@ -39,19 +39,19 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def assert_all_opens(path: Path, *keys: str) -> Seals:
-    storage = SqliteStorage(path, KINDS)
+def assert_all_opens(path: Path, *keys: str) -> MasterKeyUsage:
+    storage = SqliteStorage(path, RECORD_TYPES)
     shop = Shop(storage)
     shop.start_again(*keys)
     service = shop.service
-    payments = [one.record for one in every(storage, Payment)]
+    payments = [one.record for one in scan_all(storage, Payment)]
     for payment in payments:
-        code = (service.links.url(payment) or "").rpartition("/")[2]
+        code = (service.links.build_url(payment) or "").rpartition("/")[2]
         assert service.checkout.exchange(code, mode="sandbox").payment_id == payment.id
-    assert len(list(every(storage, PaymentLink))) == len(payments) == PAYMENTS
-    for endpoint in every(storage, Endpoint):
-        assert opened_secrets(service.ports.key_ring, endpoint.record)
-    seals = Resealing(service.ports).report()
+    assert len(list(scan_all(storage, PaymentLink))) == len(payments) == PAYMENTS
+    for endpoint in scan_all(storage, Endpoint):
+        assert open_secrets(service.ports.key_ring, endpoint.record)
+    seals = Resealer(service.ports).report()
     assert seals.broken_count == 0
     storage.close()
     return seals
@@ -67,4 +67,4 @@ def test_a_resealing_that_is_killed_breaks_nothing_and_is_begun_again(path: Path
         assert sum(counts.get("k2", {}).values()) == min(sealed, SEALED)
         assert sum(counts.get("k1", {}).values()) == max(SEALED - sealed, 0)
     assert steps_until(VICTIM, str(path), f"{NEW} {RING}")[-1] == f"done {max(SEALED - sealed, 0)}"
-    assert assert_all_opens(path, NEW).resting == frozenset()
+    assert assert_all_opens(path, NEW).needed_old_keys == frozenset()

@@ -8,18 +8,18 @@ import attrs
 import pytest
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.idempotency.record import AlreadyAnswered, Answer, Idempotent
+from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest, Response
 from payments_core.errors import NotFound, Unauthorized
-from payments_core.maintenance.resealing import EVERYTHING, Resealing, Seals
+from payments_core.maintenance.resealing import SEALED_FIELDS, MasterKeyUsage, Resealer
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import Located, Storage
+from payments_core.storage.port import LocatedRecord, Storage
 from payments_core.storage.records import R
-from payments_core.storage.wholesale import BATCH, Place, every
-from payments_core.tenants.record import SecretAddress
-from payments_core.webhooks.attempting import opened_secrets
+from payments_core.storage.wholesale import BATCH, PrimaryKey, scan_all
+from payments_core.tenants.record import CredentialIndexEntry
+from payments_core.webhooks.attempting import open_secrets
 from payments_core.webhooks.record import Endpoint
 from tests.maintenance.shop import HOOK, Shop
 from tests.service.world import RING
@@ -30,17 +30,19 @@ OTHER = KeyRing.generate(name="k3")
 SEALED = {"webhook_endpoints", "payments", "idempotency"}
 
 
-def resealing(shop: Shop) -> Resealing:
+def resealing(shop: Shop) -> Resealer:
     service = shop.service
-    return Resealing(service.ports)
+    return Resealer(service.ports)
 
 
-def report(shop: Shop) -> Seals:
+def report(shop: Shop) -> MasterKeyUsage:
     return resealing(shop).report()
 
 
-def request() -> Idempotent:
-    return Idempotent("answer", "print", lambda result: Answer(201, b"the answer", "2026-09-09"))
+def request() -> IdempotentRequest:
+    return IdempotentRequest(
+        "answer", "print", lambda result: Response(201, b"the answer", "2026-09-09")
+    )
 
 
 def new_payment(shop: Shop) -> NewPayment:
@@ -57,16 +59,16 @@ class Sealed:
 
     def assert_all_opens(self) -> None:
         service, shop = self.shop.service, self.shop
-        (payment,) = [one.record for one in every(shop.storage, Payment)]
-        url = service.links.url(payment)
+        (payment,) = [one.record for one in scan_all(shop.storage, Payment)]
+        url = service.links.build_url(payment)
         assert url is not None
         assert url.endswith(self.code)
         assert service.checkout.exchange(self.code, mode="sandbox").payment_id == payment.id
-        (endpoint,) = [one.record for one in every(shop.storage, Endpoint)]
+        (endpoint,) = [one.record for one in scan_all(shop.storage, Endpoint)]
         assert [
-            secret for secret, _ in opened_secrets(service.ports.key_ring, endpoint)
+            secret for secret, _ in open_secrets(service.ports.key_ring, endpoint)
         ] == self.secrets
-        with pytest.raises(AlreadyAnswered) as replayed:
+        with pytest.raises(AlreadyResponded) as replayed:
             service.payments.create(shop.server, new_payment(shop), idempotent=request())
         assert replayed.value.answer.body == b"the answer"
 
@@ -78,7 +80,7 @@ def sealed(shop: Shop) -> Sealed:
 
 def seal(shop: Shop) -> Sealed:
     details = shop.service.payments.create(shop.server, new_payment(shop), idempotent=request())
-    url = shop.service.links.url(details.payment)
+    url = shop.service.links.build_url(details.payment)
     assert url is not None
     endpoint, first = shop.service.webhooks.create(shop.server, url=HOOK, subscribed_events=())
     _, second = shop.service.webhooks.rotate_secret(shop.server, endpoint.id, overlap_s=3_600)
@@ -92,13 +94,13 @@ def test_everything_opens_before_and_after_and_without_the_old_key(sealed: Seale
     sealed.assert_all_opens()
     before = report(shop)
     assert before.current == "k2"
-    assert before.resting == {"k1"}
+    assert before.needed_old_keys == {"k1"}
     assert set(before.counts["k1"]) == SEALED
     done = resealing(shop).run()
     assert done.changed == {"webhook_endpoints": 1, "payments": 1, "idempotency": 1}
-    assert set(done.left.counts) == {"k2"}
-    assert done.left.resting == frozenset()
-    assert done.left.broken_count == 0
+    assert set(done.usage.counts) == {"k2"}
+    assert done.usage.needed_old_keys == frozenset()
+    assert done.usage.broken_count == 0
     sealed.assert_all_opens()
     shop.start_again(NEW)
     sealed.assert_all_opens()
@@ -113,21 +115,21 @@ def test_resealing_again_changes_nothing(sealed: Sealed) -> None:
 
 
 def kinds() -> list[type]:
-    return [sealed.kind for sealed in EVERYTHING]
+    return [sealed.kind for sealed in SEALED_FIELDS]
 
 
 def versions_of(storage: Storage, kind: type) -> dict[str, int]:
-    return {one.record.id: one.record.version for one in every(storage, kind)}
+    return {one.record.id: one.record.version for one in scan_all(storage, kind)}
 
 
 def test_one_link_has_one_row_whatever_key_found_it(sealed: Sealed) -> None:
     shop = sealed.shop
-    (before,) = every(shop.storage, PaymentLink)
+    (before,) = scan_all(shop.storage, PaymentLink)
     shop.start_again(NEW, OLD)
     resealing(shop).run()
-    (after,) = every(shop.storage, PaymentLink)
+    (after,) = scan_all(shop.storage, PaymentLink)
     assert after.record.id != before.record.id
-    assert after.record.id in shop.service.links.digests(sealed.code)[:1]
+    assert after.record.id in shop.service.links.candidate_digests(sealed.code)[:1]
     assert (after.record.payment_id, after.record.mode) == (
         before.record.payment_id, before.record.mode,
     )  # fmt: skip
@@ -143,14 +145,14 @@ def test_a_payment_without_a_link_and_one_made_since_are_left_alone(shop: Shop) 
 
 def test_what_no_key_opens_is_told_and_left_as_it_is(sealed: Sealed) -> None:
     shop = sealed.shop
-    (before,) = every(shop.storage, Endpoint)
+    (before,) = scan_all(shop.storage, Endpoint)
     shop.start_again(NEW, OTHER)
     done = resealing(shop).run()
     assert done.changed == {}
-    assert {broken.collection for broken in done.left.broken} == SEALED
-    assert done.left.broken_count == 3
-    assert done.left.resting == {"k1"}
-    assert [one.record for one in every(shop.storage, Endpoint)] == [before.record]
+    assert {broken.collection for broken in done.usage.broken} == SEALED
+    assert done.usage.broken_count == 3
+    assert done.usage.needed_old_keys == {"k1"}
+    assert [one.record for one in scan_all(shop.storage, Endpoint)] == [before.record]
 
 
 class Racing(MemoryStorage):
@@ -160,10 +162,10 @@ class Racing(MemoryStorage):
         super().__init__()
         self.meanwhile: list[Callable[[], object]] = []
 
-    def walk(
-        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
-    ) -> Sequence[Located[R]]:
-        found = super().walk(kind, after=after, limit=limit)
+    def scan_page(
+        self, kind: type[R], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[LocatedRecord[R]]:
+        found = super().scan_page(kind, after=after, limit=limit)
         if found and self.meanwhile:
             self.meanwhile.pop()()
         return found
@@ -178,7 +180,7 @@ def racing() -> Sealed:
 
 def test_what_changes_meanwhile_is_looked_at_again_and_wins(racing: Sealed) -> None:
     shop = racing.shop
-    (endpoint,) = every(shop.storage, Endpoint)
+    (endpoint,) = scan_all(shop.storage, Endpoint)
 
     def rotate() -> None:
         _, secret = shop.service.webhooks.rotate_secret(shop.server, endpoint.record.id)
@@ -193,13 +195,13 @@ def test_what_changes_meanwhile_is_looked_at_again_and_wins(racing: Sealed) -> N
 
 def test_what_is_gone_meanwhile_is_not_made_again(racing: Sealed) -> None:
     storage, environment_id = racing.shop.storage, racing.shop.environment_id
-    (endpoint,) = every(storage, Endpoint)
+    (endpoint,) = scan_all(storage, Endpoint)
     assert isinstance(storage, Racing)
     storage.meanwhile = [
         lambda: storage.transact(environment_id, lambda tx: tx.delete(endpoint.record))
     ]
     resealing(racing.shop).run()
-    assert list(every(storage, Endpoint)) == []
+    assert list(scan_all(storage, Endpoint)) == []
 
 
 # The secrets of server keys, of which only digests are stored.
@@ -238,14 +240,14 @@ def test_a_key_may_outlive_many_master_keys(shop: Shop) -> None:
         shop.start_again(*ring)
         assert shop.server
         assert report(shop).keys == ()
-    assert len(list(every(shop.storage, SecretAddress))) == 4
+    assert len(list(scan_all(shop.storage, CredentialIndexEntry))) == 4
 
 
 def test_a_revoked_key_opens_nothing_under_any_master_key_and_leaves_no_row(shop: Shop) -> None:
     shop.start_again(NEW, OLD)
     assert shop.server
     shop.service.tenants.revoke_key(shop.environment_id, shop.key.id)
-    assert list(every(shop.storage, SecretAddress)) == []
+    assert list(scan_all(shop.storage, CredentialIndexEntry)) == []
     assert report(shop).keys == ()
     for ring in ([NEW, OLD], [OLD], [NEW]):
         shop.start_again(*ring)

@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
-from payments_core.chains.outbox.record import Outgoing, Sender
+from payments_core.chains.outbox.record import OutboundTransfer, Sender
 from payments_core.chains.simulated.chain import SimulatedChain
-from payments_core.maintenance.parked import parked, retry
-from payments_core.maintenance.restored import Behind, behind, stop_sending
-from payments_core.storage.wholesale import every
+from payments_core.maintenance.parked import list_parked_jobs, retry
+from payments_core.maintenance.restored import (
+    SenderBehindChain,
+    find_senders_behind_chain,
+    stop_sending,
+)
+from payments_core.storage.wholesale import scan_all
 from tests.maintenance.shop import Shop
 from tests.service.world import BASE
 
@@ -21,12 +25,12 @@ class Ahead(SimulatedChain):
 
     more = 0
 
-    def slots_used(self, sender: str) -> int:
+    def final_nonce(self, sender: str) -> int:
         return 1 + self.more
 
 
 def sent(shop: Shop) -> list[str | None]:
-    return [one.record.transaction_hash for one in every(shop.storage, Outgoing)]
+    return [one.record.transaction_hash for one in scan_all(shop.storage, OutboundTransfer)]
 
 
 def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) -> None:
@@ -39,7 +43,7 @@ def test_nothing_is_sent_until_it_is_let_go_and_then_in_its_order(shop: Shop) ->
     shop.authorized("7.00")  # queues up behind
     shop.finish()
     assert sent(shop) == [None, None, None]
-    assert {one.job.id for one in parked(shop.storage, "sandbox")} == {
+    assert {one.job.id for one in list_parked_jobs(shop.storage, "sandbox")} == {
         one.job.id for one in stopped
     }
     for one in stopped:
@@ -63,7 +67,7 @@ def test_a_sender_that_has_nothing_to_do_is_stopped_too(shop: Shop) -> None:
     retry(shop.service.ports.committer, shop.clock, stopped.partition, stopped.job.id)
     shop.finish()
     assert None not in sent(shop)
-    assert parked(shop.storage, "sandbox") == ()
+    assert list_parked_jobs(shop.storage, "sandbox") == ()
 
 
 def test_stopping_twice_names_the_same_and_leaves_another_mode_alone(shop: Shop) -> None:
@@ -79,18 +83,18 @@ def test_stopping_twice_names_the_same_and_leaves_another_mode_alone(shop: Shop)
 def test_a_sender_that_the_chain_is_ahead_of_is_told(shop: Shop, more: int) -> None:
     shop.authorized("5.00")
     shop.run()
-    ((partition, sender),) = [(one.partition, one.record) for one in every(shop.storage, Sender)]
+    ((partition, sender),) = [(one.partition, one.record) for one in scan_all(shop.storage, Sender)]
     chain = Ahead(BASE, shop.service.ports)
     chain.more = more + sender.next_slot - 1
     chains: Mapping[int, Any] = {BASE: chain}
-    found = behind(shop.storage, chains, "sandbox")
-    assert behind(shop.storage, chains, "production") == ()
-    assert behind(shop.storage, {}, "sandbox") == ()
+    found = find_senders_behind_chain(shop.storage, chains, "sandbox")
+    assert find_senders_behind_chain(shop.storage, chains, "production") == ()
+    assert find_senders_behind_chain(shop.storage, {}, "sandbox") == ()
     if not more:
         assert found == ()
     else:
         address = sender.id.partition(":")[2]
         assert found == (
-            Behind(partition, BASE, address, sender.next_slot, sender.next_slot + more),
+            SenderBehindChain(partition, BASE, address, sender.next_slot, sender.next_slot + more),
         )
-        assert found[0].forgotten == more
+        assert found[0].forgotten_count == more

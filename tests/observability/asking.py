@@ -7,16 +7,18 @@ from wsgiref.validate import validator
 
 import attrs
 
-from payments_core.telemetry import DEAF, Telemetry
+from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 from payments_core_http.app import create_app
-from payments_core_http.observability.requests import Observer
+from payments_core_http.observability.requests import RequestObserver
 from payments_core_http.throttling import Throttle
 from payments_core_http.v2.routes import ROUTES
 from tests.http.door import ROWS, Door
 
 
 def observed(
-    observer: Observer, throttle: Throttle | None = None, telemetry: Telemetry = DEAF
+    observer: RequestObserver,
+    throttle: Throttle | None = None,
+    telemetry: Telemetry = NOOP_TELEMETRY,
 ) -> Door:
     """A door as the HTTP tests have it, with an observer, and a core that reports."""
     door = Door(telemetry=telemetry)

@@ -13,9 +13,9 @@ import pytest
 
 from payments_core.errors import Unavailable
 from payments_core_http.observability import management as management_module
-from payments_core_http.observability.management import AT_ONCE, Management
+from payments_core_http.observability.management import MAX_CONNECTIONS, ManagementServer
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.patience import Patience
+from payments_core_http.observability.patience import BoundedProbe
 
 
 class Readiness:
@@ -42,32 +42,34 @@ def readiness() -> Iterator[Readiness]:
 
 
 @pytest.fixture
-def management(readiness: Readiness) -> Iterator[Management]:
-    made = Management("127.0.0.1", 0, Metrics("1.2.3", "sandbox"), readiness)
+def management(readiness: Readiness) -> Iterator[ManagementServer]:
+    made = ManagementServer("127.0.0.1", 0, Metrics("1.2.3", "sandbox"), readiness)
     made.start()
     yield made
     made.stop()
 
 
-def connected(management: Management) -> socket.socket:
+def connected(management: ManagementServer) -> socket.socket:
     return socket.create_connection(("127.0.0.1", management.port), timeout=10)
 
 
-def ask(management: Management, path: str, method: str = "GET") -> tuple[int, str, HTTPResponse]:
+def ask(
+    management: ManagementServer, path: str, method: str = "GET"
+) -> tuple[int, str, HTTPResponse]:
     with closing(HTTPConnection("127.0.0.1", management.port, timeout=10)) as connection:
         connection.request(method, path)
         response = connection.getresponse()
         return response.status, response.read().decode(), response
 
 
-def test_metrics_are_answered_in_prometheus_format(management: Management) -> None:
+def test_metrics_are_answered_in_prometheus_format(management: ManagementServer) -> None:
     status, body, response = ask(management, "/metrics")
     assert status == 200
     assert str(response.headers["Content-Type"]).startswith("text/plain; version=")
     assert 'payments_build_info{mode="sandbox",version="1.2.3"} 1.0' in body
 
 
-def test_the_process_lives_and_is_ready(management: Management) -> None:
+def test_the_process_lives_and_is_ready(management: ManagementServer) -> None:
     assert ask(management, "/healthz")[:2] == (200, "ok\n")
     assert ask(management, "/readyz?verbose=1")[:2] == (200, "ready\n")
     assert ask(management, "/readyz", "HEAD")[:2] == (200, "")
@@ -75,7 +77,7 @@ def test_the_process_lives_and_is_ready(management: Management) -> None:
 
 @pytest.mark.parametrize("error", [Unavailable(), RuntimeError("sk_sandbox_x")])
 def test_a_process_that_cannot_serve_is_not_ready(
-    management: Management, readiness: Readiness, error: Exception
+    management: ManagementServer, readiness: Readiness, error: Exception
 ) -> None:
     readiness.error = error
     assert ask(management, "/readyz")[:2] == (503, "not ready\n")
@@ -84,7 +86,7 @@ def test_a_process_that_cannot_serve_is_not_ready(
 
 def test_a_process_that_is_stopping_is_not_ready(readiness: Readiness) -> None:
     asked: list[bool] = []
-    management = Management(
+    management = ManagementServer(
         "127.0.0.1", 0, Metrics("1", "sandbox"), readiness, is_stopping=lambda: bool(asked)
     )
     management.start()
@@ -96,9 +98,9 @@ def test_a_process_that_is_stopping_is_not_ready(readiness: Readiness) -> None:
 
 
 def test_a_process_that_does_not_know_is_not_ready(
-    management: Management, readiness: Readiness, monkeypatch: pytest.MonkeyPatch
+    management: ManagementServer, readiness: Readiness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(management_module, "READY_S", 0.05)
+    monkeypatch.setattr(management_module, "READY_TIMEOUT_S", 0.05)
     readiness.hangs.clear()
     assert ask(management, "/readyz")[0] == 503
     assert ask(management, "/healthz")[0] == 200
@@ -109,14 +111,14 @@ def test_a_process_that_does_not_know_is_not_ready(
     [("GET", "/", 404), ("GET", "/v2/payments", 404), ("POST", "/metrics", 501)],
 )
 def test_nothing_else_is_answered(
-    management: Management, method: str, path: str, status: int
+    management: ManagementServer, method: str, path: str, status: int
 ) -> None:
     answered, body, response = ask(management, path, method)
     assert (answered, body) == (status, f"{status}\n")
     assert response.headers["Server"].strip() == "payments"
 
 
-def test_it_ends_though_somebody_holds_a_connection(management: Management) -> None:
+def test_it_ends_though_somebody_holds_a_connection(management: ManagementServer) -> None:
     with socket.create_connection(("127.0.0.1", management.port)) as idle:
         idle.sendall(b"GET /metrics HTTP/1.1\r\n")
         assert ask(management, "/healthz")[0] == 200
@@ -129,15 +131,15 @@ def test_it_ends_though_somebody_holds_a_connection(management: Management) -> N
 
 
 def test_it_may_end_before_it_began(readiness: Readiness) -> None:
-    Management("127.0.0.1", 0, Metrics("1", "sandbox"), readiness).stop()
+    ManagementServer("127.0.0.1", 0, Metrics("1", "sandbox"), readiness).stop()
 
 
-def test_who_has_not_sent_a_whole_request_gives_way(management: Management) -> None:
+def test_who_has_not_sent_a_whole_request_gives_way(management: ManagementServer) -> None:
     with ExitStack() as open_:
-        slow = [open_.enter_context(connected(management)) for _ in range(AT_ONCE)]
+        slow = [open_.enter_context(connected(management)) for _ in range(MAX_CONNECTIONS)]
         for one in slow:
             one.sendall(b"GET /heal")
-        for asked in range(1, AT_ONCE + 3):  # and so again and again
+        for asked in range(1, MAX_CONNECTIONS + 3):  # and so again and again
             assert ask(management, "/healthz")[:2] == (200, "ok\n")
             if asked == 1:
                 assert slow[0].recv(1) == b""
@@ -146,9 +148,9 @@ def test_who_has_not_sent_a_whole_request_gives_way(management: Management) -> N
 
 
 def test_who_is_being_answered_gives_way_to_nobody(
-    management: Management, readiness: Readiness, monkeypatch: pytest.MonkeyPatch
+    management: ManagementServer, readiness: Readiness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(management_module, "AT_ONCE", 1)
+    monkeypatch.setattr(management_module, "MAX_CONNECTIONS", 1)
     readiness.hangs.clear()
     with connected(management) as first:
         first.sendall(b"GET /readyz HTTP/1.0\r\n\r\n")
@@ -162,8 +164,8 @@ def test_who_is_being_answered_gives_way_to_nobody(
 def test_a_connection_ends_though_its_client_sends_byte_by_byte(
     readiness: Readiness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(management_module, "CONNECTION_S", 0.3)
-    management = Management("127.0.0.1", 0, Metrics("1", "sandbox"), readiness)
+    monkeypatch.setattr(management_module, "CONNECTION_TIMEOUT_S", 0.3)
+    management = ManagementServer("127.0.0.1", 0, Metrics("1", "sandbox"), readiness)
     management.start()
     began = time.monotonic()
     with connected(management) as slow:
@@ -178,14 +180,16 @@ def test_a_connection_ends_though_its_client_sends_byte_by_byte(
     management.stop()
 
 
-def test_a_port_that_is_taken_is_refused(management: Management, readiness: Readiness) -> None:
+def test_a_port_that_is_taken_is_refused(
+    management: ManagementServer, readiness: Readiness
+) -> None:
     with pytest.raises(OSError, match="in use"):
-        Management("127.0.0.1", management.port, Metrics("1", "sandbox"), readiness)
+        ManagementServer("127.0.0.1", management.port, Metrics("1", "sandbox"), readiness)
 
 
 def test_it_listens_on_ipv6_too(readiness: Readiness) -> None:
     try:
-        management = Management("::1", 0, Metrics("1", "sandbox"), readiness)
+        management = ManagementServer("::1", 0, Metrics("1", "sandbox"), readiness)
     except OSError:
         pytest.skip("this machine has no IPv6")
     management.start()
@@ -202,13 +206,13 @@ def test_a_thread_that_could_not_be_begun_is_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As where the system has no thread to give for a while."""
-    patience = Patience(lambda: "ready", name="test")
+    patience = BoundedProbe(lambda: "ready", name="test")
 
     def fails(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", fails)
     with pytest.raises(RuntimeError):
-        patience.answer(1)
+        patience.ask(1)
     monkeypatch.undo()
-    assert patience.answer(10) == "ready"
+    assert patience.ask(10) == "ready"

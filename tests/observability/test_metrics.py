@@ -12,19 +12,19 @@ import pytest
 from payments_core.background_jobs import QUEUES
 from payments_core.chains.port import ChainUnavailable
 from payments_core.engine.decision import Decision, LeaseLost
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import InvalidState
 from payments_core.limiters.memory import MemoryLimiter
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import StorageUnavailable, Transaction
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from payments_core_http.observability import backlog
-from payments_core_http.observability.catalogue import BY_NAME, METRICS
+from payments_core_http.observability.catalogue import METRIC_BY_NAME, METRICS
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.throttling import Throttle
-from tests.core.engine.jobs.bench import SCOPE, STOPPING, Bench
+from tests.core.engine.jobs.bench import AUTHORITY, STOPPING, Bench
 from tests.http.door import Door
 from tests.observability.asking import BrokenWire, observed
 from tests.webhooks.webhook_bench import Bench as Webhooks
@@ -38,7 +38,7 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 
 def text(metrics: Metrics) -> str:
-    return metrics.text("")[0].decode()
+    return metrics.render_exposition("")[0].decode()
 
 
 # Requests
@@ -106,7 +106,7 @@ def test_labels_take_values_that_the_code_knows(metrics: Metrics) -> None:
 @pytest.fixture
 def bench(metrics: Metrics) -> Bench:
     made = Bench()
-    made.ledger._telemetry = metrics
+    made.committer._telemetry = metrics
     return made
 
 
@@ -140,15 +140,15 @@ def test_a_parked_job_is_counted_once(bench: Bench, metrics: Metrics) -> None:
     assert value(metrics, "payments_jobs_parked_total", **labels) == 1
 
 
-def refuse(tx: Transaction, draw: Draw) -> Decision[None]:
+def refuse(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
     raise InvalidState("thing", "closed", "close")
 
 
-def fail(tx: Transaction, draw: Draw) -> Decision[None]:
+def fail(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
     raise ValueError("a fault")
 
 
-def unreachable(tx: Transaction, draw: Draw) -> Decision[None]:
+def unreachable(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
     raise StorageUnavailable("no route")
 
 
@@ -160,7 +160,7 @@ def test_a_commit_is_counted_by_how_it_ended(
     bench: Bench, metrics: Metrics, decide: object, outcome: str
 ) -> None:
     with pytest.raises(Exception, match=r".*"):
-        bench.ledger.commit(SCOPE, decide)  # type: ignore[arg-type]
+        bench.committer.commit(AUTHORITY, decide)  # type: ignore[arg-type]
     assert value(metrics, "payments_commit_seconds_count", outcome=outcome) == 1
     bench.add("a")
     assert value(metrics, "payments_commit_seconds_count", outcome="committed") == 1
@@ -168,7 +168,7 @@ def test_a_commit_is_counted_by_how_it_ended(
 
 def test_reruns_are_counted(metrics: Metrics) -> None:
     bench = Bench(storage=MemoryStorage(Weakness(seed=1)))
-    bench.ledger._telemetry = metrics
+    bench.committer._telemetry = metrics
     for number in range(80):
         bench.add(f"s{number}")
     reruns = [
@@ -202,7 +202,7 @@ def test_the_alert_of_a_stale_scan_sees_a_chain_that_was_never_scanned(
     later = time.time() + int(limit) + 1
     with monkeypatch.context() as patched:
         patched.setattr(time, "time", lambda: later)
-        workers[0].scanned(1, 5, 5)
+        workers[0].record_scan(1, 5, 5)
 
     def is_stale(chain: str) -> bool:
         told = [value(one, name, chain_id=chain) for one in workers]
@@ -225,15 +225,15 @@ def test_a_silent_chain_is_counted(metrics: Metrics, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (Outcome(204), "delivered"),
-        (Outcome(404), "refused"),
-        (Outcome(429), "failing"),
-        (Outcome(503), "failing"),
-        (Outcome(failure="timed out"), "no_answer"),
+        (TransportResult(204), "delivered"),
+        (TransportResult(404), "refused"),
+        (TransportResult(429), "failing"),
+        (TransportResult(503), "failing"),
+        (TransportResult(failure="timed out"), "no_answer"),
     ],
 )
 def test_an_attempt_is_counted_by_what_was_answered(
-    metrics: Metrics, answer: Outcome, outcome: str
+    metrics: Metrics, answer: TransportResult, outcome: str
 ) -> None:
     assert attempted(metrics, Webhooks(wire=Wire([answer]))) == outcome
 
@@ -262,7 +262,7 @@ def attempted(metrics: Metrics, webhooks: Webhooks) -> str:
     webhooks.happen()
     webhooks.worker.run_due()
     name = "payments_webhook_attempt_seconds_count"
-    known = BY_NAME["payments_webhook_attempt_seconds"].known
+    known = METRIC_BY_NAME["payments_webhook_attempt_seconds"].known
     [outcome] = [one for one in known if value(metrics, name, outcome=one)]
     return outcome
 
@@ -293,7 +293,7 @@ def test_a_scrape_does_not_wait_for_storage_that_hangs(
         hangs.wait(30)
 
     monkeypatch.setattr(door.service.ports.storage, "next_due", hanging)
-    monkeypatch.setattr(backlog, "LONGEST_S", 0.05)
+    monkeypatch.setattr(backlog, "MAX_WAIT_S", 0.05)
     metrics.watch(door.service, "sandbox")
     began = time.monotonic()
     told = [text(metrics) for _ in range(3)]
@@ -352,13 +352,13 @@ NAMES = re.findall(r"^ *- alert: (\w+)$", ALERTS, re.M)
 
 def test_alerts_ask_for_metrics_that_there_are() -> None:
     for name, suffix in re.findall(r"\b(payments_\w+?)(_bucket|_count|_sum)?\b", ALERTS):
-        metric = BY_NAME[name]
+        metric = METRIC_BY_NAME[name]
         assert bool(suffix) == (metric.kind == "histogram"), name
 
 
 def test_alerts_ask_for_labels_that_there_are() -> None:
     for name, selector in re.findall(r"\b(payments_\w+?)(?:_bucket|_count|_sum)?\{(\w+)", ALERTS):
-        assert selector in BY_NAME[name].labels
+        assert selector in METRIC_BY_NAME[name].labels
     for label, asked in re.findall(r'(\w+)!?="(\w+)"', ALERTS):
         known = [metric.known for metric in METRICS if metric.labels == (label,)]
         assert not any(known) or any(asked in values for values in known), (label, asked)

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core_http.observability.requests import BLIND
+from payments_core_http.observability.requests import NOOP_OBSERVER
 from payments_core_http.throttling import Throttle
 from tests.http.door import Door
 from tests.observability.asking import observed
@@ -66,7 +66,7 @@ def test_a_replay_is_told(lines: Log, door: Door) -> None:
 
 
 def test_a_refused_rate_is_told(lines: Log) -> None:
-    door = observed(BLIND, Throttle(MemoryLimiter()))
+    door = observed(NOOP_OBSERVER, Throttle(MemoryLimiter()))
     for _ in range(25):
         door.call("GET", "/nowhere")
     told = [line.get("limited") for line in requests(lines)]

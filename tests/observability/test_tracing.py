@@ -19,10 +19,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from payments_core.engine.jobs.worker import Worker
-from payments_core.webhooks.transports.port import Outcome
-from payments_core_http.client_address import networks
+from payments_core.webhooks.transports.port import TransportResult
+from payments_core_http.client_address import parse_networks
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.tracing import Traced, tracer_or_none
+from payments_core_http.observability.tracing import TracedMetrics, make_tracer
 from tests.core.engine.jobs.bench import STOPPING, Bench
 from tests.observability.asking import observed
 from tests.webhooks.webhook_bench import Bench as Webhooks
@@ -39,8 +39,8 @@ class Spans:
         self._kept = InMemorySpanExporter()
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self._kept))
-        proxies = networks(["10.0.0.0/8"])
-        self.traced = Traced(metrics, provider.get_tracer("test"), proxies)
+        proxies = parse_networks(["10.0.0.0/8"])
+        self.traced = TracedMetrics(metrics, provider.get_tracer("test"), proxies)
 
     @property
     def all(self) -> list[object]:
@@ -129,7 +129,7 @@ def test_a_job_is_a_span(spans: Spans) -> None:
 
 
 def test_an_attempt_is_a_span_and_partners_learn_no_trace(spans: Spans) -> None:
-    webhooks = Webhooks(wire=Wire([Outcome(503)]))
+    webhooks = Webhooks(wire=Wire([TransportResult(503)]))
     webhooks.attempts._telemetry = spans.traced
     webhooks.endpoint("https://partner.example/hook/secret-path")
     webhooks.happen()
@@ -154,16 +154,16 @@ def test_an_attempt_is_a_span_and_partners_learn_no_trace(spans: Spans) -> None:
     ],
 )
 def test_there_are_no_traces_unless_they_are_asked_for(environ: dict[str, str]) -> None:
-    assert tracer_or_none("1", "sandbox", environ) is None
+    assert make_tracer("1", "sandbox", environ) is None
 
 
 def test_nothing_is_imported_unless_it_is_asked_for() -> None:
     script = """
 import sys
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.tracing import with_spans
+from payments_core_http.observability.tracing import add_tracing
 metrics = Metrics("1", "sandbox")
-assert with_spans(metrics, "1", "sandbox") is metrics
+assert add_tracing(metrics, "1", "sandbox") is metrics
 assert not any(name.startswith("opentelemetry") for name in sys.modules)
 """
     environ = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
@@ -203,11 +203,11 @@ def collector() -> Iterator[Collector]:
 
 EXPORTING = """
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.requests import opened
-from payments_core_http.observability.tracing import with_spans
-traced = with_spans(Metrics("1.2.3", "sandbox"), "1.2.3", "sandbox")
-request = opened("req_1", "GET", "/v2/things")
-with traced.request(request, {}):
+from payments_core_http.observability.requests import new_request
+from payments_core_http.observability.tracing import add_tracing
+traced = add_tracing(Metrics("1.2.3", "sandbox"), "1.2.3", "sandbox")
+request = new_request("req_1", "GET", "/v2/things")
+with traced.observe_request(request, {}):
     request.status = 200
 traced.close()
 """

@@ -13,7 +13,7 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault, VaultBalance
-from payments_core.chains.outbox.record import Outgoing, Sender
+from payments_core.chains.outbox.record import OutboundTransfer, Sender
 from payments_core.chains.port import AddressSpec, Heads
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
@@ -23,18 +23,18 @@ from payments_core.chains.simulated.records import (
 from payments_core.clock import SECOND
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.journal.record import Entry
+from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.service import PaymentsService
-from payments_core.storage.jobs import FOREVER, Job
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import every
+from payments_core.storage.wholesale import scan_all
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.webhooks.record import Delivery
 from tests.service.model.mirror import Commit, Mirror
@@ -42,15 +42,16 @@ from tests.service.model.onchain import ChainIndex
 
 KINDS: tuple[type[Record], ...] = (
     Account, ClientSession, Vault, VaultBalance, DepositAddress, Deposit, Payment, Option,
-    DirectOption, FundingOperation, Receipt, Entry, Refund, Outgoing, Sender, Event, Delivery,
-    StoredAnswer, Job, SimulatedTransaction, SimulatedBalance, SimulatedSender,
+    DirectOption, FundingOperation, Receipt, JournalEntry, Refund, OutboundTransfer, Sender, Event,
+    Delivery,
+    StoredResponse, Job, SimulatedTransaction, SimulatedBalance, SimulatedSender,
 )  # fmt: skip
 LIVE: Mapping[type[Record], tuple[str, ...]] = {
     Payment: ("processing", "accepted", "executing"),
     Refund: ("created", "submitted"),
     Deposit: ("detected", "confirmed"),
     FundingOperation: ("authorized", "broadcast", "unknown"),
-    Outgoing: ("queued", "reserved"),
+    OutboundTransfer: ("queued", "reserved"),
     Delivery: ("pending", "failed"),
 }
 """What goes on by itself, and must come to its end."""
@@ -75,7 +76,7 @@ class Found:
         self.environment_id = environment_id
         self.mirror = Mirror()
         for kind in KINDS:
-            for located in every(service.ports.storage, kind):
+            for located in scan_all(service.ports.storage, kind):
                 self.mirror.records[located.partition][kind][located.record.id] = located.record
         self.reorged_deeply: set[int] = set()
         self.chains = {id: _Chain(chain.heads()) for id, chain in service.chains.items()}
@@ -110,7 +111,7 @@ class Found:
     def chain_index(self) -> ChainIndex:
         """Who sent what to whom on the chains, and for which purpose."""
         index = ChainIndex()
-        for outgoing in self.all(Outgoing).values():
+        for outgoing in self.all(OutboundTransfer).values():
             purpose = (outgoing.purpose, outgoing.owner_id)
             index.purposes[outgoing.id] = purpose
             index.sent_for[purpose].append(outgoing.id)
@@ -127,15 +128,15 @@ def under_way(service: PaymentsService) -> Counter[str]:
     service.refresh()
     found: Counter[str] = Counter()
     for kind, live in LIVE.items():
-        for located in every(service.ports.storage, kind):
+        for located in scan_all(service.ports.storage, kind):
             status = getattr(located.record, "status", "")
             if status in live:
                 found[f"{kind.__name__} {status}"] += 1
     now = service.ports.clock.now()
-    for one in every(service.ports.storage, Job):
+    for one in scan_all(service.ports.storage, Job):
         due = max(one.record.due_at, one.record.lease_until)
         if due < now - LATE_MS:
             found["Job late"] += 1
-        elif due < FOREVER and one.record.lease_until > now:
+        elif due < NEVER and one.record.lease_until > now:
             found["Job leased"] += 1
     return found

@@ -14,17 +14,17 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.chains.outbox.record import Outgoing, Sender
+from payments_core.chains.outbox.record import OutboundTransfer, Sender
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedSender,
     SimulatedTransaction,
 )
 from payments_core.chains.simulated.transfers import FAUCET
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.maintenance.parked import is_parked
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import DirectOption, Option
@@ -34,7 +34,7 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.webhooks.record import Delivery
-from payments_core_http.cli.client import Answer
+from payments_core_http.cli.client import ApiResponse
 from tests.outages.books import Books
 from tests.outages.found import Found
 from tests.outages.partner import Told
@@ -61,7 +61,7 @@ class Evidence:
 
     told: Sequence[Told]
     books: Books
-    replays: Mapping[str, Answer]
+    replays: Mapping[str, ApiResponse]
     found: Found
     received: Sequence[Mapping[str, Any]]
     balances: Mapping[tuple[str, int], tuple[int, int]]
@@ -118,7 +118,10 @@ def _later(document: Mapping[str, Any], stored: Any) -> Wrong:
     ):
         yield f"{stored.id} was told with {document['amountAtomic']} and has {stored.amount}"
     told = [(line["status"], line["at"]) for line in document.get("timeline", ())]
-    if told and told != [(line.status, iso(line.at)) for line in stored.timeline][: len(told)]:
+    if (
+        told
+        and told != [(line.status, format_iso(line.at)) for line in stored.timeline][: len(told)]
+    ):
         yield f"{stored.id} had the timeline {told}, and now another"
 
 
@@ -181,7 +184,7 @@ def every_resource_has_one_request(evidence: Evidence) -> Wrong:
         stored = evidence.found.all(kind).keys()
         yield from (f"{id} is stored, and nobody was told" for id in sorted(stored - made.keys()))
     keys = {told.key for told in evidence.told if told.key is not None}
-    answers = len(evidence.found.all(StoredAnswer))
+    answers = len(evidence.found.all(StoredResponse))
     if answers != len(keys):
         yield f"{len(keys)} keys were answered, and {answers} answers are stored"
 
@@ -241,8 +244,8 @@ def the_api_says_what_the_flows_say(evidence: Evidence) -> Wrong:
 
 def slots_have_no_gap_and_one_transfer_each(evidence: Evidence) -> Wrong:
     """A sender's slots are filled from 0 on, each by one transfer, which is in the chain once."""
-    sent: dict[str, list[Outgoing]] = defaultdict(list)
-    for outgoing in evidence.found.all(Outgoing).values():
+    sent: dict[str, list[OutboundTransfer]] = defaultdict(list)
+    for outgoing in evidence.found.all(OutboundTransfer).values():
         sent[str(outgoing.sender_id)].append(outgoing)
     on_chain: dict[str, list[tuple[int | None, str]]] = defaultdict(list)
     for row in evidence.found.simulated(SimulatedTransaction).values():
@@ -262,7 +265,9 @@ def slots_have_no_gap_and_one_transfer_each(evidence: Evidence) -> Wrong:
 
 def each_intent_has_one_transfer(evidence: Evidence) -> Wrong:
     """One transfer of ours for each funding, release, refund and sweep."""
-    purposes = Counter((o.purpose, o.owner_id) for o in evidence.found.all(Outgoing).values())
+    purposes = Counter(
+        (o.purpose, o.owner_id) for o in evidence.found.all(OutboundTransfer).values()
+    )
     yield from (f"{purpose} has {n} transfers" for purpose, n in purposes.items() if n > 1)
 
 

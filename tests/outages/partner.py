@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from payments_core_http.cli.client import Answer, Client, NotAnswered
+from payments_core_http.cli.client import ApiClient, ApiResponse, NoResponse
 
 TIMEOUT_S = 15.0
 PATIENCE_S = 120.0
@@ -120,7 +120,7 @@ class Partner:
         chance: random.Random,
     ) -> None:
         """`credentials` are the Authorizations by whose they are; all partners share them."""
-        self._clients = [Client(url, timeout_s=TIMEOUT_S) for url in urls]
+        self._clients = [ApiClient(url, timeout_s=TIMEOUT_S) for url in urls]
         self.memory = memory
         self.credentials = credentials
         self.chance = chance
@@ -140,7 +140,7 @@ class Partner:
     ) -> Any:
         """The answer's document, once there is one.
 
-        With `once` a lost answer is a NotAnswered: the request cannot be repeated. Raises
+        With `once` a lost answer is a NoResponse: the request cannot be repeated. Raises
         NeverAnswered, Refused.
         """
         began = time.monotonic()
@@ -169,7 +169,7 @@ class Partner:
         self.memory.write(told)
         return told.document
 
-    def again(self, told: Told) -> Answer:
+    def again(self, told: Told) -> ApiResponse:
         """The answer to the very same request, sent once more. Raises NeverAnswered."""
         answer, _, _ = self._until_answered(
             told.what,
@@ -194,7 +194,7 @@ class Partner:
         whose: str,
         secret: str | None,
         once: bool,
-    ) -> tuple[Answer, int, float]:
+    ) -> tuple[ApiResponse, int, float]:
         until = time.monotonic() + PATIENCE_S
         turn, pause_s, tries = self.chance.randrange(len(self._clients)), FIRST_PAUSE_S, 0
         authorization = f"Bearer {secret}" if whose == "payer" else self.credentials[whose]
@@ -210,7 +210,7 @@ class Partner:
                     key=key,
                     payment_secret=None if whose == "payer" else secret,
                 )
-            except NotAnswered as error:
+            except NoResponse as error:
                 self.memory.count(type(error.__cause__).__name__)
                 if once:
                     raise
@@ -220,7 +220,7 @@ class Partner:
                     return answer, tries, sent
                 self.memory.count(why)
                 if once:
-                    raise NotAnswered(why)
+                    raise NoResponse(why)
                 if answer.status == 500:
                     self.memory.complain(f"{what} {method} {path}: {answer.body.decode()}")
             time.sleep(pause_s * self.chance.uniform(0.5, 1.5))
@@ -228,7 +228,7 @@ class Partner:
         raise NeverAnswered(f"{what} {method} {path}: no answer in {tries} tries")
 
 
-def _why_again(answer: Answer) -> str | None:
+def _why_again(answer: ApiResponse) -> str | None:
     """Why a request should be sent again as it is; None where that is its answer."""
     if answer.status < 400 or (answer.status < 500 and answer.status not in (409, 429)):
         return None

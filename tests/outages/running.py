@@ -17,8 +17,8 @@ import attrs
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
-from payments_core_http.cli.children import Child
-from payments_core_http.cli.client import Answer, basic
+from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.client import ApiResponse, basic_authorization
 from tests.outages import logs
 from tests.outages.books import summed
 from tests.outages.databases import Databases
@@ -94,12 +94,12 @@ class _Run:
     def play(self) -> Outcome:
         plan = self.plan
         with contextlib.chdir(ROOT):  # where the child finds itself as a module
-            receiver = Child(
+            receiver = ChildProcess(
                 "receiver", "tests.outages.receiver", [str(self.received), str(plan.seed)]
             )
         processes: Sequence[Process] = ()
         try:
-            port = receiver.first()["port"]
+            port = receiver.wait_until_ready()["port"]
             self._make_app()
             processes = started(self.environ, self.folder, serves=plan.serves, workers=plan.workers)
             self.urls = [f"http://127.0.0.1:{p.port}" for p in processes if p.port]
@@ -121,18 +121,18 @@ class _Run:
         )
         key = admin(self.environ, "keys", "create", "acme", "--name", "main")
         self.app_id, self.environment_id = app["appId"], app["sandboxEnvironmentId"]
-        self.credentials["backend"] = basic(self.app_id, key["secret"])
+        self.credentials["backend"] = basic_authorization(self.app_id, key["secret"])
 
     def _partner(self, name: str) -> Partner:
         chance = random.Random(f"{name}/{self.plan.seed}")
         return Partner(self.urls, self.memory, self.credentials, chance)
 
-    def _register_webhook(self, receiver: Child, port: int) -> None:
+    def _register_webhook(self, receiver: ChildProcess, port: int) -> None:
         path = f"/v2/console/apps/{self.app_id}/environments/{self.environment_id}/webhooks"
         made = self._partner("console").ask(
             "webhook", "POST", path, {"url": f"http://127.0.0.1:{port}/hook"}, key="webhook"
         )
-        receiver.tell(secret=made["signingSecret"])
+        receiver.send(secret=made["signingSecret"])
         assert receiver.wait_for(lambda told: {"has": "secret"} in told)
 
     def _under_load(self, processes: Sequence[Process]) -> Storm:
@@ -162,7 +162,7 @@ class _Run:
 
     # Afterwards.
 
-    def _settled(self) -> Mapping[str, Answer]:
+    def _settled(self) -> Mapping[str, ApiResponse]:
         """The answers to the repeats, once all has come to its end."""
         until = time.monotonic() + self.plan.settle_s
         told = [one for one in self.memory.read() if one.key is not None]
@@ -179,7 +179,7 @@ class _Run:
         self.balances = dict(self._balances(self.memory.read()))
         return replays
 
-    def _replayed(self, number: int, told: Sequence[Told]) -> dict[str, Answer]:
+    def _replayed(self, number: int, told: Sequence[Told]) -> dict[str, ApiResponse]:
         partner = self._partner(f"replayer{number}")
         answers = {}
         for one in told:
@@ -219,7 +219,7 @@ class _Run:
         self._partner("clock").ask("clock", "POST", "/v2/sandbox/clock", body, key=key)
 
     def _judged(
-        self, processes: Sequence[Process], storm: Storm, replays: Mapping[str, Answer]
+        self, processes: Sequence[Process], storm: Storm, replays: Mapping[str, ApiResponse]
     ) -> Outcome:
         told = self.memory.read()
         evidence = Evidence(

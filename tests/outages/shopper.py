@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from payments_core.assets import CHAINS
-from payments_core_http.cli.client import NotAnswered, bearer
+from payments_core_http.cli.client import NoResponse, bearer_authorization
 from tests.outages.partner import Partner
 
 SYMBOL = "USDC"
@@ -168,14 +168,14 @@ class Shopper(threading.Thread):
             "expiresInSeconds": SESSION_S,
         }
         session = self._ask("session", "POST", "/v2/client-sessions", body, about=self.payer)
-        self._partner.credentials[self.payer] = bearer(session["clientSessionToken"])
+        self._partner.credentials[self.payer] = bearer_authorization(session["clientSessionToken"])
         try:
             exchanged = self._partner.ask(
                 "exchange", "POST", "/v2/client/auth/exchange", whose=self.payer, once=True
             )
-        except NotAnswered:
+        except NoResponse:
             return False
-        self._partner.credentials[self.payer] = bearer(exchanged["accessToken"])
+        self._partner.credentials[self.payer] = bearer_authorization(exchanged["accessToken"])
         return True
 
     def _account(self, name: str) -> str:

@@ -18,22 +18,22 @@ import attrs
 import pytest
 
 from payments_core.accounts.record import Account
-from payments_core.chains.outbox.record import Outgoing
+from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.chains.simulated.records import SimulatedBalance, SimulatedSender
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.journal.record import Entry
+from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
-from payments_core.storage.jobs import FOREVER, Job
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.webhooks.record import Delivery
-from payments_core_http.cli.client import Answer
+from payments_core_http.cli.client import ApiResponse
 from tests.outages import laws, logs
 from tests.outages.found import Found
 from tests.outages.laws import Evidence
@@ -135,7 +135,7 @@ def told_otherwise(what: str, **changes: Any) -> Tamper:
     return tamper
 
 
-def replayed_otherwise(change: Callable[[Answer], Answer | None]) -> Tamper:
+def replayed_otherwise(change: Callable[[ApiResponse], ApiResponse | None]) -> Tamper:
     """The repeat of a request came to something else, or to nothing."""
 
     def tamper(evidence: Evidence) -> Evidence:
@@ -199,7 +199,7 @@ BITES: tuple[tuple[Callable[..., Any], Tamper], ...] = (
     ),
     (laws.every_resource_has_one_request, twice(Payment)),
     (laws.every_resource_has_one_request, twice(Option)),
-    (laws.every_resource_has_one_request, without(StoredAnswer)),
+    (laws.every_resource_has_one_request, without(StoredResponse)),
     (laws.every_resource_has_one_request, told_otherwise("receive", key="another")),
     (laws.flows_came_to_their_ends, changed(Payment, to(status="failed"))),
     (laws.flows_came_to_their_ends, without(Deposit)),
@@ -208,21 +208,24 @@ BITES: tuple[tuple[Callable[..., Any], Tamper], ...] = (
         changed(SimulatedBalance, lambda record: to(total=record.total + 1)(record), SIMULATED),
     ),
     (laws.the_api_says_what_the_flows_say, richer),
-    (laws.slots_have_no_gap_and_one_transfer_each, without(Outgoing)),
-    (laws.slots_have_no_gap_and_one_transfer_each, changed(Outgoing, to(transaction_hash="0x00"))),
+    (laws.slots_have_no_gap_and_one_transfer_each, without(OutboundTransfer)),
+    (
+        laws.slots_have_no_gap_and_one_transfer_each,
+        changed(OutboundTransfer, to(transaction_hash="0x00")),
+    ),
     (
         laws.slots_have_no_gap_and_one_transfer_each,
         changed(SimulatedSender, to(next_slot=0), SIMULATED),
     ),
-    (laws.each_intent_has_one_transfer, twice(Outgoing)),
+    (laws.each_intent_has_one_transfer, twice(OutboundTransfer)),
     (laws.every_event_was_delivered, twice(Event)),
     (laws.every_event_was_delivered, without(Event)),
     (laws.every_event_was_delivered, received_otherwise(lambda one: [])),
     (laws.every_event_was_delivered, received_otherwise(lambda one: [one, {**one, "body": ""}])),
     (laws.every_event_was_delivered, received_otherwise(lambda one: [one, {"refused": "stale"}])),
     (laws.every_event_was_delivered, changed(Delivery, to(status="abandoned"))),
-    (laws.no_job_is_parked, changed(Job, to(lease_until=FOREVER))),
-    (laws.the_model_agrees, without(Entry)),
+    (laws.no_job_is_parked, changed(Job, to(lease_until=NEVER))),
+    (laws.the_model_agrees, without(JournalEntry)),
     (laws.the_model_agrees, without(Event)),
     (laws.the_model_agrees, without(Receipt)),
 )

@@ -8,21 +8,21 @@ from typing import Any, TypeVar
 from payments_core.assets import ChainType
 from payments_core.chains.port import (
     AddressSpec,
-    BalancesAt,
     Block,
     Chain,
     ChainUnavailable,
+    FinalBalances,
     Heads,
     ScannedTransfer,
-    Signed,
+    SignedTransaction,
     TransactionView,
     TransferIntent,
 )
 from payments_core.clock import Instant
 from payments_core.storage.port import (
-    Claimed,
+    ClaimedJob,
     CommitUnknown,
-    Located,
+    LocatedRecord,
     Snapshot,
     Storage,
     StorageUnavailable,
@@ -96,11 +96,13 @@ class FaultyStorage:
         return self._through("read", lambda: self._inner.read(partition, work))
 
     def claim(
-        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
-    ) -> Sequence[Claimed]:
+        self, queue: str, now: Instant, *, lease_ms: int, limit: int, lane_concurrency: int
+    ) -> Sequence[ClaimedJob]:
         return self._through(
             "claim",
-            lambda: self._inner.claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots),
+            lambda: self._inner.claim(
+                queue, now, lease_ms=lease_ms, limit=limit, lane_concurrency=lane_concurrency
+            ),
         )
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
@@ -115,7 +117,7 @@ class FaultyStorage:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> Sequence[Located[R]]:
+    ) -> Sequence[LocatedRecord[R]]:
         return self._through(
             "read",
             lambda: self._inner.locate(kind, lookup, keys, where=where, after=after, limit=limit),
@@ -172,16 +174,16 @@ class FaultyChain:
         return self._through(lambda: self._inner.transaction(hash))
 
     @property
-    def longest_pause_ms(self) -> int:
-        return self._inner.longest_pause_ms
+    def max_scan_interval_ms(self) -> int:
+        return self._inner.max_scan_interval_ms
 
     @property
-    def longest_scan(self) -> int:
-        return self._inner.longest_scan
+    def max_scan_blocks(self) -> int:
+        return self._inner.max_scan_blocks
 
     @property
-    def patience_ms(self) -> int | None:
-        return self._inner.patience_ms
+    def bump_after_ms(self) -> int | None:
+        return self._inner.bump_after_ms
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
         return self._through(lambda: self._inner.transactions(hashes))
@@ -194,7 +196,7 @@ class FaultyChain:
     ) -> tuple[ScannedTransfer, ...]:
         return self._through(lambda: self._inner.scan(tokens, recipients, first, last))
 
-    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         return self._through(lambda: self._inner.balances(token_address, holders))
 
     def check_contract_signature(
@@ -204,19 +206,19 @@ class FaultyChain:
             lambda: self._inner.check_contract_signature(address, digest, signature)
         )
 
-    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+    def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         return self._through(lambda: self._inner.prepare(intent, slot))
 
-    def fill(self, environment_id: str, slot: int) -> Signed:
-        return self._through(lambda: self._inner.fill(environment_id, slot))
+    def prepare_noop(self, environment_id: str, slot: int) -> SignedTransaction:
+        return self._through(lambda: self._inner.prepare_noop(environment_id, slot))
 
-    def bump(self, environment_id: str, signed: Signed) -> Signed | None:
+    def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
         return self._through(lambda: self._inner.bump(environment_id, signed))
 
-    def slots_used(self, sender: str) -> int:
-        return self._through(lambda: self._inner.slots_used(sender))
+    def final_nonce(self, sender: str) -> int:
+        return self._through(lambda: self._inner.final_nonce(sender))
 
-    def broadcast(self, signed: Signed) -> None:
+    def broadcast(self, signed: SignedTransaction) -> None:
         self._through(lambda: self._inner.broadcast(signed))
 
     def _through(self, call: Callable[[], T]) -> T:

@@ -6,7 +6,7 @@ from typing import Any
 
 from payments_core.credentials.tokens import Claims
 from payments_core.payments.checkout.checkout import PAYER
-from payments_core.payments.details import DirectDetails, PaymentDetails
+from payments_core.payments.details import DirectOptionDetails, PaymentDetails
 from payments_core.payments.options.record import DirectOption
 from payments_core.payments.record import Payment
 from payments_core.tenants.authorization import Authority
@@ -32,22 +32,22 @@ class Payer:
     def authority(self) -> Authority:
         return authority_of(self.world, self.secret)
 
-    def option(self, **more: Any) -> DirectDetails:
+    def option(self, **more: Any) -> DirectOptionDetails:
         more.setdefault("method", "direct")
-        return self.world.service.paying.create(self.authority, self.id, **more)
+        return self.world.service.direct_options.create(self.authority, self.id, **more)
 
-    def select(self, option: DirectDetails, **more: Any) -> DirectDetails:
-        paying = self.world.service.paying
-        return paying.select(self.authority, self.id, option.option.id, **more)
+    def select(self, option: DirectOptionDetails, **more: Any) -> DirectOptionDetails:
+        direct_options = self.world.service.direct_options
+        return direct_options.select(self.authority, self.id, option.option.id, **more)
 
-    def refresh(self, option: DirectDetails, **more: Any) -> DirectDetails:
-        paying = self.world.service.paying
-        return paying.refresh(self.authority, self.id, option.option.id, **more)
+    def refresh(self, option: DirectOptionDetails, **more: Any) -> DirectOptionDetails:
+        direct_options = self.world.service.direct_options
+        return direct_options.refresh(self.authority, self.id, option.option.id, **more)
 
     def submit(
-        self, option: DirectDetails, hash: str = INVENTED, chain_id: int = BASE, **more: Any
-    ) -> DirectDetails:
-        return self.world.service.paying.submit(
+        self, option: DirectOptionDetails, hash: str = INVENTED, chain_id: int = BASE, **more: Any
+    ) -> DirectOptionDetails:
+        return self.world.service.direct_options.submit(
             self.authority,
             self.id,
             option.option.id,
@@ -62,13 +62,13 @@ class Payer:
 
     # Looking.
 
-    def read(self, option: DirectDetails) -> DirectDetails:
-        return self.world.service.paying.get(self.authority, self.id, option.option.id)
+    def read(self, option: DirectOptionDetails) -> DirectOptionDetails:
+        return self.world.service.direct_options.get(self.authority, self.id, option.option.id)
 
-    def now(self, option: DirectDetails) -> DirectOption:
+    def now(self, option: DirectOptionDetails) -> DirectOption:
         return self.world.get(DirectOption, option.option.id)
 
-    def status(self, option: DirectDetails) -> tuple[str, str | None, int]:
+    def status(self, option: DirectOptionDetails) -> tuple[str, str | None, int]:
         found = self.now(option)
         return found.status, found.selection_status, found.paid
 
@@ -76,7 +76,7 @@ class Payer:
         return self.world.paid(self.id)
 
     def details(self) -> PaymentDetails:
-        return self.world.service.checkout.payment(self.authority, self.id)
+        return self.world.service.checkout.get_payment(self.authority, self.id)
 
 
 def authority_of(world: World, secret: str) -> Authority:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from payments_core.assets import asset_of
-from payments_core.chains.port import AddressSpec, Contract, Signed, TransferIntent
+from payments_core.chains.port import AddressSpec, Contract, SignedTransaction, TransferIntent
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import FixedClock
@@ -26,7 +26,7 @@ class Stage:
     def __init__(self, storage: Storage) -> None:
         self.clock = FixedClock()
         self.ports = Ports.over(storage, RING, self.clock)
-        self.ledger = self.ports.committer
+        self.committer = self.ports.committer
         self.storage = storage
         self.chain = self.another()
         self.failures = Failures(self.ports)
@@ -36,7 +36,7 @@ class Stage:
         """What another process on the same storage sees."""
         return SimulatedChain(chain_id, self.ports)
 
-    def signed(self, slot: int, recipient: str = BOB, amount: int = 10) -> Signed:
+    def signed(self, slot: int, recipient: str = BOB, amount: int = 10) -> SignedTransaction:
         source = Contract("vault", "acct_a", self.vault)
         intent = TransferIntent(f"out-{slot}", "env_a", USDC, source, recipient, amount)
         return self.chain.prepare(intent, slot)

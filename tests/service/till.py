@@ -18,7 +18,7 @@ from payments_core.chains.simulated.records import (
     SimulatedTransaction,
 )
 from payments_core.chains.simulated.transfers import balance_id
-from payments_core.deposits.arrivals import Arrivals
+from payments_core.deposits.arrivals import DepositDiscovery
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
 from payments_core.storage.jobs import Job
@@ -42,7 +42,7 @@ class Till:
     def __init__(self, world: World, account: Account | None = None) -> None:
         self.world = world
         self.account = account or world.payer
-        issued = world.service.deposits.address(world.server, self.account.id, BASE)
+        issued = world.service.deposits.issue_address(world.server, self.account.id, BASE)
         self.address = issued.address.address
         self.row = issued.address
         world.system.advance(60)  # what was there before lies too deep for a reorg
@@ -106,7 +106,7 @@ class Till:
         """The account's deposits, oldest first."""
         found, after = [], None
         while True:
-            page = self.world.service.deposits.deposits(
+            page = self.world.service.deposits.list_deposits(
                 self.world.server, self.account.id, after=after, limit=100
             )
             found += page.records
@@ -222,9 +222,9 @@ def view_of(till: Till, hash: str) -> TransactionView:
     return view
 
 
-def listener(till: Till, mode: str = "sandbox") -> Arrivals:
+def listener(till: Till, mode: str = "sandbox") -> DepositDiscovery:
     world = till.world
-    return Arrivals(world.service.ports, world.service.chains, mode)
+    return DepositDiscovery(world.service.ports, world.service.chains, mode)
 
 
 def scanned(view: TransactionView) -> ScannedTransfer:

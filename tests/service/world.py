@@ -20,7 +20,7 @@ from payments_core.chains.simulated.records import SimulatedSender
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import AlreadyAnswered, Answer, Idempotent
+from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest, Response
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.funding.record import FundingOperation
@@ -107,7 +107,7 @@ class World:
 
     @property
     def environment(self) -> Environment:
-        return self.service.tenants.environment(self.environment_id)
+        return self.service.tenants.get_environment(self.environment_id)
 
     @property
     def server(self) -> Authority:
@@ -151,7 +151,7 @@ class World:
         return self.service.payments.create(self.server, new)
 
     def option(self, payment: PaymentDetails, client: Authority | None = None) -> OptionDetails:
-        return self.service.options.create(client or self.client, payment.payment.id)
+        return self.service.vault_options.create(client or self.client, payment.payment.id)
 
     def authorize(
         self, option: OptionDetails, client: Authority | None = None, **more: Any
@@ -179,7 +179,7 @@ class World:
         before = self.clock.now()
         self.clock.advance_to(instant)
         for chain in (self._sandbox_chains or {}).values():
-            chain.passed((self.clock.now() - before) / 1_000)
+            chain.advance_time((self.clock.now() - before) / 1_000)
 
     def finish(self) -> None:
         """Let everything under way come to its end."""
@@ -230,7 +230,7 @@ class World:
         self.storage.transact(DIRECTORY, work)
 
     def stop_scans(self) -> None:
-        """Nobody scans the chains until the scanner is told to `ensure` it."""
+        """Nobody scans the chains until the scanner is told to `ensure_scheduled` it."""
         self.service.worker("sandbox")
 
         def work(tx: Transaction) -> None:
@@ -253,7 +253,7 @@ class World:
 
     def receipt_ids(self, option: OptionDetails) -> list[str]:
         """The receipts of an option's Payment, oldest first."""
-        evidenced = self.service.payments.receipts(self.server, option.payment.id)
+        evidenced = self.service.payments.list_receipts(self.server, option.payment.id)
         return [receipt.id for receipt in evidenced.receipts.records]
 
     def option_now(self, option: OptionDetails) -> Option:
@@ -311,7 +311,7 @@ class World:
 
     def journal(self, payment_id: str) -> list[tuple[str, dict[str, int]]]:
         """What moved and between which accounts of the books, in the order of the entries."""
-        entries = self.service.payments.receipts(self.server, payment_id).entries
+        entries = self.service.payments.list_receipts(self.server, payment_id).entries
         assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
         return [(entry.cause, dict(entry.postings)) for entry in entries]
 
@@ -388,19 +388,19 @@ def write(storage: Storage, partition: str, work: Callable[[Any], None]) -> None
             return  # the replace that was in doubt took place
 
 
-def once(id: str, fingerprint: str = "f") -> Idempotent:
+def once(id: str, fingerprint: str = "f") -> IdempotentRequest:
     """A request's idempotency, answering with the ids of what was made."""
-    return Idempotent(id=id, fingerprint=fingerprint, render=_render)
+    return IdempotentRequest(id=id, fingerprint=fingerprint, render=_render)
 
 
-def _render(result: Any) -> Answer:
-    return Answer(200, repr(result).encode()[:200], "2026-09-09")
+def _render(result: Any) -> Response:
+    return Response(200, repr(result).encode()[:200], "2026-09-09")
 
 
-def answer_of(call: Callable[[], Any]) -> Answer | None:
+def answer_of(call: Callable[[], Any]) -> Response | None:
     """The stored answer that a call replays, or None where it did something itself."""
     try:
         call()
-    except AlreadyAnswered as earlier:
+    except AlreadyResponded as earlier:
         return earlier.answer
     return None

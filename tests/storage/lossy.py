@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.wire import Failed
+from payments_core.storage.postgres.wire import StatementFailed
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
 
@@ -43,8 +43,8 @@ def fail_next_sqlite_commit(storage: SqliteStorage, code: int, *, applied: bool)
 class LossyWire:
     """A connection to PostgreSQL that does something else at its next COMMIT."""
 
-    def __init__(self, wire: Any, commit: Callable[[Callable[[], Any]], Any]) -> None:
-        self._wire = wire
+    def __init__(self, pipeline: Any, commit: Callable[[Callable[[], Any]], Any]) -> None:
+        self._wire = pipeline
         self._commit = commit
 
     def __getattr__(self, name: str) -> Any:
@@ -57,20 +57,20 @@ class LossyWire:
 
 
 def _at_next_commit(storage: PostgresStorage, commit: Callable[[Any, Any], Any]) -> None:
-    take, give_back = storage._pool.take, storage._pool.give_back
+    take, give_back = storage._pool.acquire, storage._pool.release
 
     def lossy() -> Any:
-        wire = take()
+        pipeline = take()
 
         def once(run: Callable[[], Any]) -> Any:
-            storage._pool.take = take  # type: ignore[method-assign]
-            return commit(wire, run)
+            storage._pool.acquire = take  # type: ignore[method-assign]
+            return commit(pipeline, run)
 
-        return LossyWire(wire, once)
+        return LossyWire(pipeline, once)
 
-    storage._pool.take = lossy  # type: ignore[method-assign]
-    storage._pool.give_back = lambda wire: give_back(  # type: ignore[method-assign]
-        getattr(wire, "_wire", wire)
+    storage._pool.acquire = lossy  # type: ignore[method-assign]
+    storage._pool.release = lambda pipeline: give_back(  # type: ignore[method-assign]
+        getattr(pipeline, "_wire", pipeline)
     )
 
 
@@ -79,10 +79,10 @@ def fail_next_postgres_commit(
 ) -> None:
     """Let the next COMMIT of this handle raise a driver's error, the connection living on."""
 
-    def commit(wire: Any, run: Callable[[], Any]) -> Any:
+    def commit(pipeline: Any, run: Callable[[], Any]) -> Any:
         if applied:
             run()
-        raise Failed(error, 10**6)
+        raise StatementFailed(error, 10**6)
 
     _at_next_commit(storage, commit)
 
@@ -90,11 +90,13 @@ def fail_next_postgres_commit(
 def cut_next_postgres_commit(storage: PostgresStorage, *, applied: bool) -> None:
     """Let the connection end before COMMIT is sent, or before its answer comes back."""
 
-    def commit(wire: Any, run: Callable[[], Any]) -> Any:
+    def commit(pipeline: Any, run: Callable[[], Any]) -> Any:
         if not applied:
-            wire.connection.pgconn.finish()
+            pipeline.connection.pgconn.finish()
         run()
-        wire.connection.close()
-        raise Failed(psycopg.OperationalError("server closed the connection unexpectedly"), 0)
+        pipeline.connection.close()
+        raise StatementFailed(
+            psycopg.OperationalError("server closed the connection unexpectedly"), 0
+        )
 
     _at_next_commit(storage, commit)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.conformance.storage import Address, StorageConformance
+from payments_core.conformance.storage import AdapterLocation, StorageConformance
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
 from payments_core.storage.postgres.adapter import PostgresStorage
@@ -20,9 +20,9 @@ from tests.storage.lossy import cut_next_postgres_commit, fail_next_sqlite_commi
 
 
 class TestMemory(StorageConformance):
-    wholesale = True
+    maintenance_access = True
 
-    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+    def open(self, record_types: Sequence[type[Record]]) -> Storage:
         return MemoryStorage()
 
 
@@ -30,17 +30,19 @@ class TestSqlite(StorageConformance):
     persistent = True
     multi_process = True
     can_lose_commits = True
-    wholesale = True
+    maintenance_access = True
 
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path) -> None:
         self.path = tmp_path / "data.db"
 
-    def open(self, kinds: Sequence[type[Record]]) -> Storage:
-        return SqliteStorage(self.path, kinds)
+    def open(self, record_types: Sequence[type[Record]]) -> Storage:
+        return SqliteStorage(self.path, record_types)
 
-    def address(self) -> Address:
-        return Address("payments_core.storage.sqlite.adapter:open_url", f"sqlite:///{self.path}")
+    def location(self) -> AdapterLocation:
+        return AdapterLocation(
+            "payments_core.storage.sqlite.adapter:open_url", f"sqlite:///{self.path}"
+        )
 
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
         assert isinstance(storage, SqliteStorage)
@@ -50,13 +52,13 @@ class TestSqlite(StorageConformance):
 class TestMemoryWeak(StorageConformance):
     """As weak as the port allows, except that claims here are exact and of one clock."""
 
-    wholesale = True
+    maintenance_access = True
 
     @pytest.fixture(autouse=True, params=range(3))
     def _seed(self, request: pytest.FixtureRequest) -> None:
         self.weakness = Weakness(seed=request.param, clock_ahead=0, short_claim=0)
 
-    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+    def open(self, record_types: Sequence[type[Record]]) -> Storage:
         return MemoryStorage(self.weakness)
 
 
@@ -65,7 +67,7 @@ class TestPostgres(StorageConformance):
     persistent = True
     multi_process = True
     can_lose_commits = True
-    wholesale = True
+    maintenance_access = True
 
     @pytest.fixture(autouse=True)
     def _schema(self, postgres_server: str) -> Iterator[None]:
@@ -73,11 +75,11 @@ class TestPostgres(StorageConformance):
         yield
         drop_schema(self.url)
 
-    def open(self, kinds: Sequence[type[Record]]) -> Storage:
-        return open_postgres(self.url, kinds)
+    def open(self, record_types: Sequence[type[Record]]) -> Storage:
+        return open_postgres(self.url, record_types)
 
-    def address(self) -> Address:
-        return Address("payments_core.storage.postgres.adapter:open_url", self.url)
+    def location(self) -> AdapterLocation:
+        return AdapterLocation("payments_core.storage.postgres.adapter:open_url", self.url)
 
     def lose_next_commit(self, storage: Storage, *, applied: bool) -> None:
         assert isinstance(storage, PostgresStorage)

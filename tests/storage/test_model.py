@@ -19,8 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from payments_core.conformance.storage.records import KINDS, Note
-from payments_core.storage.jobs import FOREVER, Job
+from payments_core.conformance.storage.records import RECORD_TYPES, Note
+from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction, Where
 from payments_core.storage.postgres.adapter import open_url as open_postgres
@@ -80,7 +80,7 @@ ends = st.one_of(  # most works end well, or there would be nothing to find
     st.tuples(st.sampled_from(("replace stale", "delete stale", "hold stale")), notes),
     st.tuples(st.just("fail"), st.none()),
 )
-instants = st.sampled_from((0, NOW - 2**21, NOW - 1, NOW, NOW + 10, FOREVER))
+instants = st.sampled_from((0, NOW - 2**21, NOW - 1, NOW, NOW + 10, NEVER))
 
 
 class Refusal(Exception):
@@ -176,7 +176,7 @@ class Comparison(RuleBasedStateMachine):
         lane=st.sampled_from("xyz"),
         due_at=instants,
         ordinal=st.integers(0, 1),
-        lease_until=st.sampled_from((0, 0, NOW, FOREVER)),
+        lease_until=st.sampled_from((0, 0, NOW, NEVER)),
     )
     def put_job(self, there: bool, id: str, **fields: Any) -> None:
         self.add_job(self.partitions[there], id, **fields)
@@ -194,11 +194,13 @@ class Comparison(RuleBasedStateMachine):
 
         self.both(lambda storage: storage.transact(self.partitions[there], work))
 
-    @rule(now=instants, limit=st.integers(1, 4), slots=st.integers(1, 3))
-    def claim(self, now: int, limit: int, slots: int) -> None:
+    @rule(now=instants, limit=st.integers(1, 4), lane_concurrency=st.integers(1, 3))
+    def claim(self, now: int, limit: int, lane_concurrency: int) -> None:
         self.both(
             lambda storage: list(
-                storage.claim(self.queue, now, lease_ms=20, limit=limit, slots=slots)
+                storage.claim(
+                    self.queue, now, lease_ms=20, limit=limit, lane_concurrency=lane_concurrency
+                )
             )
         )
 
@@ -262,13 +264,13 @@ def compare(storage: Storage, examples: int) -> None:
 
 
 def test_sqlite_does_as_memory_does(tmp_path: Path) -> None:
-    compare(SqliteStorage(tmp_path / "data.db", KINDS), 60)
+    compare(SqliteStorage(tmp_path / "data.db", RECORD_TYPES), 60)
 
 
 @pytest.mark.postgres
 def test_postgres_does_as_memory_does(postgres_server: str) -> None:
     url = fresh_schema(postgres_server)
     try:
-        compare(open_postgres(url, KINDS), 30)
+        compare(open_postgres(url, RECORD_TYPES), 30)
     finally:
         drop_schema(url)

@@ -12,7 +12,7 @@ import pytest
 from payments_core.conformance.storage.records import Letter, NewerLetter, Note
 from payments_core.money import Atomic
 from payments_core.storage import documents
-from payments_core.storage.matching import findable_keys, page_of, places_of
+from payments_core.storage.matching import find_primary_keys, select_page, valid_lookup_keys
 from payments_core.storage.port import Where
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
@@ -80,8 +80,8 @@ def test_what_is_no_json_cannot_be_written_or_read() -> None:
 def test_pages_in_plain_python() -> None:
     rows = {id: {"rank": rank, "size": size} for id, rank, size in (("a", 1, None), ("b", 1, 5))}
     index = Index("by_rank", ("rank",))
-    assert page_of(index, (1,), rows, [Where("size", ">", 4)], None, 5, 10) == (["b"], None)
-    assert page_of(index, (1,), rows, (), None, 1, 10) == (["a"], ("a",))
+    assert select_page(index, (1,), rows, [Where("size", ">", 4)], None, 5, 10) == (["b"], None)
+    assert select_page(index, (1,), rows, (), None, 1, 10) == (["a"], ("a",))
     assert Note.collection.index("all").key == ()
 
 
@@ -96,17 +96,19 @@ def test_located_places_in_plain_python() -> None:
             (("o", "y"), ""),
         )
     }
-    keys = findable_keys(Note.collection, lookup, [["t", 1], ("t", 1), (None, 1), ("t", 2**63)], 1)
+    keys = valid_lookup_keys(
+        Note.collection, lookup, [["t", 1], ("t", 1), (None, 1), ("t", 2**63)], 1
+    )
     assert keys == [("t", 1)]
-    assert places_of(lookup, keys, rows, (), None, 2) == [("o", "z"), ("p", "a")]
-    assert places_of(lookup, keys, rows, (), ("p", "a"), 2) == [("p", "b")]
-    assert places_of(lookup, keys, rows, [Where("size", ">", 1)], None, 2) == []
+    assert find_primary_keys(lookup, keys, rows, (), None, 2) == [("o", "z"), ("p", "a")]
+    assert find_primary_keys(lookup, keys, rows, (), ("p", "a"), 2) == [("p", "b")]
+    assert find_primary_keys(lookup, keys, rows, [Where("size", ">", 1)], None, 2) == []
 
 
 def test_a_key_of_an_enumeration_is_its_value() -> None:
     class Name(enum.StrEnum):
         FIRST = "first"
 
-    (key,) = findable_keys(Note.collection, Note.collection.lookup("named"), [(Name.FIRST,)], 1)
+    (key,) = valid_lookup_keys(Note.collection, Note.collection.lookup("named"), [(Name.FIRST,)], 1)
     assert key == ("first",)
     assert type(key[0]) is str

@@ -14,9 +14,15 @@ import psycopg
 import pytest
 
 from payments_core.conformance.storage.jobs import claim, ids, job
-from payments_core.conformance.storage.records import AFTER, BEFORE, KINDS, IndexedParcel, Parcel
-from payments_core.conformance.storage.setting import HERE, fetch_known
-from payments_core.storage.jobs import FOREVER
+from payments_core.conformance.storage.records import (
+    RECORD_TYPES,
+    RECORD_TYPES_AFTER_MIGRATION,
+    RECORD_TYPES_BEFORE_MIGRATION,
+    IndexedParcel,
+    Parcel,
+)
+from payments_core.conformance.storage.setting import PARTITION, fetch_existing
+from payments_core.storage.jobs import NEVER
 from payments_core.storage.port import FinishesMigrations, Storage, StorageUnavailable
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -43,7 +49,7 @@ def sqlite_place(tmp_path: Path) -> Place:
         with closing(sqlite3.connect(path)) as connection, connection:
             return connection.execute(sql).fetchall()
 
-    return Place(lambda kinds: SqliteStorage(path, kinds), ask)
+    return Place(lambda record_types: SqliteStorage(path, record_types), ask)
 
 
 @pytest.fixture
@@ -55,47 +61,49 @@ def postgres_place(postgres_server: str) -> Iterator[Place]:
             done = connection.execute(sql.encode())
             return done.fetchall() if done.description else []
 
-    yield Place(lambda kinds: PostgresStorage(url, kinds), ask)
+    yield Place(lambda record_types: PostgresStorage(url, record_types), ask)
     drop_schema(url)
 
 
 def require_set_aside(place: Place, body: str, caplog: pytest.LogCaptureFixture) -> None:
-    storage: Storage = place.open(KINDS)
+    storage: Storage = place.open(RECORD_TYPES)
     storage.migrate()
     jobs = [job("bad", lane="a"), job("behind", lane="a", ordinal=1), job("good", lane="b")]
-    storage.transact(HERE, lambda tx: [tx.insert(item) for item in jobs])
+    storage.transact(PARTITION, lambda tx: [tx.insert(item) for item in jobs])
     place.ask(f"UPDATE jobs SET body = '{body}' WHERE id = 'bad'")
     with caplog.at_level(logging.CRITICAL):
         assert ids(claim(storage)) == ["good"]
-        assert ids(claim(storage, slots=2)) == ["behind"]
+        assert ids(claim(storage, lane_concurrency=2)) == ["behind"]
     (told,) = caplog.records
     assert told.levelno == logging.CRITICAL
-    assert told.getMessage() == f"ALARM: job bad of {HERE} cannot be read and is set aside"
+    assert told.getMessage() == f"ALARM: job bad of {PARTITION} cannot be read and is set aside"
     rows = place.ask("SELECT body, lease_until, version, claims FROM jobs WHERE id = 'bad'")
-    assert rows == [(body, FOREVER, 1, 0)]
+    assert rows == [(body, NEVER, 1, 0)]
     storage.close()
 
 
 def require_going_on(place: Place) -> None:
     """Where nothing of a claim can be read, the next ones are looked for."""
-    storage: Storage = place.open(KINDS)
+    storage: Storage = place.open(RECORD_TYPES)
     storage.migrate()
     jobs = [job(f"j{n}", ordinal=n) for n in range(5)]
-    storage.transact(HERE, lambda tx: [tx.insert(item) for item in jobs])
+    storage.transact(PARTITION, lambda tx: [tx.insert(item) for item in jobs])
     place.ask("UPDATE jobs SET body = 'x' WHERE id < 'j3'")
-    assert ids(claim(storage, limit=1, slots=5)) == ["j3"]
-    assert ids(claim(storage, limit=1, slots=5)) == ["j4"]
+    assert ids(claim(storage, limit=1, lane_concurrency=5)) == ["j3"]
+    assert ids(claim(storage, limit=1, lane_concurrency=5)) == ["j4"]
     storage.close()
 
 
 def require_finished(place: Place) -> None:
-    before: Storage = place.open(BEFORE)
+    before: Storage = place.open(RECORD_TYPES_BEFORE_MIGRATION)
     before.migrate()
-    before.transact(HERE, lambda tx: [tx.insert(Parcel(id=f"p{n}", weight=n)) for n in range(5)])
-    after = place.open(AFTER)
+    before.transact(
+        PARTITION, lambda tx: [tx.insert(Parcel(id=f"p{n}", weight=n)) for n in range(5)]
+    )
+    after = place.open(RECORD_TYPES_AFTER_MIGRATION)
     after.migrate()
-    changed = attrs.evolve(fetch_known(before, Parcel, "p1"), weight=9)
-    before.transact(HERE, lambda tx: [tx.insert(Parcel(id="new")), tx.replace(changed)])
+    changed = attrs.evolve(fetch_existing(before, Parcel, "p1"), weight=9)
+    before.transact(PARTITION, lambda tx: [tx.insert(Parcel(id="new")), tx.replace(changed)])
     place.ask("UPDATE suite_parcels SET body = 'x', weight = 77 WHERE id = 'p2'")
     assert isinstance(after, FinishesMigrations)
     assert after.finish_migration() == 2
@@ -142,9 +150,9 @@ def test_postgres_finishes_a_migration(postgres_place: Place) -> None:
 def test_a_claim_that_sqlite_refuses_for_another_reason_is_told(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage: Storage = sqlite_place.open(KINDS)
+    storage: Storage = sqlite_place.open(RECORD_TYPES)
     storage.migrate()
-    storage.transact(HERE, lambda tx: tx.insert(job("j")))
+    storage.transact(PARTITION, lambda tx: tx.insert(job("j")))
     monkeypatch.setattr("payments_core.storage.sqlite.claims._LEASE", "SELECT nothing FROM jobs")
     with pytest.raises(StorageUnavailable, match="could not be leased"):
         claim(storage)
@@ -154,10 +162,10 @@ def test_a_claim_that_sqlite_refuses_for_another_reason_is_told(
 def test_a_full_disk_is_no_unreadable_job(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage = sqlite_place.open(KINDS)
+    storage = sqlite_place.open(RECORD_TYPES)
     storage.migrate()
-    storage.transact(HERE, lambda tx: tx.insert(job("j")))
-    with storage._writing() as connection:
+    storage.transact(PARTITION, lambda tx: tx.insert(job("j")))
+    with storage._open_write_transaction() as connection:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
     big = "UPDATE jobs SET body = zeroblob(100000000 + :until - :until + 0 * length(:rows))"

@@ -10,10 +10,16 @@ import pytest
 
 from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import CommitUnknown, Located
+from payments_core.storage.port import CommitUnknown, LocatedRecord
 from payments_core.storage.port import Storage as Port
 from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import NotWholesale, Row, every, row_of, wholesale
+from payments_core.storage.wholesale import (
+    NoMaintenanceAccess,
+    RecordRow,
+    require_maintenance_access,
+    scan_all,
+    to_record_row,
+)
 from payments_core.tenants.record import KeyUse
 
 
@@ -25,18 +31,18 @@ def insert(storage: Port, partition: str, record: Record) -> None:
             continue
 
 
-def stored(storage: Port, kind: type[R]) -> list[Located[R]]:
-    return list(every(storage, kind, batch=2))
+def stored(storage: Port, kind: type[R]) -> list[LocatedRecord[R]]:
+    return list(scan_all(storage, kind, batch=2))
 
 
 def test_what_else_ended_a_load_comes_out_at_the_end_too(storage: Port) -> None:
-    good = row_of("env_a", documents.stamp(KeyUse(id="good", last_used_at=1), 1))
+    good = to_record_row("env_a", documents.stamp(KeyUse(id="good", last_used_at=1), 1))
     bad = attrs.evolve(good, id="bad", version=2**80)
     if isinstance(storage, MemoryStorage):  # which takes any number
         bad = attrs.evolve(good, id="bad", body="{")
 
     def load() -> None:
-        with wholesale(storage).alone() as alone, suppress(Exception):
+        with require_maintenance_access(storage).lock_exclusively() as alone, suppress(Exception):
             alone.load(KeyUse, [good, bad])
 
     with pytest.raises(Exception) as failed:
@@ -57,12 +63,12 @@ def test_a_walk_passes_over_what_cannot_be_read_and_tells_each_once(
         "g": documents.encode(documents.stamp(KeyUse(id="a", last_used_at=1), 1)).decode(),
         "h": "sesame",
     }  # fmt: skip
-    with wholesale(storage).alone() as alone:
-        alone.load(KeyUse, [Row("env_a", id, 1, (), body) for id, body in damaged.items()])
+    with require_maintenance_access(storage).lock_exclusively() as alone:
+        alone.load(KeyUse, [RecordRow("env_a", id, 1, (), body) for id, body in damaged.items()])
     for batch in (1, 2, 3, 100):
         caplog.clear()
         with caplog.at_level(logging.CRITICAL):
-            found = [one.record.id for one in every(storage, KeyUse, batch=batch)]
+            found = [one.record.id for one in scan_all(storage, KeyUse, batch=batch)]
         assert found == ["b", "f"]
         assert [record.getMessage() for record in caplog.records] == [
             f"ALARM: {id} of env_a in key_uses cannot be read and is passed over" for id in damaged
@@ -73,5 +79,5 @@ def test_an_adapter_without_it_says_so() -> None:
     class Custom:
         pass
 
-    with pytest.raises(NotWholesale, match="a Custom cannot be seen as a whole"):
-        wholesale(Custom())  # type: ignore[arg-type]
+    with pytest.raises(NoMaintenanceAccess, match="a Custom cannot be seen as a whole"):
+        require_maintenance_access(Custom())  # type: ignore[arg-type]

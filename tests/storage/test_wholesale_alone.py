@@ -12,7 +12,7 @@ from typing import ClassVar
 import attrs
 import pytest
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import (
@@ -25,7 +25,13 @@ from payments_core.storage.port import (
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.storage.wholesale import Alone, Retires, Row, every, row_of
+from payments_core.storage.wholesale import (
+    ExclusiveAccess,
+    RecordRow,
+    Retirable,
+    scan_all,
+    to_record_row,
+)
 from payments_core.tenants.record import KeyUse, Operator
 
 NOTE = "the records are in the new database of Bob's"
@@ -36,7 +42,7 @@ def write(storage: Storage, id: str = "key_a") -> None:
 
 
 def ids(storage: Storage) -> list[str]:
-    return [one.record.id for one in every(storage, KeyUse)]
+    return [one.record.id for one in scan_all(storage, KeyUse)]
 
 
 @pytest.fixture
@@ -46,7 +52,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def opened(path: Path) -> SqliteStorage:
-    storage = SqliteStorage(path, KINDS, busy_timeout_s=0.2)
+    storage = SqliteStorage(path, RECORD_TYPES, busy_timeout_s=0.2)
     storage.migrate()
     return storage
 
@@ -56,7 +62,7 @@ def test_other_writers_of_an_sqlite_file_are_told_to_come_back_and_readers_are_n
 ) -> None:
     mine, others = opened(path), opened(path)
     write(others, "before")
-    with mine.alone():
+    with mine.lock_exclusively():
         for storage in (mine, others):  # in this process, and as if in another
             with pytest.raises(StorageUnavailable):
                 write(storage)
@@ -70,11 +76,11 @@ def test_a_file_that_others_do_not_stop_writing_to_cannot_be_had(path: Path) -> 
     storage = opened(path)
     with sqlite3.connect(path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageUnavailable), storage.alone():
+        with pytest.raises(StorageUnavailable), storage.lock_exclusively():
             pytest.fail("somebody else has it")
         other.execute("ROLLBACK")
     other.close()
-    with storage.alone():
+    with storage.lock_exclusively():
         pass
 
 
@@ -82,9 +88,9 @@ def test_a_file_that_others_do_not_stop_writing_to_cannot_be_had(path: Path) -> 
 def test_other_writers_of_a_postgresql_are_told_to_come_back_and_readers_are_not(
     emptied_schema: str,
 ) -> None:
-    mine, others = (PostgresStorage(emptied_schema, KINDS) for _ in range(2))
+    mine, others = (PostgresStorage(emptied_schema, RECORD_TYPES) for _ in range(2))
     write(others, "before")
-    with mine.alone():
+    with mine.lock_exclusively():
         with pytest.raises(StorageUnavailable):
             write(others)
         assert ids(others) == ["before"]
@@ -98,15 +104,15 @@ def test_other_writers_of_a_postgresql_are_told_to_come_back_and_readers_are_not
 def test_a_statement_that_failed_in_postgresql_is_no_success_and_tells_no_values(
     emptied_schema: str,
 ) -> None:
-    storage = PostgresStorage(emptied_schema, KINDS)
+    storage = PostgresStorage(emptied_schema, RECORD_TYPES)
     write(storage, "sesame")
 
-    def load(*rows: Row, swallowed: bool = False) -> None:
-        with storage.alone() as alone, suppress(*[Exception] * swallowed):
+    def load(*rows: RecordRow, swallowed: bool = False) -> None:
+        with storage.lock_exclusively() as alone, suppress(*[Exception] * swallowed):
             alone.load(KeyUse, rows)
 
     fresh, there = (
-        row_of("env_a", documents.stamp(KeyUse(id=id, last_used_at=1), 1))
+        to_record_row("env_a", documents.stamp(KeyUse(id=id, last_used_at=1), 1))
         for id in ("fresh", "sesame")
     )
     for swallowed in (False, True):
@@ -118,10 +124,10 @@ def test_a_statement_that_failed_in_postgresql_is_no_success_and_tells_no_values
         assert "CONTEXT" not in f"{failed.value} {failed.value.__cause__}"
 
     def look_amiss() -> None:
-        with storage.alone() as alone:
+        with storage.lock_exclusively() as alone:
             alone.load(KeyUse, [fresh])
             with suppress(Exception):
-                alone.rows(Unmigrated)
+                alone.read_rows(Unmigrated)
 
     with pytest.raises(StorageError, match="nothing is stored"):
         look_amiss()
@@ -156,15 +162,15 @@ def retired(path: Path) -> Iterator[SqliteStorage]:
     """A storage that was open all the time while its file was retired."""
     storage, mover = opened(path), opened(path)
     write(storage, "before")
-    with mover.alone() as alone:
+    with mover.lock_exclusively() as alone:
         retiring(alone).retire(NOTE)
     mover.close()
     yield storage
     storage.close()
 
 
-def retiring(alone: Alone) -> Retires:
-    assert isinstance(alone, Retires)
+def retiring(alone: ExclusiveAccess) -> Retirable:
+    assert isinstance(alone, Retirable)
     return alone
 
 
@@ -178,19 +184,19 @@ def test_whoever_runs_on_a_file_when_it_is_retired_can_write_no_more(
     with pytest.raises(StorageUnavailable, match="Bob's"):
         retired.transact("env_a", lambda tx: tx.delete(stored(retired)))
     assert ids(retired) == ["before"]
-    assert retired.doubts() == ()
-    assert retired.faults() == ["its records were moved, and it takes no writes"]
+    assert retired.config_warnings() == ()
+    assert retired.config_errors() == ["its records were moved, and it takes no writes"]
 
 
 def stored(storage: Storage) -> KeyUse:
-    (found,) = every(storage, KeyUse)
+    (found,) = scan_all(storage, KeyUse)
     return found.record
 
 
 def test_no_process_starts_on_a_retired_file_not_even_one_of_another_release(
     retired: SqliteStorage, path: Path
 ) -> None:
-    for kinds in (KINDS, KINDS[:20]):
+    for kinds in (RECORD_TYPES, RECORD_TYPES[:20]):
         with pytest.raises(StorageError, match="Bob's"):
             SqliteStorage(path, kinds).migrate()
 
@@ -198,12 +204,12 @@ def test_no_process_starts_on_a_retired_file_not_even_one_of_another_release(
 def test_a_retired_file_that_is_reinstated_takes_writes_again(
     retired: SqliteStorage, path: Path
 ) -> None:
-    with retired.alone() as alone:
+    with retired.lock_exclusively() as alone:
         assert retiring(alone).is_retired()
         assert retiring(alone).reinstate()
         assert not retiring(alone).is_retired()
         assert not retiring(alone).reinstate()
-    assert retired.faults() == []
+    assert retired.config_errors() == []
     fresh = opened(path)
     write(fresh, "later")
     write(retired, "again")
@@ -214,7 +220,7 @@ def test_a_file_is_retired_with_the_end_and_not_before(path: Path) -> None:
     storage = opened(path)
 
     def interrupted() -> None:
-        with storage.alone() as alone:
+        with storage.lock_exclusively() as alone:
             retiring(alone).retire(NOTE)
             raise KeyError
 
@@ -237,11 +243,11 @@ def test_what_memory_takes_back_leaves_its_unique_keys_free() -> None:
     )
 
     def load(twice: bool) -> None:
-        row = row_of(DIRECTORY, documents.stamp(ada, 1))
-        with storage.alone() as alone:
+        row = to_record_row(DIRECTORY, documents.stamp(ada, 1))
+        with storage.lock_exclusively() as alone:
             alone.load(Operator, [row, row] if twice else [row])
 
     with pytest.raises(UniqueConflict):
         load(twice=True)
     load(twice=False)
-    assert [one.record.id for one in every(storage, Operator)] == ["sandbox:ada"]
+    assert [one.record.id for one in scan_all(storage, Operator)] == ["sandbox:ada"]

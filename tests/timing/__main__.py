@@ -61,7 +61,7 @@ class Measured:
 def main() -> int:
     """Measure every group, print what was found, and return the exit status."""
     options = _options()
-    draw = random.Random(options.seed)
+    id_sequence = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         deployment = Deployment(Path(folder), options.seed)
         stack.callback(deployment.close)
@@ -72,7 +72,7 @@ def main() -> int:
         else:
             send = through_wsgi(app)
         found = [
-            measured(group, send, options.rounds, options.margin, draw)
+            measured(group, send, options.rounds, options.margin, id_sequence)
             for group in deployment.groups()
         ]
     print(_report(found, options.rounds, options.margin, options.seed))
@@ -85,18 +85,18 @@ def main() -> int:
 
 
 def measured(
-    group: Group, send: Send, rounds: int, margin_us: float, draw: random.Random
+    group: Group, send: Send, rounds: int, margin_us: float, id_sequence: random.Random
 ) -> Measured:
     """The group's kinds in turn, round after round, and what their times say."""
     reference, *others = group.kinds
     make = {**group.kinds, AGAIN: group.kinds[reference], HELD_UP: group.kinds[reference]}
-    samples = _sampled(group, make, send, rounds, int(margin_us * 1_000), draw)
+    samples = _sampled(group, make, send, rounds, int(margin_us * 1_000), id_sequence)
     comparisons = tuple(
-        compared(kind, samples[kind], samples[reference], BATCH, draw)
+        compared(kind, samples[kind], samples[reference], BATCH, id_sequence)
         for kind in (*others, AGAIN, HELD_UP)
     )
     held_up = batched(samples[HELD_UP], samples[reference], BATCH)
-    return Measured(group.name, comparisons, refused_share(held_up, margin_us, draw))
+    return Measured(group.name, comparisons, refused_share(held_up, margin_us, id_sequence))
 
 
 def _sampled(
@@ -105,7 +105,7 @@ def _sampled(
     send: Send,
     rounds: int,
     delay_ns: int,
-    draw: random.Random,
+    id_sequence: random.Random,
 ) -> dict[str, list[float]]:
     """The times of each kind, one of every round, in an order that is drawn anew each time."""
     samples: dict[str, list[float]] = {kind: [] for kind in make}
@@ -114,7 +114,7 @@ def _sampled(
     gc.disable()
     try:
         for number in range(-WARM_UP, rounds):
-            draw.shuffle(order)
+            id_sequence.shuffle(order)
             for kind in order:
                 timed = send(make[kind](), delay_ns if kind == HELD_UP else 0)
                 if (timed.status, timed.code) != group.answer:

@@ -56,11 +56,11 @@ def compared(
     samples: Sequence[float],
     reference: Sequence[float],
     batch: int,
-    draw: random.Random,
+    id_sequence: random.Random,
 ) -> Comparison:
     """Two kinds by their samples of the same rounds, in microseconds."""
     differences = batched(samples, reference, batch)
-    low, high = interval(differences, draw)
+    low, high = interval(differences, id_sequence)
     return Comparison(
         kind=kind,
         difference_us=statistics.fmean(differences),
@@ -68,7 +68,7 @@ def compared(
         high_us=high,
         error_us=statistics.stdev(differences) / math.sqrt(len(differences)),
         slower=slower(samples, reference),
-        chance=chance(differences, draw),
+        chance=chance(differences, id_sequence),
     )
 
 
@@ -87,10 +87,11 @@ def midmean(samples: Sequence[float]) -> float:
     return statistics.fmean(sorted(samples)[quarter : len(samples) - quarter])
 
 
-def interval(differences: Sequence[float], draw: random.Random) -> tuple[float, float]:
+def interval(differences: Sequence[float], id_sequence: random.Random) -> tuple[float, float]:
     """The confidence interval of the mean difference, by the bootstrap."""
     means = sorted(
-        statistics.fmean(draw.choices(differences, k=len(differences))) for _ in range(RESAMPLES)
+        statistics.fmean(id_sequence.choices(differences, k=len(differences)))
+        for _ in range(RESAMPLES)
     )
     left = int((1 - CONFIDENCE) / 2 * RESAMPLES)
     return means[left], means[-1 - left]
@@ -112,22 +113,24 @@ def slower(samples: Sequence[float], reference: Sequence[float]) -> float:
     return wins / (len(samples) * len(reference))
 
 
-def chance(differences: Sequence[float], draw: random.Random) -> float:
+def chance(differences: Sequence[float], id_sequence: random.Random) -> float:
     """If the two were alike, each batch's difference could as well have the other sign."""
     seen = abs(math.fsum(differences))
     as_large = sum(
-        abs(math.fsum(one if draw.random() < 0.5 else -one for one in differences)) >= seen
+        abs(math.fsum(one if id_sequence.random() < 0.5 else -one for one in differences)) >= seen
         for _ in range(RESAMPLES)
     )
     return (as_large + 1) / (RESAMPLES + 1)
 
 
-def refused_share(differences: Sequence[float], margin_us: float, draw: random.Random) -> float:
+def refused_share(
+    differences: Sequence[float], margin_us: float, id_sequence: random.Random
+) -> float:
     """How often an experiment with such batches would not find the two alike: its power."""
     reach = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     refused = 0
     for _ in range(RESAMPLES):
-        again = draw.choices(differences, k=len(differences))
+        again = id_sequence.choices(differences, k=len(differences))
         error = statistics.stdev(again) / math.sqrt(len(again))
         refused += abs(statistics.fmean(again)) + reach * error >= margin_us
     return refused / RESAMPLES

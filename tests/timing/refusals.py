@@ -21,7 +21,7 @@ from payments_core.engine.identifiers import LENGTH
 from payments_core.entropy import system_entropy
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
 
@@ -53,9 +53,9 @@ class Deployment:
     """Two apps: one with many keys and links, and another with few."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self.draw = random.Random(seed)
+        self.id_sequence = random.Random(seed)
         clock = FixedClock()
-        storage = open_storage(f"sqlite:///{folder / 'timing.db'}", KINDS)
+        storage = open_storage(f"sqlite:///{folder / 'timing.db'}", RECORD_TYPES)
         storage.migrate()
         self.service = PaymentsService(storage, KeyRing.parse(KeyRing.generate()), clock=clock)
         tenants = self.service.tenants
@@ -114,7 +114,7 @@ class Deployment:
                 "a code that never was": lambda: link(self.environment_id),
                 "a code of no environment": lambda: link(self._new("env")),
                 "of another mode, never was": lambda: link(self.live_id),
-                "of another mode, real": lambda: exchange(self.draw.choice(self.live_codes)),
+                "of another mode, real": lambda: exchange(self.id_sequence.choice(self.live_codes)),
             }),
             Group("public creation", (404, "not_found"), {
                 "no app": lambda: creation(self._no_app()),
@@ -128,32 +128,32 @@ class Deployment:
 
     def _codes(self, environment_id: str) -> list[str]:
         """The codes of real links of that environment."""
-        service, authority = self.service, self.service.tenants.trusted(environment_id)
+        service, authority = self.service, self.service.tenants.system_authority(environment_id)
         account = service.accounts.create(
             authority, NewAccount(external_user_id="payee", subject_type="individual")
         ).account
         new = NewPayment(amount="1.00", destination=ToAccount(account_id=account.id))
         made = [service.payments.create(authority, new).payment for _ in range(LINKS)]
-        return [str(service.links.url(payment)).rpartition("/")[2] for payment in made]
+        return [str(service.links.build_url(payment)).rpartition("/")[2] for payment in made]
 
     def _basic(self, app_id: str, secret: str) -> Request:
         pair = base64.b64encode(f"{app_id}:{secret}".encode()).decode()
         return Request("GET", "/v2/partners/config", {"Authorization": f"Basic {pair}"})
 
     def _anothers(self) -> Request:
-        return self._basic(self.app_id, self.draw.choice(self.of_small))
+        return self._basic(self.app_id, self.id_sequence.choice(self.of_small))
 
     def _of_many(self) -> Request:
         return self._basic(self.small_id, self._one_of_large())
 
     def _one_of_large(self) -> str:
-        return self.draw.choice(self.of_large)
+        return self.id_sequence.choice(self.of_large)
 
     def _revoked(self) -> str:
-        return self.draw.choice(self.revoked)
+        return self.id_sequence.choice(self.revoked)
 
     def _expired(self) -> str:
-        return self.draw.choice(self.expired)
+        return self.id_sequence.choice(self.expired)
 
     def _no_app(self) -> str:
         return self._new("app")

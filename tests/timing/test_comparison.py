@@ -18,17 +18,20 @@ from tests.timing.comparison import (
 BATCH = 100
 
 
-def times(draw: random.Random, later_us: float = 0.0, count: int = 4_000) -> list[float]:
+def times(id_sequence: random.Random, later_us: float = 0.0, count: int = 4_000) -> list[float]:
     """Times as a busy machine has them: a spread, and now and then something in between."""
     return [
-        50 + later_us + draw.gammavariate(4, 2) + (draw.random() < 0.02) * draw.uniform(0, 5_000)
+        50
+        + later_us
+        + id_sequence.gammavariate(4, 2)
+        + (id_sequence.random() < 0.02) * id_sequence.uniform(0, 5_000)
         for _ in range(count)
     ]
 
 
 def held_against(later_us: float, seed: int = 1) -> Comparison:
-    draw = random.Random(seed)
-    return compared("late", times(draw, later_us), times(draw), BATCH, draw)
+    id_sequence = random.Random(seed)
+    return compared("late", times(id_sequence, later_us), times(id_sequence), BATCH, id_sequence)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -50,26 +53,26 @@ def test_a_delay_is_found_and_told_in_its_size(later_us: float) -> None:
 
 
 def test_a_drift_of_the_machine_is_no_difference() -> None:
-    draw = random.Random(7)
+    id_sequence = random.Random(7)
     drift = [number / 10 for number in range(4_000)]
-    one = [time + more for time, more in zip(times(draw), drift, strict=True)]
-    other = [time + more for time, more in zip(times(draw), drift, strict=True)]
-    assert compared("same", one, other, BATCH, draw).is_within(3.0)
+    one = [time + more for time, more in zip(times(id_sequence), drift, strict=True)]
+    other = [time + more for time, more in zip(times(id_sequence), drift, strict=True)]
+    assert compared("same", one, other, BATCH, id_sequence).is_within(3.0)
 
 
 def test_too_few_samples_refuse_the_claim() -> None:
-    draw = random.Random(3)
-    noisy = [draw.uniform(0, 1_000) for _ in range(400)]
-    other = [draw.uniform(0, 1_000) for _ in range(400)]
-    assert not compared("same", noisy, other, 40, draw).is_within(10.0)
+    id_sequence = random.Random(3)
+    noisy = [id_sequence.uniform(0, 1_000) for _ in range(400)]
+    other = [id_sequence.uniform(0, 1_000) for _ in range(400)]
+    assert not compared("same", noisy, other, 40, id_sequence).is_within(10.0)
 
 
 def test_the_power_is_that_of_refusing() -> None:
-    draw = random.Random(5)
-    at_margin = batched(times(draw, 2.2), times(draw), BATCH)
-    assert refused_share(at_margin, 2.0, draw) > 0.99
-    alike = batched(times(draw), times(draw), BATCH)
-    assert refused_share(alike, 2.0, draw) < 0.01
+    id_sequence = random.Random(5)
+    at_margin = batched(times(id_sequence, 2.2), times(id_sequence), BATCH)
+    assert refused_share(at_margin, 2.0, id_sequence) > 0.99
+    alike = batched(times(id_sequence), times(id_sequence), BATCH)
+    assert refused_share(alike, 2.0, id_sequence) < 0.01
 
 
 def test_ranks_and_midmeans() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.records import Collection, Record
 
 RELEASED = Path(__file__).parent / "released"
@@ -78,11 +78,12 @@ def _faults(old: Form, kind: type[Record]) -> Iterator[str]:
     if not same and collection.schema <= old["schema"]:
         yield f"its documents changed; raise the schema above {old['schema']}"
     if collection.oldest_reader > old["schema"]:
-        yield f"the release before reads up to schema {old['schema']}; write that, by `written`"
+        readable = old["schema"]
+        yield f"the release before reads up to schema {readable}; write that, by `write_schema`"
     for schema in range(old["schema"], collection.schema):
         if schema not in collection.upgrades:
             yield f"no upgrade from schema {schema}"
-    if collection.written > old["schema"]:  # so the release before reads it as it is
+    if collection.write_schema > old["schema"]:  # so the release before reads it as it is
         for field, told in old["fields"].items():
             if new["fields"].get(field) != told:
                 yield f"the release before would misread or lose {field}; write the old form yet"
@@ -105,4 +106,4 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({kind.collection.name: form_of(kind) for kind in KINDS}, indent=1))
+    print(json.dumps({kind.collection.name: form_of(kind) for kind in RECORD_TYPES}, indent=1))

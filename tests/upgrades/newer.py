@@ -48,7 +48,7 @@ class Payment(record.Payment):
         ),
         schema=2,
         upgrades={1: _not_screened},
-        written=2,
+        write_schema=2,
         oldest_reader=1,
     )
 
@@ -64,7 +64,7 @@ class PaymentLink(Record):
         schema=2,
         upgrades={1: _renamed("payment_id", "subject")},
         downgrades={1: _renamed("subject", "payment_id")},
-        written=1,
+        write_schema=1,
     )
 
     subject: str = attrs.field(alias="payment_id")
@@ -96,17 +96,17 @@ def put_records() -> None:
     record.PaymentLink = PaymentLink  # type: ignore[misc,assignment]
     from payments_core import record_types as present
 
-    present.KINDS = kinds()
+    present.RECORD_TYPES = kinds()
 
 
 def kinds() -> tuple[type[Record], ...]:
     """Every kind of record of this release."""
-    from payments_core.record_types import KINDS
+    from payments_core.record_types import RECORD_TYPES
 
     changed: Mapping[str, type[Record]] = {
         kind.collection.name: kind for kind in (Payment, PaymentLink, Screening)
     }
-    return (*(changed.get(kind.collection.name, kind) for kind in KINDS), Screening)
+    return (*(changed.get(kind.collection.name, kind) for kind in RECORD_TYPES), Screening)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,18 @@ import attrs
 from msgspec import Meta
 
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Answer
-from payments_core.engine.identifiers import Draw
-from payments_core.errors import Conflicting
-from payments_core.record_types import KINDS
+from payments_core.engine.idempotency.record import Response
+from payments_core.engine.identifiers import IdSequence
+from payments_core.errors import ResourceConflict
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.port import Transaction
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2 import routes
 from payments_core_http.v2.requirements import PAYMENTS_KEY
 from payments_core_http.wire.query import PageQuery
 
-_BY_COLLECTION: dict[str, Any] = {kind.collection.name: kind for kind in KINDS}
+_BY_COLLECTION: dict[str, Any] = {kind.collection.name: kind for kind in RECORD_TYPES}
 
 
 @attrs.frozen(kw_only=True)
@@ -46,26 +46,28 @@ class ScreenedView:
     id: str
 
 
-def list_screened(service: Any, call: Call[None, Screenings]) -> Answer:
+def list_screened(service: Any, call: ApiCall[None, Screenings]) -> Response:
     page = service.ports.storage.read(
         call.authority.partition,
         lambda snapshot: snapshot.find(
             _BY_COLLECTION["payments"],
             "by_screening",
             (call.query.screened,),
-            after=call.position(),
+            after=call.decode_position(),
             limit=call.query.limit,
         ),
     )
-    return call.listed(page, lambda payment: ScreenedView(id=payment.id))
+    return call.answer_page(page, lambda payment: ScreenedView(id=payment.id))
 
 
-def screen(service: Any, call: Call[Screen, None]) -> Answer:
-    def decide(tx: Transaction, draw: Draw) -> Decision[Any]:
-        made = _BY_COLLECTION["screenings"](id=draw.id("evt"), payment_id=call.body.paymentId)
-        return Decision(made, inserts=(made,), refusals={"payment": Conflicting("screened")})
+def screen(service: Any, call: ApiCall[Screen, None]) -> Response:
+    def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Any]:
+        made = _BY_COLLECTION["screenings"](
+            id=id_sequence.issue("evt"), payment_id=call.body.paymentId
+        )
+        return Decision(made, inserts=(made,), refusals={"payment": ResourceConflict("screened")})
 
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.ports.committer.commit(
             call.authority, decide, idempotent=idempotent
         ),
@@ -83,6 +85,6 @@ def put() -> None:
         ),
         Route(
             "POST", "/v2/screenings", screen, needs=PAYMENTS_KEY, body=Screen, success=201,
-            answers=ScreenedView, errors=(Conflicting,), summary="Screen a Payment.",
+            answers=ScreenedView, errors=(ResourceConflict,), summary="Screen a Payment.",
         ),
     )  # fmt: skip

@@ -29,7 +29,7 @@ def play_scenario(partner: Partner) -> None:
 
 def open_the_shop(partner: Partner) -> None:
     service = partner.shop.service
-    service.recognise_key_ring()
+    service.verify_key_ring()
     tenants = service.tenants
     app = tenants.create_app("Shop", "shop")
     partner.app_id, partner.environment_id = app.id, app.environments["sandbox"]

@@ -17,7 +17,7 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from payments_core_http.app import create_app
 from tests.http.seen import Seen
 
@@ -33,13 +33,15 @@ class Receiver:
     """The partner's webhook server: it keeps requests, and is out of order at some URLs."""
 
     busy: frozenset[str] = frozenset()
-    received: list[Request] = attrs.field(factory=list)
+    received: list[WebhookRequest] = attrs.field(factory=list)
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
-        if request.target.normal_url in self.busy:
-            return Outcome(503, b"busy")
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
+        if request.destination.normalized_url in self.busy:
+            return TransportResult(503, b"busy")
         self.received.append(request)
-        return Outcome(200, b"thanks")
+        return TransportResult(200, b"thanks")
 
     def close(self) -> None:
         """Nothing is open."""

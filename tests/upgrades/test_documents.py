@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
@@ -55,7 +55,7 @@ class Second(Record):
         schema=2,
         upgrades={1: _to_parts},
         downgrades={1: _to_hundredths},
-        written=1,
+        write_schema=1,
     )
 
     name: str = ""
@@ -197,7 +197,10 @@ def test_the_field_that_says_who_may_read_is_not_taken_for_one_of_the_record() -
     @attrs.frozen(kw_only=True)
     class Fifth(Fourth):
         collection: ClassVar[Collection] = attrs.evolve(
-            Fourth.collection, schema=4, written=4, upgrades={**Fourth.collection.upgrades, 3: dict}
+            Fourth.collection,
+            schema=4,
+            write_schema=4,
+            upgrades={**Fourth.collection.upgrades, 3: dict},
         )
 
     body = documents.encode(documents.stamp(Fourth(id="f", fee_ppm=1), 1))
@@ -206,10 +209,10 @@ def test_the_field_that_says_who_may_read_is_not_taken_for_one_of_the_record() -
 
 def test_a_form_without_a_way_to_and_from_what_is_written_is_refused() -> None:
     for wrong, message in (
-        ({"schema": 2, "written": 1, "upgrades": {1: dict}}, "no way"),
-        ({"schema": 2, "written": 1, "downgrades": {1: dict}}, "no way"),
-        ({"written": 2}, "written <= schema"),
-        ({"schema": 2, "written": 1, "oldest_reader": 2}, "oldest_reader <= written"),
+        ({"schema": 2, "write_schema": 1, "upgrades": {1: dict}}, "no way"),
+        ({"schema": 2, "write_schema": 1, "downgrades": {1: dict}}, "no way"),
+        ({"write_schema": 2}, "written <= schema"),
+        ({"schema": 2, "write_schema": 1, "oldest_reader": 2}, "oldest_reader <= write_schema"),
         ({"oldest_reader": 0}, "oldest_reader"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -222,7 +225,7 @@ def test_a_body_that_is_no_document_is_unreadable(body: str) -> None:
         documents.decode(First, body)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.collection.name)
+@pytest.mark.parametrize("kind", RECORD_TYPES, ids=lambda kind: kind.collection.name)
 def test_no_record_has_a_field_that_documents_have_for_themselves(kind: type[Record]) -> None:
     assert documents.OLDEST_READER not in {field.name for field in attrs.fields(kind)}
 
@@ -230,7 +233,7 @@ def test_no_record_has_a_field_that_documents_have_for_themselves(kind: type[Rec
 FIRST_READS = """
 import sys, threading
 from contextlib import suppress
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
 
 sys.setswitchinterval(1e-6)
@@ -241,7 +244,7 @@ body = (
 )
 
 def run():
-    for kind in KINDS:
+    for kind in RECORD_TYPES:
         together.wait()
         for _ in range(20):
             with suppress(documents.UnreadableDocument):

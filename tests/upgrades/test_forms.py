@@ -8,7 +8,7 @@ from typing import Any, Literal
 import attrs
 import pytest
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 from tests.upgrades import newer
 from tests.upgrades.forms import faults, form_of, latest
@@ -18,12 +18,12 @@ def test_this_release_may_run_beside_the_one_before() -> None:
     forms = latest()
     if forms is None:
         pytest.skip("no release is out yet, so there is none to run beside")
-    assert list(faults(json.loads(forms.read_text()), KINDS)) == []
+    assert list(faults(json.loads(forms.read_text()), RECORD_TYPES)) == []
 
 
 def test_the_release_that_tests_run_beside_this_one_may_do_so_but_for_its_changed_index() -> None:
-    before = json.loads(json.dumps({kind.collection.name: form_of(kind) for kind in KINDS}))
-    assert list(faults(before, KINDS)) == []
+    before = json.loads(json.dumps({kind.collection.name: form_of(kind) for kind in RECORD_TYPES}))
+    assert list(faults(before, RECORD_TYPES)) == []
     assert list(faults(before, newer.kinds())) == [
         "payments: by_session is made of something else; give it another name"
     ]
@@ -69,7 +69,7 @@ def kind(fields: dict[str, Any], **declared: Any) -> type[Record]:
 PLACE = {"columns": {"place": str, "rank": int}, "indexes": (Index("by_place", ("place",)),)}
 PLAIN = {"place": Fields.text, "rank": (int, 0)}
 ADDED = {"schema": 2, "upgrades": {1: dict}, "oldest_reader": 1}
-READ_ONLY = {"schema": 2, "upgrades": {1: dict}, "downgrades": {1: dict}, "written": 1}
+READ_ONLY = {"schema": 2, "upgrades": {1: dict}, "downgrades": {1: dict}, "write_schema": 1}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ READ_ONLY = {"schema": 2, "upgrades": {1: dict}, "downgrades": {1: dict}, "writt
         (kind({}), kind({}), ""),
         (kind({}), kind({"note": Fields.text}), "raise the schema above 1"),
         (kind({}), kind({"note": Fields.text}, **ADDED), ""),
-        (kind({}), kind({"note": Fields.text}, schema=2, upgrades={1: dict}), "by `written`"),
+        (kind({}), kind({"note": Fields.text}, schema=2, upgrades={1: dict}), "by `write_schema`"),
         (kind({}), kind({"note": Fields.text}, schema=2, oldest_reader=1), "no upgrade from"),
         (kind({"note": Fields.text}), kind({}, **ADDED), "misread or lose note"),
         (kind({"note": Fields.text}), kind({}, **READ_ONLY), ""),

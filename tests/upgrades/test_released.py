@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from payments_core.clock import SECOND
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.webhooks.receiver import ReceivedEvent, verify
 from tests.upgrades.forms import RELEASED, faults, form_of
 from tests.upgrades.partner import status_of
@@ -73,8 +73,8 @@ def test_a_database_is_kept_of_an_earlier_release() -> None:
 
 def test_every_form_is_what_it_was_or_may_run_beside_it(folder: Path) -> None:
     before = json.loads((folder / "forms.json").read_text())
-    assert list(faults(before, KINDS)) == []
-    now = {kind.collection.name: form_of(kind) for kind in KINDS}
+    assert list(faults(before, RECORD_TYPES)) == []
+    now = {kind.collection.name: form_of(kind) for kind in RECORD_TYPES}
     for name, form in before.items():
         assert form["columns"].items() <= now[name]["columns"].items(), name
 
@@ -289,13 +289,15 @@ def require_deliveries_of_every_event(scenario: Any, file: Path, receiver: Recei
         verify(
             request.body,
             request.headers,
-            scenario["secrets"][request.target.normal_url],
+            scenario["secrets"][request.destination.normalized_url],
             now=scenario["system_ms"] / SECOND,
         )
         for request in receiver.received
     ]
     assert received
     assert {event.id for event in received} <= events
-    assert {request.target.normal_url for request in receiver.received} == set(scenario["secrets"])
+    assert {request.destination.normalized_url for request in receiver.received} == set(
+        scenario["secrets"]
+    )
     assert HOOK in scenario["secrets"]
     assert scenario["system_ms"] == SYSTEM_MS

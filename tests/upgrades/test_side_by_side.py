@@ -18,13 +18,13 @@ import pytest
 from payments_core.accounts.operations import NewAccount
 from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.policies import RULES
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage.port import FinishesMigrations, Position, Storage
 from payments_core.storage.records import Record
 from payments_core.storage_loader import open_storage
-from payments_core_http.cli.children import Child
-from payments_core_http.cli.client import Client, basic
+from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.client import ApiClient, basic_authorization
 from tests.deployment.deployed import Deployed, deployed_on
 from tests.upgrades import newer
 from tests.upgrades.load import Load
@@ -46,13 +46,15 @@ def deployed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deploye
 @contextmanager
 def serving(deployed: Deployed, module: str) -> Iterator[str]:
     """A `payments serve` of a release, and its URL."""
-    child = Child(module, module, ["serve", "--config", str(deployed.config), "--json"])
+    child = ChildProcess(module, module, ["serve", "--config", str(deployed.config), "--json"])
     try:
-        yield str(child.first()["url"])
+        yield str(child.wait_until_ready()["url"])
     finally:
         code = child.end()  # also where a test has failed, perhaps because of that
         if code:
-            told = [line for line in child.errors().splitlines() if '"level":"INFO"' not in line]
+            told = [
+                line for line in child.read_errors().splitlines() if '"level":"INFO"' not in line
+            ]
             pytest.fail("\n".join([f"the {module} ended with {code}", *told]))
 
 
@@ -115,7 +117,7 @@ def test_the_old_release_goes_on_when_the_new_one_is_taken_back(deployed: Deploy
 
 
 @contextmanager
-def opened(deployed: Deployed, kinds: Sequence[type[Record]] = KINDS) -> Iterator[Storage]:
+def opened(deployed: Deployed, kinds: Sequence[type[Record]] = RECORD_TYPES) -> Iterator[Storage]:
     """The deployment's storage, of the present release or of another."""
     with contextlib.closing(open_storage(deployed.storage_url, kinds)) as storage:
         yield storage
@@ -132,11 +134,11 @@ def prepared(deployed: Deployed) -> tuple[Callable[[str, str], Any], Load]:
         partition = app.environments["sandbox"]
         _, secret = service.tenants.create_key(partition, "standard", "server")
         new = NewAccount(external_user_id="merchant", subject_type="individual")
-        account = service.accounts.create(service.tenants.trusted(partition), new).account
-    credential = basic(app.id, secret)
+        account = service.accounts.create(service.tenants.system_authority(partition), new).account
+    credential = basic_authorization(app.id, secret)
 
     def read(url: str, path: str) -> Any:
-        answer = Client(url).call("GET", path, authorization=credential)
+        answer = ApiClient(url).call("GET", path, authorization=credential)
         assert answer.status == 200, answer.body
         return answer.document
 
@@ -164,7 +166,9 @@ def screen_twice(url: str, load: Load) -> None:
     """The new collection takes a row, and its key takes no second."""
     body = {"paymentId": load.made[0].id}
     for status in (201, 409):
-        answer = Client(url).call("POST", "/v2/screenings", body, authorization=load.authorization)
+        answer = ApiClient(url).call(
+            "POST", "/v2/screenings", body, authorization=load.authorization
+        )
         assert answer.status == status, answer.body
 
 

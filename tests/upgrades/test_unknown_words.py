@@ -9,9 +9,9 @@ import falcon.testing
 import pytest
 
 from payments_core.engine.events import Event
-from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING, UNKNOWN_KIND_MS
+from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING, UNKNOWN_KIND_DELAY_MS
 from payments_core.payments.record import Payment
-from payments_core.storage.jobs import FOREVER
+from payments_core.storage.jobs import NEVER
 from payments_core.storage.port import Transaction
 from tests.core.engine.jobs.bench import PASSING, STOPPING, Bench
 from tests.http.checkout import BASE
@@ -30,9 +30,9 @@ def test_a_job_of_a_kind_that_came_later_waits_for_a_worker_that_knows_it(queue:
     bench.add("b", "note", queue, lane="shared", delay_ms=1)  # type: ignore[arg-type]
     for _ in range(2 * CLAIMS_BEFORE_PARKING):
         old.run_due()
-        bench.clock.advance(UNKNOWN_KIND_MS // 1_000 + 1)
+        bench.clock.advance(UNKNOWN_KIND_DELAY_MS // 1_000 + 1)
     assert bench.ran == ([] if queue is STOPPING else ["b"])
-    assert bench.jobs()["a"].lease_until < FOREVER
+    assert bench.jobs()["a"].lease_until < NEVER
     new.run_until_idle()
     assert sorted(bench.ran) == ["a", "b"]
 
@@ -105,7 +105,7 @@ def test_nothing_is_done_to_a_payment_in_a_status_that_came_later(
 
 def test_an_event_of_a_name_that_came_later_is_listed(door: Door) -> None:
     event = Event(
-        id=door.service.ports.committer.draw().id("evt"),
+        id=door.service.ports.committer.id_sequence().issue("evt"),
         name="payment.screened",
         api_version="2026-09-09",
         created_at=door.service.ports.clock.now(),

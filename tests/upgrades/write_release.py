@@ -23,7 +23,7 @@ from typing import Any
 
 from payments_core import __version__
 from payments_core.credentials.keyring import KeyRing
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from tests.upgrades.forms import form_of
 from tests.upgrades.partner import Partner
 from tests.upgrades.scenario import play_scenario
@@ -74,7 +74,7 @@ def main(folder: Path) -> None:
                 assert partner.status(part["target"]) == part["end"], what
     (folder / "database.sql.xz").write_bytes(lzma.compress(text.encode(), preset=9))
     (folder / "key-ring").write_text(key_ring + "\n")
-    forms = {kind.collection.name: form_of(kind) for kind in KINDS}
+    forms = {kind.collection.name: form_of(kind) for kind in RECORD_TYPES}
     (folder / "forms.json").write_text(json.dumps(forms, indent=1) + "\n")
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True

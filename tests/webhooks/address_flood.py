@@ -17,10 +17,10 @@ from ipaddress import IPv4Address, IPv6Address
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
-    judge,
     parse_url,
-    unwrapped,
-    vet,
+    refusal_reason,
+    require_public_addresses,
+    unwrap_ipv4,
 )
 
 Address = IPv4Address | IPv6Address
@@ -136,8 +136,8 @@ def flooded(seed: int, count: int) -> dict[str, object]:
     tried = passed = 0
     for address in stream(random.Random(seed), count):
         tried += 1
-        plain = unwrapped(address)
-        reason = judge(plain)
+        plain = unwrap_ipv4(address)
+        reason = refusal_reason(plain)
         wrong = fault_of(address, plain, reason)
         # As a resolver gives it: text. Slower, so not each of those far from every border.
         if not wrong and (tried < 20_000 or tried % 16 == 0):
@@ -162,7 +162,7 @@ def fault_of(address: Address, plain: Address, reason: str | None) -> str | None
 
 def fault_of_text(address: Address, plain: Address, reason: str | None) -> str | None:
     try:
-        vetted = vet([str(address)])
+        vetted = require_public_addresses([str(address)])
     except DestinationForbidden:
         return None if reason is not None else "as text it is refused"
     return None if reason is None and vetted == (str(plain),) else f"as text it becomes {vetted}"

@@ -9,20 +9,20 @@ import attrs
 from payments_core.clock import SECOND
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
-from payments_core.webhooks.lifecycle import Changes
+from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.webhooks.webhook_bench import OK, Bench, Wire
 
 DAY_S = 86_400
-NO_ANSWER = Outcome(failure="no timely answer")
+NO_ANSWER = TransportResult(failure="no timely answer")
 BACKOFF_S = [30, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
 
 CLOSINGS = {
-    "disabled": Changes(status="disabled"),
-    "archived": Changes(status="archived"),
-    "narrowed": Changes(subscribed_events=("account.updated",)),
+    "disabled": EndpointChanges(status="disabled"),
+    "archived": EndpointChanges(status="archived"),
+    "narrowed": EndpointChanges(subscribed_events=("account.updated",)),
 }
 """What makes an endpoint give up a delivery that is on its way."""
 
@@ -33,7 +33,9 @@ class Interrupted(Wire):
 
     meanwhile: Callable[[], object] | None = None
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         answer = Wire.send(self, request, addresses, deadline)
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
@@ -61,7 +63,7 @@ class Case:
                 self.bench.worker.run_due(limit=1)
         else:
             answers = {"failed": 500, "abandoned": 400, "delivered": 200}
-            self.attempt(Outcome(answers[state]))
+            self.attempt(TransportResult(answers[state]))
         assert self.delivery.status == state
         self.wire.sent.clear()
 
@@ -87,7 +89,9 @@ class Case:
             self.bench.authority.partition, lambda snapshot: snapshot.get(Delivery, self.id)
         )
 
-    def attempt(self, answer: Outcome, meanwhile: Callable[[], object] | None = None) -> None:
+    def attempt(
+        self, answer: TransportResult, meanwhile: Callable[[], object] | None = None
+    ) -> None:
         """What is due, answered in this way; a failed delivery becomes due first.
 
         `meanwhile` happens after the first request was sent, before its answer comes.
@@ -99,7 +103,7 @@ class Case:
             self.bench.clock.advance((stored.next_attempt_at - self.bench.clock.now()) / SECOND)
         self.bench.run()
 
-    def change(self, changes: Changes) -> Endpoint:
+    def change(self, changes: EndpointChanges) -> Endpoint:
         return self.bench.endpoints.update(self.bench.authority, self.endpoint_id, changes)
 
     def retry(self) -> Delivery:

@@ -17,11 +17,11 @@ from pathlib import Path
 from payments_core.accounts.operations import NewAccount
 from payments_core.clock import SECOND
 from payments_core.credentials.keyring import KeyRing
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.tenants.authorization import TRUSTED, Authority
+from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority
 from payments_core.webhooks.settings import WebhookSettings
 
 LEASES_END_MS = 61 * SECOND
@@ -29,7 +29,7 @@ LEASES_END_MS = 61 * SECOND
 
 def service_over(folder: Path) -> PaymentsService:
     """The service on the folder's file, with its own transport and resolver."""
-    storage = SqliteStorage(folder / "data.db", KINDS)
+    storage = SqliteStorage(folder / "data.db", RECORD_TYPES)
     storage.migrate()
     return PaymentsService(
         storage,
@@ -40,9 +40,9 @@ def service_over(folder: Path) -> PaymentsService:
 
 def authority(service: PaymentsService, environment_id: str) -> Authority:
     """The service's own right to do anything in the environment."""
-    environment = service.tenants.environment(environment_id)
+    environment = service.tenants.get_environment(environment_id)
     return Authority(
-        requirement=TRUSTED, environment=environment, api_version=environment.api_version
+        requirement=SYSTEM_REQUIREMENT, environment=environment, api_version=environment.api_version
     )
 
 

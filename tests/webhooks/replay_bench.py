@@ -6,11 +6,11 @@ from typing import Any
 
 import attrs
 
-from payments_core.webhooks.lifecycle import RECOVER, Changes
+from payments_core.webhooks.lifecycle import RECOVER, EndpointChanges
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.recovering import WebhookRecovery
 from payments_core.webhooks.replaying import WebhookEvents
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.webhook_bench import Bench, Wire
 
 
@@ -32,12 +32,12 @@ class ReplayBench(Bench):
         assert isinstance(self.wire, Wire)
         return [request for request, _ in self.wire.sent]
 
-    def answer(self, outcome: Outcome) -> None:
+    def answer(self, outcome: TransportResult) -> None:
         assert isinstance(self.wire, Wire)
         self.wire.answers[:] = [outcome]
 
     def test(self, endpoint: Endpoint) -> Any:
-        return self.events.test(self.authority, endpoint.id)
+        return self.events.send_test(self.authority, endpoint.id)
 
     def resend(self, event_id: str, endpoint: Endpoint | None = None) -> Any:
         named = None if endpoint is None else endpoint.id
@@ -48,7 +48,7 @@ class ReplayBench(Bench):
         self.settle()
 
     def update(self, endpoint: Endpoint, **changes: Any) -> None:
-        self.endpoints.update(self.authority, endpoint.id, Changes(**changes))
+        self.endpoints.update(self.authority, endpoint.id, EndpointChanges(**changes))
 
     def settle(self) -> None:
         """Run what is due until an empty pass is no accident of a short claim; a clock that was

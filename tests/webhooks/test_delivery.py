@@ -7,15 +7,15 @@ import logging
 
 import pytest
 
-from payments_core.clock import FixedClock, iso
+from payments_core.clock import FixedClock, format_iso
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.events import Event
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.webhooks import verify
 from payments_core.webhooks.attempting import open_secret
-from payments_core.webhooks.lifecycle import Changes
+from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Delivery
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.webhook_bench import HOOK, OK, PUBLIC, Bench, Wire
 
 
@@ -32,7 +32,7 @@ def test_an_event_reaches_every_active_endpoint_that_subscribed() -> None:
     subscribed = bench.endpoint("https://b.example/", "account.created")
     other = bench.endpoint("https://c.example/", "account.updated")
     disabled = bench.endpoint("https://d.example/")
-    bench.endpoints.update(bench.authority, disabled.id, Changes(status="disabled"))
+    bench.endpoints.update(bench.authority, disabled.id, EndpointChanges(status="disabled"))
     bench.happen()
     bench.run()
     assert [d.status for d in bench.deliveries(everything)] == ["delivered"]
@@ -57,14 +57,14 @@ def test_the_request_is_the_one_of_the_interface() -> None:
     ((request, addresses),) = bench.wire.sent
     (delivery,) = bench.deliveries(endpoint)
     assert addresses == (PUBLIC,)
-    assert (request.target.host, request.target.port) == ("p.example", 443)
-    assert request.target.path == "/a?b=c"
+    assert (request.destination.host, request.destination.port) == ("p.example", 443)
+    assert request.destination.path == "/a?b=c"
     body = json.loads(request.body)
     assert list(body) == ["id", "name", "apiVersion", "createdAt", "payload"]
     assert (body["id"], body["name"], body["apiVersion"]) == (id, "account.created", "2026-09-09")
-    assert body["createdAt"] == iso(bench.clock.now())
+    assert body["createdAt"] == format_iso(bench.clock.now())
     assert set(body["payload"]) == {"accountId", "externalUserId", "status"}
-    real_s = bench.clock.real() // 1000
+    real_s = bench.clock.real_now() // 1000
     headers = dict(request.headers)
     assert headers.pop("x-service-signature").startswith(f"t={real_s},v1=")
     assert headers.pop("webhook-signature").startswith("v1,")
@@ -93,7 +93,7 @@ def test_an_event_without_an_account_names_none() -> None:
 
 
 def test_a_delivery_keeps_what_was_sent_and_what_came_back() -> None:
-    bench = Bench(wire=Wire([Outcome(202, b"caf\xc3\xa9 \x00 \xff" + b"x" * 9000)]))
+    bench = Bench(wire=Wire([TransportResult(202, b"caf\xc3\xa9 \x00 \xff" + b"x" * 9000)]))
     endpoint = bench.endpoint()
     id = bench.happen()
     bench.run()
@@ -105,7 +105,7 @@ def test_a_delivery_keeps_what_was_sent_and_what_came_back() -> None:
 
 
 def test_a_retry_keeps_delivery_event_and_body_and_signs_anew() -> None:
-    bench = Bench(wire=Wire([Outcome(500), OK]))
+    bench = Bench(wire=Wire([TransportResult(500), OK]))
     endpoint, secret = bench.endpoints.create(bench.authority, url=HOOK)
     bench.happen()
     bench.run()
@@ -131,7 +131,7 @@ def test_only_the_failing_endpoint_is_tried_again() -> None:
     class Uneven(Wire):
         def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
             super().send(request, addresses, deadline)
-            return OK if request.target.host == "good.example" else Outcome(503)
+            return OK if request.destination.host == "good.example" else TransportResult(503)
 
     bench = Bench(wire=Uneven())
     good, bad = bench.endpoint("https://good.example/"), bench.endpoint("https://bad.example/")
@@ -145,12 +145,12 @@ def test_only_the_failing_endpoint_is_tried_again() -> None:
 
 
 def test_what_was_abandoned_stays_so_when_the_endpoint_comes_back() -> None:
-    bench = Bench(wire=Wire([Outcome(500)]))
+    bench = Bench(wire=Wire([TransportResult(500)]))
     endpoint = bench.endpoint()
     early = bench.happen()
     bench.run()
     for status in ("disabled", "active"):
-        bench.endpoints.update(bench.authority, endpoint.id, Changes(status=status))  # type: ignore[arg-type]
+        bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status=status))  # type: ignore[arg-type]
     late = bench.happen()
     bench.wire.answers[:] = [OK]
     bench.run_for(86_400)
@@ -159,13 +159,13 @@ def test_what_was_abandoned_stays_so_when_the_endpoint_comes_back() -> None:
 
 
 def test_narrowing_abandons_only_what_is_no_longer_wanted() -> None:
-    bench = Bench(wire=Wire([Outcome(500)]))
+    bench = Bench(wire=Wire([TransportResult(500)]))
     endpoint = bench.endpoint()
     bench.happen("account.created")
     bench.happen("account.updated")
     bench.run()
     bench.endpoints.update(
-        bench.authority, endpoint.id, Changes(subscribed_events=("account.updated",))
+        bench.authority, endpoint.id, EndpointChanges(subscribed_events=("account.updated",))
     )
     bench.run()
     by_name = {d.event_name: d.status for d in bench.stored(endpoint)}
@@ -173,12 +173,12 @@ def test_narrowing_abandons_only_what_is_no_longer_wanted() -> None:
 
 
 def test_abandoning_covers_more_than_a_page() -> None:
-    bench = Bench(wire=Wire([Outcome(500)]))
+    bench = Bench(wire=Wire([TransportResult(500)]))
     endpoint = bench.endpoint()
     for _ in range(120):
         bench.happen()
     bench.run()
-    bench.endpoints.update(bench.authority, endpoint.id, Changes(status="disabled"))
+    bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status="disabled"))
     bench.run()
     page = bench.storage.read(
         bench.authority.partition,
@@ -244,7 +244,7 @@ def test_a_job_without_its_event_or_delivery_ends() -> None:
 
 def test_no_secret_is_logged_or_shown(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    bench = Bench(wire=Wire([Outcome(failure="no timely answer")]))
+    bench = Bench(wire=Wire([TransportResult(failure="no timely answer")]))
     endpoint, secret = bench.endpoints.create(bench.authority, url=HOOK)
     bench.happen()
     bench.run()
@@ -261,7 +261,7 @@ def test_no_secret_is_logged_or_shown(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_weak_storage_loses_and_doubles_nothing(seed: int) -> None:
-    bench = Bench(MemoryStorage(Weakness(seed=seed)), wire=Wire([Outcome(500)] * 7 + [OK]))
+    bench = Bench(MemoryStorage(Weakness(seed=seed)), wire=Wire([TransportResult(500)] * 7 + [OK]))
     endpoints = [bench.endpoint(f"https://h{n}.example/") for n in range(3)]
     ids = {bench.happen() for _ in range(15)}
     for _ in range(40):

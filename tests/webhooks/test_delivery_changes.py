@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from payments_core.clock import SECOND
-from payments_core.engine.events import BY_NAME, Happening
+from payments_core.engine.events import BY_NAME, NewEvent
 from payments_core.engine.jobs.worker import Worker
-from payments_core.storage.port import Claimed
-from payments_core.webhooks.delivery import FAN_OUTS, WEBHOOKS
-from payments_core.webhooks.lifecycle import DELIVER, Changes
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.storage.port import ClaimedJob
+from payments_core.webhooks.delivery import DELIVERY_QUEUE, FAN_OUT_QUEUE
+from payments_core.webhooks.lifecycle import DELIVER, EndpointChanges
+from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.delivery_case import CLOSINGS, NO_ANSWER, Case
 from tests.webhooks.webhook_bench import OK, Bench, Wire
 
 ANSWERS = {
     "200": OK,
-    "503": Outcome(503, retry_after="1"),
+    "503": TransportResult(503, retry_after="1"),
     "no answer": NO_ANSWER,
-    "400": Outcome(400),
+    "400": TransportResult(400),
 }
-LEASE_S = WEBHOOKS.lease_ms // SECOND
+LEASE_S = DELIVERY_QUEUE.lease_ms // SECOND
 
 
 # The endpoint.
@@ -57,8 +57,8 @@ def test_an_endpoint_that_gives_up_and_comes_back_during_the_attempt(answer: str
     case = Case()
 
     def meanwhile() -> None:
-        case.change(Changes(status="disabled"))
-        case.change(Changes(status="active"))
+        case.change(EndpointChanges(status="disabled"))
+        case.change(EndpointChanges(status="active"))
 
     case.attempt(ANSWERS[answer], meanwhile)
     assert case.delivery.status == ("delivered" if answer == "200" else "abandoned")
@@ -68,11 +68,11 @@ def test_an_endpoint_that_gives_up_and_comes_back_during_the_attempt(answer: str
 @pytest.mark.parametrize("state", ["pending", "failed"])
 def test_a_subscription_that_keeps_the_event_keeps_the_delivery(state: str) -> None:
     case = Case(state)
-    narrowed = Changes(subscribed_events=("account.created", "account.updated"))
-    case.attempt(Outcome(503), lambda: case.change(narrowed))
+    narrowed = EndpointChanges(subscribed_events=("account.created", "account.updated"))
+    case.attempt(TransportResult(503), lambda: case.change(narrowed))
     failed = case.delivery
     assert failed.status == "failed"
-    case.change(Changes(subscribed_events=("account.created",)))
+    case.change(EndpointChanges(subscribed_events=("account.created",)))
     case.attempt(OK)
     assert case.delivery.status == "delivered"
 
@@ -81,9 +81,9 @@ def test_a_subscription_that_keeps_the_event_keeps_the_delivery(state: str) -> N
 def test_what_has_ended_stays_as_it_is_when_the_endpoint_closes(state: str) -> None:
     case = Case(state)
     before = case.delivery
-    case.change(Changes(status="disabled"))
+    case.change(EndpointChanges(status="disabled"))
     case.bench.run()
-    case.change(Changes(status="active"))
+    case.change(EndpointChanges(status="active"))
     case.bench.run_for(86_400)
     assert case.delivery.status == ("delivered" if state == "delivered" else "abandoned")
     if state != "failed":
@@ -93,10 +93,10 @@ def test_what_has_ended_stays_as_it_is_when_the_endpoint_closes(state: str) -> N
 
 def test_what_happens_after_an_endpoint_came_back_is_delivered() -> None:
     case = Case("failed")
-    case.change(Changes(status="disabled"))
+    case.change(EndpointChanges(status="disabled"))
     missed = case.bench.happen()
     case.bench.run()
-    case.change(Changes(status="active"))
+    case.change(EndpointChanges(status="active"))
     case.bench.happen()
     case.attempt(OK)
     statuses = {delivery.event_id: delivery.status for delivery in case.bench.stored(case.endpoint)}
@@ -137,9 +137,11 @@ def test_the_outcome_of_a_late_worker_is_dropped_once_another_has_finished(
 @pytest.mark.parametrize("late", ANSWERS)
 def test_the_outcome_of_a_late_worker_is_dropped_while_another_is_at_it(late: str) -> None:
     case = Case()
-    taken: list[Claimed] = []
+    taken: list[ClaimedJob] = []
     bench = case.bench
-    other = Worker(bench.storage, bench.clock, "sandbox", {DELIVER: taken.append}, (WEBHOOKS,))
+    other = Worker(
+        bench.storage, bench.clock, "sandbox", {DELIVER: taken.append}, (DELIVERY_QUEUE,)
+    )
 
     def meanwhile() -> None:
         bench.clock.advance(LEASE_S)
@@ -151,7 +153,7 @@ def test_the_outcome_of_a_late_worker_is_dropped_while_another_is_at_it(late: st
     [claimed] = taken
     [job] = bench.jobs_of(case.endpoint)
     assert (job.claims, job.version) == (claimed.job.claims, claimed.job.version)
-    assert job.lease_until == bench.clock.now() + WEBHOOKS.lease_ms
+    assert job.lease_until == bench.clock.now() + DELIVERY_QUEUE.lease_ms
     case.wire.answers[:] = [OK]
     bench.delivery.handlers()[DELIVER](claimed)
     assert (case.delivery.status, case.delivery.attempts) == ("delivered", 1)
@@ -165,10 +167,10 @@ def test_the_outcome_of_a_late_worker_is_dropped_after_a_retry_call(late: str) -
 
     def meanwhile() -> None:
         case.bench.clock.advance(LEASE_S)
-        case.wire.answers[:] = [Outcome(400)]
+        case.wire.answers[:] = [TransportResult(400)]
         case.bench.run()
         case.retry()
-        case.wire.answers[:] = [Outcome(503)]
+        case.wire.answers[:] = [TransportResult(503)]
 
     case.attempt(ANSWERS[late], meanwhile)
     # `attempt` runs what is due after the late one: the retry's own attempt, answered 503.
@@ -192,12 +194,12 @@ def test_what_was_given_up_with_an_endpoint_stays_so_when_it_opens_again() -> No
     bench = Bench()
     endpoint = bench.endpoint()
     bench.happen()
-    queue, now = FAN_OUTS.full_name("sandbox"), bench.clock.now()
-    claimed = bench.storage.claim(queue, now, lease_ms=60_000, limit=5, slots=5)
+    queue, now = FAN_OUT_QUEUE.full_name("sandbox"), bench.clock.now()
+    claimed = bench.storage.claim(queue, now, lease_ms=60_000, limit=5, lane_concurrency=5)
     bench.delivery.fan_out_all(bench.authority.partition, claimed)
-    bench.endpoints.update(bench.authority, endpoint.id, Changes(status="disabled"))
+    bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status="disabled"))
     assert [item.status for item in bench.deliveries(endpoint)] == ["abandoned"]
-    bench.endpoints.update(bench.authority, endpoint.id, Changes(status="active"))
+    bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status="active"))
     assert [item.status for item in bench.deliveries(endpoint)] == ["abandoned"]
     bench.run()
     assert [item.status for item in bench.stored(endpoint)] == ["abandoned"]
@@ -209,7 +211,7 @@ def test_what_was_given_up_with_an_endpoint_stays_so_when_it_opens_again() -> No
 
 
 def test_an_answer_full_of_control_characters_is_kept_and_ends_the_delivery() -> None:
-    bench = Bench(wire=Wire([Outcome(200, b"\x01\x00\x7f" * 1_365)]))
+    bench = Bench(wire=Wire([TransportResult(200, b"\x01\x00\x7f" * 1_365)]))
     endpoint = bench.endpoint()
     bench.happen()
     bench.run()
@@ -222,4 +224,4 @@ def test_an_answer_full_of_control_characters_is_kept_and_ends_the_delivery() ->
 def test_an_event_that_could_not_be_delivered_is_none() -> None:
     fields = dict.fromkeys(BY_NAME["account.created"].fields, "\\" * 32000)
     with pytest.raises(ValueError, match="too large"):
-        Happening("account.created", fields, "2026-09-09")
+        NewEvent("account.created", fields, "2026-09-09")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from payments_core.clock import SECOND
-from payments_core.errors import Conflicting, InvalidState, WebhookUrlInUse
+from payments_core.errors import InvalidState, ResourceConflict, WebhookUrlInUse
 from payments_core.storage.port import Storage
-from payments_core.webhooks.lifecycle import Changes
+from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import delivery_id
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.delivery_case import BACKOFF_S, CLOSINGS, NO_ANSWER, Case
 from tests.webhooks.webhook_bench import HOOK, OK, Bench
 
@@ -29,7 +29,7 @@ STRONG = pytest.mark.parametrize(
 
 
 def accepted(case: Case) -> None:
-    case.attempt(Outcome(204, b"thanks"))
+    case.attempt(TransportResult(204, b"thanks"))
     assert case.delivery.status == "delivered"
     assert case.delivery.delivered_at == case.bench.clock.now()
     assert (case.delivery.response_status, case.delivery.response_body) == (204, "thanks")
@@ -37,7 +37,7 @@ def accepted(case: Case) -> None:
     assert len(case.wire.sent) == 1
 
 
-def retryable(answer: Outcome) -> Callable[[Case], None]:
+def retryable(answer: TransportResult) -> Callable[[Case], None]:
     def play(case: Case) -> None:
         before = case.delivery.attempts
         case.attempt(answer)
@@ -56,7 +56,7 @@ def retryable(answer: Outcome) -> Callable[[Case], None]:
 def refused(status: int) -> Callable[[Case], None]:
     def play(case: Case) -> None:
         before = case.delivery.attempts
-        case.attempt(Outcome(status, b"no", retry_after="1"))
+        case.attempt(TransportResult(status, b"no", retry_after="1"))
         assert (case.delivery.status, case.delivery.attempts) == ("abandoned", before + 1)
         assert (case.delivery.response_status, case.delivery.response_body) == (status, "no")
         case.assert_over()
@@ -97,10 +97,10 @@ def retried(case: Case) -> None:
     assert (answer.status, answer.attempts, answer.next_attempt_at) == ("pending", 0, None)
     assert (answer.id, answer.event_id) == (first.id, first.event_id)
     for attempts, wait_s in enumerate(BACKOFF_S[:9], start=1):  # the full budget again
-        case.attempt(Outcome(503))
+        case.attempt(TransportResult(503))
         assert (case.delivery.status, case.delivery.attempts) == ("failed", attempts)
         assert case.delivery.next_attempt_at == case.bench.clock.now() + wait_s * SECOND
-    case.attempt(Outcome(503))
+    case.attempt(TransportResult(503))
     assert (case.delivery.status, case.delivery.attempts) == ("abandoned", 10)
     assert {request.body.decode() for request, _ in case.wire.sent} == {first.request_body}
     case.assert_over()
@@ -109,7 +109,7 @@ def retried(case: Case) -> None:
 ROWS: dict[str, tuple[tuple[str, ...], Callable[[Case], None]]] = {
     "2xx delivers": (("pending", "failed"), accepted),
     **{
-        f"{status} fails": (("pending", "failed"), retryable(Outcome(status, b"later")))
+        f"{status} fails": (("pending", "failed"), retryable(TransportResult(status, b"later")))
         for status in (408, 425, 429, 500, 503, 599)
     },
     "no answer fails": (("pending", "failed"), retryable(NO_ANSWER)),
@@ -144,8 +144,12 @@ def test_row_of_the_delivery_table(
 
 
 @pytest.mark.parametrize("state", ["pending", "failed"])
-@pytest.mark.parametrize("answer", [Outcome(500), Outcome(429, retry_after="5"), NO_ANSWER])
-def test_row_of_the_delivery_table_where_the_limit_is_reached(state: str, answer: Outcome) -> None:
+@pytest.mark.parametrize(
+    "answer", [TransportResult(500), TransportResult(429, retry_after="5"), NO_ANSWER]
+)
+def test_row_of_the_delivery_table_where_the_limit_is_reached(
+    state: str, answer: TransportResult
+) -> None:
     limit = {"pending": 1, "failed": 2}[state]
     case = Case(state, max_attempts=limit)
     case.attempt(answer)
@@ -166,14 +170,14 @@ def test_row_of_the_delivery_table_where_the_limit_is_reached(state: str, answer
     ],
 )
 def test_a_retry_call_outside_of_its_row_is_refused_and_changes_nothing(
-    state: str, changes: Changes | None, why: str
+    state: str, changes: EndpointChanges | None, why: str
 ) -> None:
     case = Case(state)
     if changes is not None:
         case.change(changes)
         case.bench.run()
     before, jobs = case.delivery, case.bench.jobs_of(case.endpoint)
-    with pytest.raises(Conflicting, match=why):
+    with pytest.raises(ResourceConflict, match=why):
         case.retry()
     assert case.delivery == before
     assert case.bench.jobs_of(case.endpoint) == jobs
@@ -182,7 +186,7 @@ def test_a_retry_call_outside_of_its_row_is_refused_and_changes_nothing(
 def test_a_second_retry_call_finds_it_requeued() -> None:
     case = Case("abandoned")
     case.retry()
-    with pytest.raises(Conflicting, match="pending"):
+    with pytest.raises(ResourceConflict, match="pending"):
         case.retry()
     assert len(case.bench.jobs_of(case.endpoint)) == 1
 
@@ -200,9 +204,9 @@ def test_every_status_leads_where_the_interface_says(state: str, hundred: int) -
             case.event_id = case.bench.happen()
             case.id = delivery_id(case.event_id, case.endpoint_id)
             if state == "failed":
-                case.attempt(Outcome(502))
+                case.attempt(TransportResult(502))
         first = False
-        case.attempt(Outcome(status))
+        case.attempt(TransportResult(status))
         want = "delivered" if hundred == 200 else "failed" if status in RETRYABLE else "abandoned"
         assert (status, case.delivery.status) == (status, want)
         assert case.delivery.response_status == status
@@ -219,8 +223,8 @@ def test_every_status_leads_where_the_interface_says(state: str, hundred: int) -
 def test_row_of_the_endpoint_table(start: Any, target: Any, storage: Storage) -> None:
     bench = Bench(storage)
     endpoint = bench.endpoint()
-    bench.endpoints.update(bench.authority, endpoint.id, Changes(status=start))
-    changed = bench.endpoints.update(bench.authority, endpoint.id, Changes(status=target))
+    bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status=start))
+    changed = bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status=target))
     assert changed.status == target
     assert bench.endpoints.get(bench.authority, endpoint.id).status == target
 
@@ -228,15 +232,18 @@ def test_row_of_the_endpoint_table(start: Any, target: Any, storage: Storage) ->
 @pytest.mark.parametrize(
     "changes",
     [
-        Changes(status="active"), Changes(status="disabled"), Changes(status="archived"),
-        Changes(description="x"), Changes(subscribed_events=("account.created",)), Changes(),
+        EndpointChanges(status="active"), EndpointChanges(status="disabled"),
+        EndpointChanges(status="archived"), EndpointChanges(description="x"),
+        EndpointChanges(subscribed_events=("account.created",)), EndpointChanges(),
     ],
     ids=str,
 )  # fmt: skip
-def test_row_of_the_endpoint_table_archived_is_final(changes: Changes) -> None:
+def test_row_of_the_endpoint_table_archived_is_final(changes: EndpointChanges) -> None:
     bench = Bench()
     endpoint = bench.endpoint()
-    archived = bench.endpoints.update(bench.authority, endpoint.id, Changes(status="archived"))
+    archived = bench.endpoints.update(
+        bench.authority, endpoint.id, EndpointChanges(status="archived")
+    )
     with pytest.raises(InvalidState):
         bench.endpoints.update(bench.authority, endpoint.id, changes)
     with pytest.raises(InvalidState):
@@ -247,10 +254,10 @@ def test_row_of_the_endpoint_table_archived_is_final(changes: Changes) -> None:
 def test_row_of_the_endpoint_table_one_active_endpoint_per_url() -> None:
     bench = Bench()
     first = bench.endpoint(HOOK)
-    bench.endpoints.update(bench.authority, first.id, Changes(status="disabled"))
+    bench.endpoints.update(bench.authority, first.id, EndpointChanges(status="disabled"))
     second = bench.endpoint(HOOK)
     with pytest.raises(WebhookUrlInUse):
-        bench.endpoints.update(bench.authority, first.id, Changes(status="active"))
+        bench.endpoints.update(bench.authority, first.id, EndpointChanges(status="active"))
     assert bench.endpoints.get(bench.authority, first.id).status == "disabled"
-    bench.endpoints.update(bench.authority, second.id, Changes(status="archived"))
-    bench.endpoints.update(bench.authority, first.id, Changes(status="active"))
+    bench.endpoints.update(bench.authority, second.id, EndpointChanges(status="archived"))
+    bench.endpoints.update(bench.authority, first.id, EndpointChanges(status="active"))

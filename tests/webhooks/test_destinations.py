@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 from payments_core.webhooks.destinations import (
-    REFUSED,
+    REFUSED_PREFIXES,
     DestinationForbidden,
     RefusedPrefix,
     ResolutionFailed,
-    judge,
     parse_url,
-    unwrapped,
-    vet,
+    refusal_reason,
+    require_public_addresses,
+    unwrap_ipv4,
 )
 
 PUBLIC = ("8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001:80e::200e")
@@ -32,42 +32,42 @@ GAPS = (
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_pass(address: str) -> None:
-    assert vet([address]) == (address,)
+    assert require_public_addresses([address]) == (address,)
 
 
 @pytest.mark.parametrize("address", GAPS)
 def test_the_known_gaps_are_closed(address: str) -> None:
     with pytest.raises(DestinationForbidden):
-        vet([address])
+        require_public_addresses([address])
     with pytest.raises(DestinationForbidden):
-        vet([*PUBLIC, address])
+        require_public_addresses([*PUBLIC, address])
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=lambda row: str(row.network))
+@pytest.mark.parametrize("row", REFUSED_PREFIXES, ids=lambda row: str(row.network))
 def test_each_row_is_refused_from_its_first_address_to_its_last(row: RefusedPrefix) -> None:
     for address in (row.network[0], row.network[-1]):
-        assert judge(address) is not None
+        assert refusal_reason(address) is not None
 
 
 def test_a_mapped_or_translated_public_address_is_used_as_ipv4() -> None:
-    assert vet(["::ffff:8.8.8.8", "64:ff9b::808:808"]) == ("8.8.8.8",)
+    assert require_public_addresses(["::ffff:8.8.8.8", "64:ff9b::808:808"]) == ("8.8.8.8",)
 
 
 @pytest.mark.parametrize("text", ["fe80::1%eth0", "2606:4700::1%1", "localhost", "1.2.3"])
 def test_what_is_no_plain_address_is_refused(text: str) -> None:
     with pytest.raises(DestinationForbidden):
-        vet([text])
+        require_public_addresses([text])
 
 
 def test_no_address_at_all_is_a_failed_resolution() -> None:
     with pytest.raises(ResolutionFailed):
-        vet([])
+        require_public_addresses([])
 
 
 @given(st.ip_addresses())
 def test_nothing_passes_that_is_not_global(address: IPv4Address | IPv6Address) -> None:
-    plain = unwrapped(address)
-    if judge(plain) is None:
+    plain = unwrap_ipv4(address)
+    if refusal_reason(plain) is None:
         assert plain.is_global
         assert not plain.is_multicast
 
@@ -75,31 +75,31 @@ def test_nothing_passes_that_is_not_global(address: IPv4Address | IPv6Address) -
 @given(st.ip_addresses(v=4), st.sampled_from(["::ffff:0:0", "64:ff9b::"]))
 def test_a_wrapped_address_is_judged_as_what_it_wraps(inner: IPv4Address, wrapper: str) -> None:
     wrapped = IPv6Address(int(IPv6Address(wrapper)) | int(inner))
-    assert judge(unwrapped(wrapped)) == judge(inner)
+    assert refusal_reason(unwrap_ipv4(wrapped)) == refusal_reason(inner)
 
 
 def test_the_sandbox_lets_loopback_through_and_nothing_else_private() -> None:
-    assert vet(["127.0.0.1", "::1", "127.8.8.8"], local_allowed=True)
+    assert require_public_addresses(["127.0.0.1", "::1", "127.8.8.8"], local_allowed=True)
     for address in GAPS:
-        if not unwrapped(ip_address(address)).is_loopback:
+        if not unwrap_ipv4(ip_address(address)).is_loopback:
             with pytest.raises(DestinationForbidden):
-                vet([address], local_allowed=True)
+                require_public_addresses([address], local_allowed=True)
     with pytest.raises(DestinationForbidden):
-        vet(["192.168.1.1"], local_allowed=True)
+        require_public_addresses(["192.168.1.1"], local_allowed=True)
 
 
 def test_an_operators_prefix_holds_in_a_local_sandbox_too() -> None:
     extra = (RefusedPrefix.of("127.0.0.53/32", "the resolver"),)
-    assert vet(["127.0.0.1"], local_allowed=True, extra=extra)
+    assert require_public_addresses(["127.0.0.1"], local_allowed=True, extra=extra)
     for address in ("127.0.0.53", "::ffff:127.0.0.53"):
         with pytest.raises(DestinationForbidden, match="the resolver"):
-            vet([address], local_allowed=True, extra=extra)
+            require_public_addresses([address], local_allowed=True, extra=extra)
 
 
 def test_operators_add_prefixes() -> None:
     extra = (RefusedPrefix.of("8.8.0.0/16", "ours"),)
     with pytest.raises(DestinationForbidden, match="ours"):
-        vet(["8.8.8.8"], extra=extra)
+        require_public_addresses(["8.8.8.8"], extra=extra)
     with pytest.raises(ValueError):
         RefusedPrefix.of("8.8.8.8/16", "has host bits")
 
@@ -122,8 +122,8 @@ def test_operators_add_prefixes() -> None:
     ],
 )
 def test_urls_of_one_destination_have_one_normal_form(url: str, normal: str) -> None:
-    assert parse_url(url).normal_url == normal
-    assert parse_url(normal).normal_url == normal
+    assert parse_url(url).normalized_url == normal
+    assert parse_url(normal).normalized_url == normal
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_is_no_url_is_named_as_a_wrong_field(url: str) -> None:
 
 def test_http_passes_in_a_local_sandbox() -> None:
     target = parse_url("http://localhost:8080/hook", local_allowed=True)
-    assert (target.scheme, target.authority) == ("http", "localhost:8080")
+    assert (target.scheme, target.host_header) == ("http", "localhost:8080")
     with pytest.raises(WebhookUrlNotAllowed):
         parse_url("ftp://localhost/", local_allowed=True)
 
@@ -168,5 +168,5 @@ def test_no_text_breaks_the_parser(text: str) -> None:
             target = parse_url(url)
         except (ValidationFailed, WebhookUrlNotAllowed):
             continue
-        assert parse_url(target.normal_url).normal_url == target.normal_url
+        assert parse_url(target.normalized_url).normalized_url == target.normalized_url
         assert target.path.isascii()

@@ -17,9 +17,9 @@ from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
 from payments_core.webhooks.destinations import RefusedPrefix
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from payments_core.webhooks.transports.resolver import SystemResolver
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.webhooks.transports.threads import SocketTransport
 from tests.webhooks.webhook_bench import HOOK, OK, PUBLIC, Bench, Names, Wire
 
 NAME = "partner.example"
@@ -143,7 +143,7 @@ def test_a_name_that_moved_inside_after_creation_gets_nothing(address: str) -> N
 
 @pytest.mark.parametrize("address", FORBIDDEN)
 def test_a_name_that_moved_inside_after_a_failed_attempt_gets_no_other(address: str) -> None:
-    bench = Bench(wire=Wire([Outcome(500)]))
+    bench = Bench(wire=Wire([TransportResult(500)]))
     endpoint = bench.endpoint()
     bench.happen()
     bench.run()
@@ -174,7 +174,7 @@ def test_one_forbidden_address_among_public_ones_abandons(addresses: tuple[str, 
 
 
 def test_each_attempt_goes_where_the_name_leads_at_that_time() -> None:
-    bench = Bench(wire=Wire([Outcome(500), Outcome(500), OK]))
+    bench = Bench(wire=Wire([TransportResult(500), TransportResult(500), OK]))
     endpoint = bench.endpoint()
     bench.happen()
     bench.run()
@@ -268,7 +268,7 @@ def test_a_public_address_in_the_url_is_delivered_to(
     bench.run()
     ((request, addresses),) = bench.wire.sent  # type: ignore[attr-defined]
     assert addresses == (address,)
-    assert request.target.authority == authority
+    assert request.destination.host_header == authority
     assert only(bench, endpoint).status == "delivered"
 
 
@@ -356,7 +356,7 @@ def test_the_connection_goes_to_the_judged_address_and_names_the_host(
         raise AssertionError("a name was looked up after it had been judged")
 
     with HTTPServer(("127.0.0.1", 0), Hook) as server:
-        bench = Bench(wire=ThreadsTransport(), settings=LOCAL)
+        bench = Bench(wire=SocketTransport(), settings=LOCAL)
         move(bench, "127.0.0.1")
         endpoint = bench.endpoint(f"http://{NAME}:{server.server_port}/")
         bench.happen()
@@ -378,7 +378,7 @@ def test_the_connection_goes_to_the_judged_address_and_names_the_host(
 def test_no_way_to_write_loopback_reaches_a_listener(host: str) -> None:
     """Through the system's own resolver, which reads some of these as addresses."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        bench = Bench(wire=ThreadsTransport(), names=SystemResolver())  # type: ignore[arg-type]
+        bench = Bench(wire=SocketTransport(), names=SystemResolver())  # type: ignore[arg-type]
         with pytest.raises((WebhookUrlNotAllowed, ValidationFailed)):
             bench.endpoint(f"https://{host}:{listener.getsockname()[1]}/")
         listener.setblocking(False)
@@ -388,7 +388,7 @@ def test_no_way_to_write_loopback_reaches_a_listener(host: str) -> None:
 
 def test_a_listener_behind_a_name_that_moved_to_loopback_hears_nothing() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        bench = Bench(wire=ThreadsTransport())
+        bench = Bench(wire=SocketTransport())
         endpoint = bench.endpoint(f"https://{NAME}:{listener.getsockname()[1]}/")
         bench.happen()
         move(bench, PUBLIC, "127.0.0.1")

@@ -15,7 +15,12 @@ import attr
 import pytest
 
 from payments_core.webhooks import destinations
-from payments_core.webhooks.destinations import GLOBAL_UNICAST, REFUSED, RefusedPrefix, vet
+from payments_core.webhooks.destinations import (
+    GLOBAL_UNICAST,
+    REFUSED_PREFIXES,
+    RefusedPrefix,
+    require_public_addresses,
+)
 from tests.webhooks.address_flood import PREFIXES, borders, flooded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,12 +105,12 @@ def other_python(name: str) -> str:
     pytest.skip(f"{name} is not installed here, or not switched on")
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=lambda row: str(row.network))
+@pytest.mark.parametrize("row", REFUSED_PREFIXES, ids=lambda row: str(row.network))
 def test_the_flood_finds_each_row_that_is_missing(
     row: RefusedPrefix, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = tuple(other for other in REFUSED if other != row)
-    monkeypatch.setattr(destinations, "REFUSED", left)
+    left = tuple(other for other in REFUSED_PREFIXES if other != row)
+    monkeypatch.setattr(destinations, "REFUSED_PREFIXES", left)
     covered = any(
         other.network.version == row.network.version and other.network.supernet_of(row.network)  # type: ignore[arg-type]
         for other in left
@@ -117,11 +122,11 @@ def test_the_flood_finds_each_row_that_is_missing(
 
 def test_the_borders_of_every_row_are_among_the_addresses() -> None:
     tried = set(borders())
-    for row in REFUSED:
+    for row in REFUSED_PREFIXES:
         assert {row.network[0], row.network[-1]} <= tried
     assert len(set(PREFIXES)) == len(PREFIXES)
 
 
 @pytest.mark.parametrize("address", REACHABLE)
 def test_public_addresses_that_are_in_use_can_be_reached(address: str) -> None:
-    assert vet([address]) == (address,)
+    assert require_public_addresses([address]) == (address,)

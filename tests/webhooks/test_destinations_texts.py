@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
-from payments_core.webhooks.destinations import DestinationForbidden, parse_url, vet
+from payments_core.webhooks.destinations import (
+    DestinationForbidden,
+    parse_url,
+    require_public_addresses,
+)
 from tests.webhooks.address_flood import HOSTS_REFUSED
 
 
@@ -67,7 +71,7 @@ def test_an_honest_url_is_read_as_every_browser_reads_it(
 ) -> None:
     target = parse_url(url)
     assert (target.host, target.port, target.path) == (host, port, path)
-    assert parse_url(target.normal_url) == target
+    assert parse_url(target.normalized_url) == target
 
 
 @pytest.mark.parametrize(
@@ -83,7 +87,7 @@ def test_an_honest_url_is_read_as_every_browser_reads_it(
 def test_what_a_resolver_says_and_is_no_plain_address_is_forbidden(text: str) -> None:
     for addresses in ([text], ["8.8.8.8", text]):
         with pytest.raises(DestinationForbidden):
-            vet(addresses, local_allowed=True)
+            require_public_addresses(addresses, local_allowed=True)
 
 
 PIECES = st.sampled_from(
@@ -108,7 +112,7 @@ def test_no_mixture_of_pieces_becomes_a_host_that_is_read_in_two_ways(host: str)
         # Either a whole IPv4 address, or a label that is no number of any kind.
         assert last.isdigit() is _is_ipv4(target.host)
         assert not last.startswith("0x") or set(last[2:]) - set("0123456789abcdef")
-    assert parse_url(target.normal_url) == target
+    assert parse_url(target.normalized_url) == target
 
 
 def _is_ipv4(host: str) -> bool:

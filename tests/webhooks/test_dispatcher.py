@@ -13,9 +13,9 @@ import pytest
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import StorageUnavailable
-from payments_core.webhooks.delivery import FAN_OUTS
+from payments_core.webhooks.delivery import FAN_OUT_QUEUE
 from payments_core.webhooks.record import Delivery, Endpoint
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.webhooks.webhook_bench import OK, Bench
 
 PATIENCE_S = 10
@@ -31,7 +31,9 @@ class Gated:
         self.changed = threading.Condition()
         self.began: Counter[str] = Counter()
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         with self.changed:
             self.began[request.headers["x-service-delivery"]] += 1
             self.changed.notify_all()
@@ -147,8 +149,8 @@ def test_an_error_that_nobody_foresaw_while_giving_back_loses_no_delivery() -> N
 
 
 def _fan_outs(bench: Bench) -> Sequence[Any]:
-    queue, now = FAN_OUTS.full_name("sandbox"), bench.clock.now()
-    return bench.storage.claim(queue, now, lease_ms=60_000, limit=5, slots=5)
+    queue, now = FAN_OUT_QUEUE.full_name("sandbox"), bench.clock.now()
+    return bench.storage.claim(queue, now, lease_ms=60_000, limit=5, lane_concurrency=5)
 
 
 def test_a_lease_that_ends_in_flight_and_is_claimed_again_here_sends_once() -> None:
@@ -224,7 +226,7 @@ def test_a_pause_is_quiet_from_the_first_moment() -> None:
     claiming, go_on = threading.Event(), threading.Event()
 
     def slow(call: str, about: Any) -> None:
-        if call == "claim" and about == FAN_OUTS.full_name("sandbox"):
+        if call == "claim" and about == FAN_OUT_QUEUE.full_name("sandbox"):
             claiming.set()
             assert go_on.wait(PATIENCE_S)
 

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from payments_core.clock import SystemClock
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import Storage
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -21,7 +21,7 @@ from payments_core.webhooks import WebhookRefused, process_once, verify
 from payments_core.webhooks.receiver import table_sql
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.resolver import SystemResolver
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.webhooks.transports.threads import SocketTransport
 from tests.webhooks.webhook_bench import Bench
 
 
@@ -79,7 +79,7 @@ def receiver(tmp_path: Path) -> Iterator[tuple[Receiver, str]]:
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     opened: Storage
     if request.param == "sqlite":
-        opened = SqliteStorage(tmp_path / "service.db", KINDS)
+        opened = SqliteStorage(tmp_path / "service.db", RECORD_TYPES)
         opened.migrate()
     else:
         opened = MemoryStorage(Weakness(seed=4) if request.param == "weak" else None)
@@ -94,7 +94,7 @@ def test_every_event_reaches_a_real_receiver_through_its_troubles(
     bench = Bench(
         storage,
         clock=SystemClock(),  # type: ignore[arg-type]
-        wire=ThreadsTransport(),
+        wire=SocketTransport(),
         names=SystemResolver(),  # type: ignore[arg-type]
         settings=WebhookSettings(local_allowed=True),
     )
@@ -122,7 +122,7 @@ def test_a_wrong_secret_is_refused_by_the_receiver_and_abandoned(
     application, url = receiver
     bench = Bench(
         clock=SystemClock(),  # type: ignore[arg-type]
-        wire=ThreadsTransport(),
+        wire=SocketTransport(),
         names=SystemResolver(),  # type: ignore[arg-type]
         settings=WebhookSettings(local_allowed=True),
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.webhooks.webhook_bench import OK, Bench
 
 EVENTS = 12
@@ -24,13 +24,15 @@ class Hanging:
         self.answered: Counter[str] = Counter()
         self.waiting: Counter[str] = Counter()
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
-        host = request.target.host
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
+        host = request.destination.host
         if host.startswith("hangs"):
             with self._lock:
                 self.waiting[host] += 1
             assert self.go.wait(30)
-            return Outcome(failure="no timely answer")
+            return TransportResult(failure="no timely answer")
         with self._lock:
             self.answered[host] += 1
             if self.answered[host] == EVENTS:

@@ -14,10 +14,10 @@ import pytest
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks import signing, verify
-from payments_core.webhooks.lifecycle import Changes
+from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Endpoint
-from payments_core.webhooks.senders import FRESH_S, Ended, Senders
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.senders import STALE_AFTER_S, FinishedAttempt, SenderPool
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.webhooks.webhook_bench import OK, Bench
 
 PATIENCE_S = 20
@@ -31,10 +31,12 @@ class Hanging:
         self.go = threading.Event()
         self.changed = threading.Condition()
         self.began: Counter[str] = Counter()
-        self.sent: list[Request] = []
+        self.sent: list[WebhookRequest] = []
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
-        host = request.target.host
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
+        host = request.destination.host
         with self.changed:
             self.began[host] += 1
             self.sent.append(request)
@@ -105,20 +107,20 @@ def test_many_quick_ones_that_begin_to_hang_at_once_delay_no_other() -> None:
 
 
 def test_what_waited_too_long_is_not_sent_as_it_was_read() -> None:
-    told: list[Ended] = []
+    told: list[FinishedAttempt] = []
     heard = threading.Event()
 
-    def tell(ended: Ended) -> None:
+    def tell(ended: FinishedAttempt) -> None:
         told.append(ended)
         heard.set()
 
-    senders = Senders(None, 1, tell, name="test")  # type: ignore[arg-type]  # nothing is sent
-    senders._backlog.append((None, time.monotonic() - 2 * FRESH_S))  # type: ignore[arg-type]
+    senders = SenderPool(None, 1, tell, name="test")  # type: ignore[arg-type]  # nothing is sent
+    senders._backlog.append((None, time.monotonic() - 2 * STALE_AFTER_S))  # type: ignore[arg-type]
     senders.start()
-    assert senders.rouse()
+    assert senders.wake_enough()
     assert heard.wait(PATIENCE_S)
-    assert told == [Ended(None, None, None, stale=True)]  # type: ignore[arg-type]
-    senders.end()
+    assert told == [FinishedAttempt(None, None, None, stale=True)]  # type: ignore[arg-type]
+    senders.shut_down()
     for thread in senders.threads:
         thread.join(PATIENCE_S)
 
@@ -142,15 +144,18 @@ def test_what_waited_is_sent_as_the_endpoint_is_by_then(change: str) -> None:
         threading.Event().wait(0.3)
         assert wire.began["victim.example"] == 0
         if change == "archive":
-            bench.endpoints.update(bench.authority, victim.id, Changes(status="archived"))
+            bench.endpoints.update(bench.authority, victim.id, EndpointChanges(status="archived"))
             abandoned(bench, victim)
             assert wire.began["victim.example"] == 0
         else:
             _, secret = bench.endpoints.rotate_secret(bench.authority, victim.id)
             settled(bench, victim, 1)
-            (request,) = [it for it in wire.sent if it.target.host == "victim.example"]
+            (request,) = [it for it in wire.sent if it.destination.host == "victim.example"]
             verify(
-                request.body, request.headers[signing.HEADER], secret, now=bench.clock.real() / 1000
+                request.body,
+                request.headers[signing.SIGNATURE_HEADER],
+                secret,
+                now=bench.clock.real_now() / 1000,
             )
 
 

@@ -9,16 +9,16 @@ import pytest
 
 from payments_core.clock import HOUR, SECOND
 from payments_core.engine.events import Event
-from payments_core.errors import Conflicting, InvalidState
+from payments_core.errors import InvalidState, ResourceConflict
 from payments_core.storage.jobs import Job
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVERY,
     ENDPOINT,
     STATUS_TRIGGERS,
-    Attempt,
-    Changes,
-    as_seen,
+    AttemptResult,
+    EndpointChanges,
+    abandon_reason,
     attempt_job,
     decide_abandon,
     decide_attempt,
@@ -27,10 +27,10 @@ from payments_core.webhooks.lifecycle import (
     decide_rotate,
     decide_update,
     new_delivery,
-    unwanted,
+    with_effective_status,
 )
 from payments_core.webhooks.record import Delivery, Endpoint
-from payments_core.webhooks.schedule import WAITS_MS
+from payments_core.webhooks.schedule import RETRY_DELAYS_MS
 
 NOW = 1_790_000_000_000
 LATER = NOW + 5 * SECOND
@@ -110,7 +110,7 @@ def delivery(status: str = "pending", attempts: int = 0) -> Delivery:
 
 
 def attempted(
-    attempt: Attempt, status: str = "pending", attempts: int = 0, to: Endpoint | None = None
+    attempt: AttemptResult, status: str = "pending", attempts: int = 0, to: Endpoint | None = None
 ):  # type: ignore[no-untyped-def]
     return decide_attempt(
         delivery(status, attempts), to or endpoint(), attempt,
@@ -124,22 +124,22 @@ def attempted(
 @pytest.mark.parametrize("before", ["pending", "failed"])
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
 def test_an_accepted_attempt_delivers(before: str, status: int) -> None:
-    decision = attempted(Attempt(status, "ok"), before)
+    decision = attempted(AttemptResult(status, "ok"), before)
     changed = decision.result
     assert (changed.status, changed.delivered_at) == ("delivered", LATER)
     assert (changed.response_status, changed.response_body) == (status, "ok")
     assert (changed.attempts, changed.next_attempt_at) == (1, None)
-    assert decision.again_at is None
+    assert decision.next_run_at is None
     assert decision.replaces == (changed,)
 
 
 @pytest.mark.parametrize("before", ["pending", "failed"])
 @pytest.mark.parametrize("status", [None, 408, 425, 429, 500, 502, 503, 599])
 def test_a_retryable_outcome_fails_and_comes_again(before: str, status: int | None) -> None:
-    decision = attempted(Attempt(status), before)
+    decision = attempted(AttemptResult(status), before)
     assert decision.result.status == "failed"
     assert decision.result.next_attempt_at == LATER + 30 * SECOND
-    assert decision.again_at == LATER + 30 * SECOND
+    assert decision.next_run_at == LATER + 30 * SECOND
     assert decision.result.updated_at == LATER
 
 
@@ -148,76 +148,77 @@ def test_a_retryable_outcome_fails_and_comes_again(before: str, status: int | No
     "status", [101, 199, 300, 301, 302, 307, 308, 400, 401, 404, 410, 600, 999]
 )
 def test_any_other_status_abandons(before: str, status: int) -> None:
-    decision = attempted(Attempt(status), before)
+    decision = attempted(AttemptResult(status), before)
     assert decision.result.status == "abandoned"
-    assert decision.again_at is None
+    assert decision.next_run_at is None
 
 
 @pytest.mark.parametrize("before", ["pending", "failed"])
 def test_a_forbidden_destination_abandons(before: str) -> None:
-    assert attempted(Attempt(forbidden=True), before).result.status == "abandoned"
+    assert attempted(AttemptResult(forbidden=True), before).result.status == "abandoned"
 
 
 def test_the_waits_are_those_of_the_interface() -> None:
     waits = [
-        attempted(Attempt(500), "failed", attempts).again_at - LATER for attempts in range(MAX - 1)
+        attempted(AttemptResult(500), "failed", attempts).next_run_at - LATER
+        for attempts in range(MAX - 1)
     ]
-    assert waits == [*WAITS_MS, HOUR]
-    assert [wait // SECOND for wait in WAITS_MS] == [30, 60, 120, 240, 480, 960, 1920, 3600]
+    assert waits == [*RETRY_DELAYS_MS, HOUR]
+    assert [wait // SECOND for wait in RETRY_DELAYS_MS] == [30, 60, 120, 240, 480, 960, 1920, 3600]
 
 
 def test_the_last_attempt_abandons() -> None:
-    assert attempted(Attempt(500), "failed", MAX - 2).result.status == "failed"
-    last = attempted(Attempt(500), "failed", MAX - 1)
-    assert (last.result.status, last.result.attempts, last.again_at) == ("abandoned", MAX, None)
+    assert attempted(AttemptResult(500), "failed", MAX - 2).result.status == "failed"
+    last = attempted(AttemptResult(500), "failed", MAX - 1)
+    assert (last.result.status, last.result.attempts, last.next_run_at) == ("abandoned", MAX, None)
 
 
 def test_the_last_attempt_may_still_succeed() -> None:
-    assert attempted(Attempt(200), "failed", MAX - 1).result.status == "delivered"
+    assert attempted(AttemptResult(200), "failed", MAX - 1).result.status == "delivered"
 
 
 def test_retry_after_replaces_the_wait_on_a_retryable_response() -> None:
-    assert attempted(Attempt(503, retry_after="7")).again_at == LATER + 7 * SECOND
-    assert attempted(Attempt(503, retry_after="soon")).again_at == LATER + 30 * SECOND
+    assert attempted(AttemptResult(503, retry_after="7")).next_run_at == LATER + 7 * SECOND
+    assert attempted(AttemptResult(503, retry_after="soon")).next_run_at == LATER + 30 * SECOND
 
 
 @pytest.mark.parametrize(
     "to", [endpoint("disabled"), endpoint("archived"), endpoint("active", "x")]
 )
 def test_an_endpoint_that_closed_during_an_attempt_gets_no_other(to: Endpoint) -> None:
-    assert attempted(Attempt(500), to=to).result.status == "abandoned"
-    assert attempted(Attempt(200), to=to).result.status == "delivered"
+    assert attempted(AttemptResult(500), to=to).result.status == "abandoned"
+    assert attempted(AttemptResult(200), to=to).result.status == "delivered"
 
 
 @pytest.mark.parametrize("status", ["delivered", "abandoned"])
 def test_an_ended_delivery_takes_no_attempt(status: str) -> None:
     with pytest.raises(InvalidState):
-        attempted(Attempt(200), status)
+        attempted(AttemptResult(200), status)
 
 
 # What is no longer wanted.
 
 
 def test_a_delivery_is_unwanted_once_its_endpoint_is_closed_or_narrowed() -> None:
-    assert unwanted(delivery(), endpoint()) is None
-    assert unwanted(delivery(), endpoint("active", "payment.succeeded")) is None
-    assert unwanted(delivery(), endpoint("active", "payment.created")) == "unsubscribe"
-    assert unwanted(delivery(), endpoint("disabled")) == "close"
-    assert unwanted(delivery(), endpoint("archived")) == "close"
+    assert abandon_reason(delivery(), endpoint()) is None
+    assert abandon_reason(delivery(), endpoint("active", "payment.succeeded")) is None
+    assert abandon_reason(delivery(), endpoint("active", "payment.created")) == "unsubscribe"
+    assert abandon_reason(delivery(), endpoint("disabled")) == "close"
+    assert abandon_reason(delivery(), endpoint("archived")) == "close"
 
 
 @pytest.mark.parametrize("status", ["pending", "failed"])
 def test_an_unwanted_delivery_is_seen_as_abandoned_before_its_row_says_so(status: str) -> None:
     waiting = attrs.evolve(delivery(status), next_attempt_at=LATER)
-    seen = as_seen(waiting, endpoint("disabled"))
+    seen = with_effective_status(waiting, endpoint("disabled"))
     assert (seen.status, seen.next_attempt_at) == ("abandoned", None)
     assert seen.updated_at == waiting.updated_at
-    assert as_seen(waiting, endpoint()) == waiting
+    assert with_effective_status(waiting, endpoint()) == waiting
 
 
 @pytest.mark.parametrize("status", ["delivered", "abandoned"])
 def test_an_ended_delivery_is_seen_as_it_is(status: str) -> None:
-    assert as_seen(delivery(status), endpoint("archived")) == delivery(status)
+    assert with_effective_status(delivery(status), endpoint("archived")) == delivery(status)
 
 
 @pytest.mark.parametrize("trigger", ["close", "unsubscribe"])
@@ -235,7 +236,11 @@ def test_a_new_endpoint_is_inserted() -> None:
 
 @pytest.mark.parametrize("target", STATUS_TRIGGERS)
 def test_an_archived_endpoint_cannot_change(target) -> None:  # type: ignore[no-untyped-def]
-    for changes in (Changes(status=target), Changes(description="x"), Changes()):
+    for changes in (
+        EndpointChanges(status=target),
+        EndpointChanges(description="x"),
+        EndpointChanges(),
+    ):
         with pytest.raises(InvalidState):
             decide_update(endpoint("archived"), changes, now=LATER)
     with pytest.raises(InvalidState):
@@ -248,7 +253,7 @@ def test_a_rotation_replaces_the_secret() -> None:
 
 
 def test_a_change_that_changes_nothing_writes_nothing() -> None:
-    decision = decide_update(endpoint(), Changes(status="active"), now=LATER)
+    decision = decide_update(endpoint(), EndpointChanges(status="active"), now=LATER)
     assert decision.replaces == ()
     assert decision.result == endpoint()
 
@@ -256,21 +261,21 @@ def test_a_change_that_changes_nothing_writes_nothing() -> None:
 @pytest.mark.parametrize(
     ("before", "changes", "gives_up"),
     [
-        (endpoint(), Changes(status="disabled"), True),
-        (endpoint(), Changes(status="archived"), True),
-        (endpoint("disabled"), Changes(status="archived"), False),
-        (endpoint("disabled"), Changes(status="active"), False),
-        (endpoint(), Changes(subscribed_events=("a",)), True),
-        (endpoint("active", "a", "b"), Changes(subscribed_events=("a",)), True),
-        (endpoint("active", "a"), Changes(subscribed_events=("b",)), True),
-        (endpoint("active", "a"), Changes(subscribed_events=("a", "b")), False),
-        (endpoint("active", "a"), Changes(subscribed_events=()), False),
-        (endpoint(), Changes(description="new"), False),
-        (endpoint("active", "a"), Changes(subscribed_events=(), status="disabled"), True),
+        (endpoint(), EndpointChanges(status="disabled"), True),
+        (endpoint(), EndpointChanges(status="archived"), True),
+        (endpoint("disabled"), EndpointChanges(status="archived"), False),
+        (endpoint("disabled"), EndpointChanges(status="active"), False),
+        (endpoint(), EndpointChanges(subscribed_events=("a",)), True),
+        (endpoint("active", "a", "b"), EndpointChanges(subscribed_events=("a",)), True),
+        (endpoint("active", "a"), EndpointChanges(subscribed_events=("b",)), True),
+        (endpoint("active", "a"), EndpointChanges(subscribed_events=("a", "b")), False),
+        (endpoint("active", "a"), EndpointChanges(subscribed_events=()), False),
+        (endpoint(), EndpointChanges(description="new"), False),
+        (endpoint("active", "a"), EndpointChanges(subscribed_events=(), status="disabled"), True),
     ],
 )
 def test_what_was_on_its_way_is_abandoned_where_the_endpoint_gives_something_up(
-    before: Endpoint, changes: Changes, gives_up: bool
+    before: Endpoint, changes: EndpointChanges, gives_up: bool
 ) -> None:
     decision = decide_update(before, changes, now=LATER)
     assert [job.kind for job in decision.jobs] == ([ABANDON] if gives_up else [])
@@ -314,6 +319,6 @@ def test_a_retry_starts_again_with_the_full_budget(status: str, has_job: bool) -
 def test_each_conflict_of_a_retry(status: str, to: Endpoint, leased: bool, why: str) -> None:
     job = attempt_job(delivery(), "sandbox", now=NOW)
     job = attrs.evolve(job, lease_until=LATER + 1 if leased else LATER)
-    with pytest.raises(Conflicting) as raised:
+    with pytest.raises(ResourceConflict) as raised:
         decide_retry(delivery(status), to, job, "sandbox", now=LATER)
     assert why in str(raised.value)

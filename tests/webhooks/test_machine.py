@@ -8,16 +8,22 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from payments_core.errors import Conflicting
+from payments_core.errors import ResourceConflict
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
-from payments_core.webhooks.lifecycle import OPEN, Changes
+from payments_core.webhooks.lifecycle import OPEN_STATUSES, EndpointChanges
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.replaying import WebhookEvents
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.webhook_bench import Bench, Wire
 
 NAMES = ("account.created", "account.updated")
-ANSWERS = (Outcome(200), Outcome(500), Outcome(400), Outcome(503, retry_after="5"), Outcome())
+ANSWERS = (
+    TransportResult(200),
+    TransportResult(500),
+    TransportResult(400),
+    TransportResult(503, retry_after="5"),
+    TransportResult(),
+)
 
 
 class DeliveryMachine(RuleBasedStateMachine):
@@ -49,7 +55,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         return sum(r.headers["x-service-delivery"] == delivery.id for r, _ in self.wire.sent)
 
     @rule(name=st.sampled_from(NAMES), answer=st.sampled_from(ANSWERS))
-    def happen(self, name: str, answer: Outcome) -> None:
+    def happen(self, name: str, answer: TransportResult) -> None:
         self.wire.answers[:] = [answer]
         wanted = self.endpoint.status == "active" and self.endpoint.subscribes(name)
         before = len(self.wire.sent)
@@ -60,7 +66,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         assert len(self.wire.sent) - before >= wanted
 
     @rule(seconds=st.sampled_from([1, 30, 600, 7200]), answer=st.sampled_from(ANSWERS))
-    def wait(self, seconds: int, answer: Outcome) -> None:
+    def wait(self, seconds: int, answer: TransportResult) -> None:
         self.wire.answers[:] = [answer]
         self.bench.run_for(seconds)
 
@@ -70,7 +76,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         promptly=st.booleans(),
     )
     def set_status(self, status: Any, promptly: bool) -> None:
-        self.bench.endpoints.update(self.bench.authority, self.id, Changes(status=status))
+        self.bench.endpoints.update(self.bench.authority, self.id, EndpointChanges(status=status))
         if promptly:
             self.settle()
 
@@ -78,11 +84,11 @@ class DeliveryMachine(RuleBasedStateMachine):
     @rule(events=st.sampled_from([(), NAMES[:1], NAMES[1:], NAMES]))
     def subscribe(self, events: tuple[str, ...]) -> None:
         self.bench.endpoints.update(
-            self.bench.authority, self.id, Changes(subscribed_events=events)
+            self.bench.authority, self.id, EndpointChanges(subscribed_events=events)
         )
 
     @rule(data=st.data(), answer=st.sampled_from(ANSWERS))
-    def retry(self, data: st.DataObject, answer: Outcome) -> None:
+    def retry(self, data: st.DataObject, answer: TransportResult) -> None:
         deliveries = self.bench.deliveries(self.endpoint)
         if not deliveries:
             return
@@ -96,7 +102,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         before = self.sends(delivery)
         try:
             retried = self.bench.endpoints.retry(self.bench.authority, self.id, delivery.id)
-        except Conflicting:
+        except ResourceConflict:
             assert not may
             return
         assert may
@@ -106,7 +112,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         assert self.sends(delivery) > before
 
     @rule(data=st.data(), answer=st.sampled_from(ANSWERS))
-    def resend(self, data: st.DataObject, answer: Outcome) -> None:
+    def resend(self, data: st.DataObject, answer: TransportResult) -> None:
         deliveries = self.bench.deliveries(self.endpoint)
         if not deliveries:
             return
@@ -122,7 +128,7 @@ class DeliveryMachine(RuleBasedStateMachine):
             [resent] = self.events.resend(
                 self.bench.authority, delivery.event_id, endpoint_id=self.id
             )
-        except Conflicting:
+        except ResourceConflict:
             assert not may
             return
         assert may
@@ -137,13 +143,13 @@ class DeliveryMachine(RuleBasedStateMachine):
             now = (delivery.status, self.sends(delivery))
             if delivery.id in self.ended:
                 assert self.ended[delivery.id] == now
-            if delivery.status not in OPEN:
+            if delivery.status not in OPEN_STATUSES:
                 self.ended[delivery.id] = now
 
     @invariant()
     def each_open_delivery_has_the_one_job_that_attempts_it(self) -> None:
         jobs = {job.id for job in self.bench.jobs_of(self.endpoint)}
-        waiting = {d.job_id for d in self.bench.stored(self.endpoint) if d.status in OPEN}
+        waiting = {d.job_id for d in self.bench.stored(self.endpoint) if d.status in OPEN_STATUSES}
         assert waiting <= jobs
 
     @invariant()

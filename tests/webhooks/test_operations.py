@@ -7,33 +7,33 @@ from typing import Any
 
 import pytest
 
-from payments_core.engine.idempotency.record import AlreadyAnswered, Answer, Idempotent
+from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest, Response
 from payments_core.errors import (
-    Conflicting,
     InvalidState,
     NotFound,
     PaymentsError,
+    ResourceConflict,
     ValidationFailed,
     WebhookUrlInUse,
     WebhookUrlNotAllowed,
 )
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
-from payments_core.webhooks.lifecycle import Changes
+from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Endpoint
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import is_secret
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.webhook_bench import HOOK, OK, Bench, Wire
 
 
 @pytest.fixture(params=[None, 1, 2, 3])
 def bench(request: pytest.FixtureRequest) -> Bench:
     weakness = None if request.param is None else Weakness(seed=request.param)
-    return Bench(MemoryStorage(weakness), wire=Wire([Outcome(500)]))
+    return Bench(MemoryStorage(weakness), wire=Wire([TransportResult(500)]))
 
 
 def update(bench: Bench, endpoint: Endpoint, **changes: Any) -> Endpoint:
-    return bench.endpoints.update(bench.authority, endpoint.id, Changes(**changes))
+    return bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(**changes))
 
 
 # Endpoints.
@@ -173,11 +173,11 @@ def test_another_environments_endpoint_is_not_found(bench: Bench) -> None:
     with pytest.raises(NotFound):
         bench.endpoints.get(stranger, endpoint.id)
     with pytest.raises(NotFound):
-        bench.endpoints.update(stranger, endpoint.id, Changes(status="disabled"))
+        bench.endpoints.update(stranger, endpoint.id, EndpointChanges(status="disabled"))
     with pytest.raises(NotFound):
         bench.endpoints.rotate_secret(stranger, endpoint.id)
     with pytest.raises(NotFound):
-        bench.endpoints.deliveries(stranger, endpoint.id)
+        bench.endpoints.list_deliveries(stranger, endpoint.id)
     with pytest.raises(NotFound):
         bench.endpoints.retry(stranger, endpoint.id, "delivery_x")
 
@@ -185,12 +185,12 @@ def test_another_environments_endpoint_is_not_found(bench: Bench) -> None:
 def test_a_repeated_creation_is_answered_and_not_made_again() -> None:
     bench = Bench()
 
-    def asked() -> Idempotent:
-        return Idempotent("key", "print", lambda made: Answer(201, made[1].encode(), "v"))
+    def asked() -> IdempotentRequest:
+        return IdempotentRequest("key", "print", lambda made: Response(201, made[1].encode(), "v"))
 
     _, secret = bench.endpoints.create(bench.authority, url=HOOK, idempotent=asked())
     bench.names.table["partner.example"] = ("10.0.0.1",)  # what is true now does not matter
-    with pytest.raises(AlreadyAnswered) as raised:
+    with pytest.raises(AlreadyResponded) as raised:
         bench.endpoints.create(bench.authority, url=HOOK, idempotent=asked())
     assert raised.value.answer.body.decode() == secret
     assert len(bench.endpoints.list(bench.authority).records) == 1
@@ -225,9 +225,11 @@ def test_deliveries_come_most_recently_updated_first_by_pages(bench: Bench) -> N
         ids.append(bench.happen())
         bench.run()
         bench.clock.advance(1)
-    found, page = bench.endpoints.deliveries(bench.authority, endpoint.id, limit=3)
+    found, page = bench.endpoints.list_deliveries(bench.authority, endpoint.id, limit=3)
     assert found.id == endpoint.id
-    _, rest = bench.endpoints.deliveries(bench.authority, endpoint.id, limit=3, after=page.next)
+    _, rest = bench.endpoints.list_deliveries(
+        bench.authority, endpoint.id, limit=3, after=page.next
+    )
     listed = [*page.records, *rest.records]
     assert {d.event_id for d in listed} == set(ids)
     updates = [d.updated_at for d in listed]
@@ -235,7 +237,7 @@ def test_deliveries_come_most_recently_updated_first_by_pages(bench: Bench) -> N
 
 
 def test_a_retry_sends_a_failed_delivery_now_with_all_its_attempts() -> None:
-    bench = Bench(wire=Wire([Outcome(500)]))
+    bench = Bench(wire=Wire([TransportResult(500)]))
     endpoint = bench.endpoint()
     bench.happen()
     bench.run_for(200)
@@ -254,7 +256,7 @@ def test_a_retry_sends_a_failed_delivery_now_with_all_its_attempts() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_an_abandoned_delivery_can_be_retried_again_and_again(seed: int) -> None:
-    bench = Bench(MemoryStorage(Weakness(seed=seed)), wire=Wire([Outcome(400)]))
+    bench = Bench(MemoryStorage(Weakness(seed=seed)), wire=Wire([TransportResult(400)]))
     endpoint = bench.endpoint()
     bench.happen()
     bench.run_for(60)
@@ -268,14 +270,14 @@ def test_an_abandoned_delivery_can_be_retried_again_and_again(seed: int) -> None
 
 
 def test_each_conflict_of_a_retry() -> None:
-    bench = Bench(wire=Wire([Outcome(500)]))
+    bench = Bench(wire=Wire([TransportResult(500)]))
     endpoint = bench.endpoint()
     bench.happen()
     bench.worker.run_due(limit=1)
     (pending,) = bench.stored(endpoint)
 
     def refused(why: str) -> None:
-        with pytest.raises(Conflicting) as raised:
+        with pytest.raises(ResourceConflict) as raised:
             bench.endpoints.retry(bench.authority, endpoint.id, pending.id)
         assert why in str(raised.value)
 
@@ -298,10 +300,10 @@ def test_a_delivery_under_way_cannot_be_retried() -> None:
         def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
             (delivery,) = bench.stored(endpoint)
             if self.sent:
-                with pytest.raises(Conflicting):
+                with pytest.raises(ResourceConflict):
                     bench.endpoints.retry(bench.authority, endpoint.id, delivery.id)
             super().send(request, addresses, deadline)
-            return Outcome(500)
+            return TransportResult(500)
 
     bench = Bench(wire=Watched())
     endpoint = bench.endpoint()
@@ -311,7 +313,7 @@ def test_a_delivery_under_way_cannot_be_retried() -> None:
 
 
 def test_a_delivery_belongs_to_its_endpoint() -> None:
-    bench = Bench(wire=Wire([Outcome(500)]))
+    bench = Bench(wire=Wire([TransportResult(500)]))
     one, two = bench.endpoint("https://a.example/"), bench.endpoint("https://b.example/")
     bench.happen()
     bench.run()
@@ -321,7 +323,7 @@ def test_a_delivery_belongs_to_its_endpoint() -> None:
 
 
 def test_of_many_retries_at_once_one_wins() -> None:
-    bench = Bench(MemoryStorage(Weakness(seed=3)), wire=Wire([Outcome(400)]))
+    bench = Bench(MemoryStorage(Weakness(seed=3)), wire=Wire([TransportResult(400)]))
     endpoint = bench.endpoint()
     bench.happen()
     bench.run_for(60)

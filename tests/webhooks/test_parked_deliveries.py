@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from payments_core.clock import HOUR, SECOND
-from payments_core.errors import Conflicting
-from payments_core.storage.jobs import FOREVER
+from payments_core.errors import ResourceConflict
+from payments_core.storage.jobs import NEVER
 from payments_core.webhooks.record import Endpoint
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.webhooks.webhook_bench import Bench, Wire
 
 
@@ -19,7 +19,9 @@ class Broken(Wire):
 
     broken = True
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         if self.broken:
             raise RuntimeError("a fault of ours")
         return super().send(request, addresses, deadline)
@@ -33,7 +35,7 @@ def parked() -> tuple[Bench, Broken, Endpoint]:
     bench.happen()
     bench.run_for(6 * HOUR // SECOND)
     [job] = bench.jobs_of(endpoint)
-    assert job.due_at == FOREVER
+    assert job.due_at == NEVER
     [delivery] = bench.deliveries(endpoint)
     assert (delivery.status, delivery.attempts) == ("pending", 0)
     return bench, wire, endpoint
@@ -73,5 +75,5 @@ def test_a_pending_delivery_that_waits_for_its_next_try_cannot_be_retried() -> N
     endpoint = bench.endpoint()
     bench.happen()
     bench.run_for(60)
-    with pytest.raises(Conflicting, match="pending"):
+    with pytest.raises(ResourceConflict, match="pending"):
         retry(bench, endpoint)

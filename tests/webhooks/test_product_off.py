@@ -57,7 +57,7 @@ def test_with_the_product_off_nothing_is_delivered_and_the_event_stays(
     assert told(wire) == []
     assert "unheard" in happened(world)
     [endpoint] = world.service.webhooks.list(world.server).records
-    assert world.service.webhooks.deliveries(world.server, endpoint.id)[1].records == ()
+    assert world.service.webhooks.list_deliveries(world.server, endpoint.id)[1].records == ()
     assert world.storage.next_due("sandbox.webhooks") is None  # and no job is left waiting
 
 

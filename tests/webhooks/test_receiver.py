@@ -45,7 +45,7 @@ NOW = 1_790_000_000
 HEADER = signing.signature_header(SECRET, NOW, BODY)
 STANDARD = {
     name: value
-    for name, value in signing.signed_headers([SECRET], "evt_1", NOW, BODY).items()
+    for name, value in signing.sign_headers([SECRET], "evt_1", NOW, BODY).items()
     if name.startswith("webhook-")
 }
 
@@ -164,7 +164,7 @@ def test_an_event_cannot_be_changed_and_names_no_secret() -> None:
     event = verify(BODY, HEADER, SECRET, now=NOW)
     with pytest.raises(AttributeError):
         event.id = "evt_2"  # type: ignore[misc]
-    assert SECRET not in repr(receiver._keys(SECRET))
+    assert SECRET not in repr(receiver._parse_secret(SECRET))
 
 
 def test_two_headers_are_malformed() -> None:

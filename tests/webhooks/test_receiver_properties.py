@@ -35,7 +35,7 @@ payloads = st.dictionaries(texts, st.one_of(texts, st.integers(), st.none()), ma
 def headers_of(
     names: tuple[str, ...], *signers: str, t: int = NOW, body: bytes = BODY, id: str = "evt_1"
 ) -> dict[str, str]:
-    signed = signing.signed_headers(signers or (SECRET,), id, t, body)
+    signed = signing.sign_headers(signers or (SECRET,), id, t, body)
     return {name: signed[name] for name in names}
 
 

@@ -9,13 +9,13 @@ import attrs
 import pytest
 
 from payments_core.clock import DAY
-from payments_core.errors import Conflicting, NotFound, ValidationFailed
+from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.tenants.record import Environment
 from payments_core.webhooks import recovering
 from payments_core.webhooks.lifecycle import RECOVER
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.replay_bench import ReplayBench
 from tests.webhooks.webhook_bench import HOOK, OK, Wire
 
@@ -29,7 +29,7 @@ def bench(request: pytest.FixtureRequest) -> ReplayBench:
 
 
 def refused(operation: Callable[[], object], why: str) -> None:
-    with pytest.raises(Conflicting) as raised:
+    with pytest.raises(ResourceConflict) as raised:
         operation()
     assert why in str(raised.value)
 
@@ -61,7 +61,7 @@ def test_an_endpoint_that_is_not_active_is_not_tested(bench: ReplayBench, status
 
 
 def test_a_test_that_fails_is_tried_again_and_survives_a_narrowing(bench: ReplayBench) -> None:
-    bench.answer(Outcome(500))
+    bench.answer(TransportResult(500))
     endpoint = bench.endpoint()
     bench.test(endpoint)
     bench.settle()
@@ -75,7 +75,7 @@ def test_a_test_that_fails_is_tried_again_and_survives_a_narrowing(bench: Replay
 
 
 def test_a_test_that_was_abandoned_can_be_retried(bench: ReplayBench) -> None:
-    bench.answer(Outcome(400))
+    bench.answer(TransportResult(400))
     endpoint = bench.endpoint(HOOK, "account.updated")
     delivery = bench.test(endpoint)
     bench.settle()
@@ -157,7 +157,7 @@ def test_a_delivery_under_way_is_not_resent() -> None:
                 refused(lambda: bench.resend(event_id, endpoint), "being attempted")
             return super().send(request, addresses, deadline)
 
-    bench = ReplayBench(wire=Watched([Outcome(500), OK]))
+    bench = ReplayBench(wire=Watched([TransportResult(500), OK]))
     endpoint = bench.endpoint()
     event_id = bench.happen()
     bench.run_for(60)
@@ -182,7 +182,7 @@ def test_events_and_endpoints_of_others_are_not_found(bench: ReplayBench) -> Non
         lambda: events.resend(stranger, event_id),
         lambda: events.resend(stranger, event_id, endpoint_id=foreign.id),
         lambda: events.resend(bench.authority, event_id, endpoint_id=foreign.id),
-        lambda: events.test(stranger, endpoint.id),
+        lambda: events.send_test(stranger, endpoint.id),
         lambda: events.recover(stranger, endpoint.id, bench.clock.now()),
     ):
         with pytest.raises(NotFound):
@@ -197,7 +197,7 @@ def test_a_recovery_sends_what_is_missing_failed_or_abandoned_and_nothing_else(
     bench: ReplayBench,
 ) -> None:
     endpoint = bench.endpoint(HOOK, "account.created", "account.updated")
-    bench.answer(Outcome(400))
+    bench.answer(TransportResult(400))
     too_early = bench.happen()
     bench.settle()
     bench.clock.advance(10)
@@ -207,7 +207,7 @@ def test_a_recovery_sends_what_is_missing_failed_or_abandoned_and_nothing_else(
     bench.answer(OK)
     delivered = bench.happen()
     bench.settle()
-    bench.answer(Outcome(500))
+    bench.answer(TransportResult(500))
     failed = bench.happen("account.updated")
     bench.settle()
     bench.update(endpoint, status="disabled")
@@ -230,8 +230,8 @@ def test_a_recovery_sends_what_is_missing_failed_or_abandoned_and_nothing_else(
 
 
 def test_a_recovery_goes_on_over_many_pages_and_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovering, "PAGE", 3)
-    monkeypatch.setattr(recovering, "PAGES_AT_ONCE", 2)
+    monkeypatch.setattr(recovering, "PAGE_SIZE", 3)
+    monkeypatch.setattr(recovering, "MAX_PAGES_PER_JOB", 2)
     bench = ReplayBench()
     since = bench.clock.now()
     ids = []
@@ -267,7 +267,7 @@ def test_a_recovery_that_is_asked_for_twice_sends_once(bench: ReplayBench) -> No
 def test_a_recovery_that_crashed_begins_again_and_repeats_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(recovering, "PAGE", 2)
+    monkeypatch.setattr(recovering, "PAGE_SIZE", 2)
     bench = ReplayBench()
     since = bench.clock.now()
     ids = []
@@ -277,7 +277,7 @@ def test_a_recovery_that_crashed_begins_again_and_repeats_nothing(
     bench.settle()
     endpoint = bench.endpoint()
     bench.events.recover(bench.authority, endpoint.id, since)
-    commit, left = bench.ledger.commit, [3]
+    commit, left = bench.committer.commit, [3]
 
     def crash(*arguments: Any, **more: Any) -> Any:
         if left[0] == 0:
@@ -285,16 +285,16 @@ def test_a_recovery_that_crashed_begins_again_and_repeats_nothing(
         left[0] -= 1
         return commit(*arguments, **more)
 
-    monkeypatch.setattr(bench.ledger, "commit", crash)
+    monkeypatch.setattr(bench.committer, "commit", crash)
     bench.worker.run_due(limit=1)
-    monkeypatch.setattr(bench.ledger, "commit", commit)
+    monkeypatch.setattr(bench.committer, "commit", commit)
     assert len(bench.stored(endpoint)) == 6
     bench.run_for(120)
     assert sorted(request.headers["x-service-event-id"] for request in bench.sent) == sorted(ids)
 
 
 def test_what_was_doomed_when_the_endpoint_closed_is_saved(bench: ReplayBench) -> None:
-    bench.answer(Outcome(500))
+    bench.answer(TransportResult(500))
     endpoint = bench.endpoint()
     since = bench.clock.now()
     bench.happen()
@@ -318,7 +318,7 @@ def test_what_is_pending_and_doomed_is_kept_by_a_recovery_that_comes_first() -> 
     bench.update(endpoint, status="active")
     bench.events.recover(bench.authority, endpoint.id, since)
     claimed = bench.storage.claim(
-        "sandbox.webhook_tasks", bench.clock.now(), lease_ms=1_000, limit=10, slots=1
+        "sandbox.webhook_tasks", bench.clock.now(), lease_ms=1_000, limit=10, lane_concurrency=1
     )
     [recovery] = [item for item in claimed if item.job.kind == RECOVER]
     bench.recovery.recover(recovery)
@@ -366,7 +366,7 @@ def test_what_a_recovery_does_not_take(bench: ReplayBench) -> None:
 def test_a_test_of_another_endpoint_is_not_recovered(bench: ReplayBench) -> None:
     since = bench.clock.now()
     one, two = bench.endpoint(), bench.endpoint(OTHER)
-    bench.answer(Outcome(400))
+    bench.answer(TransportResult(400))
     bench.test(one)
     bench.settle()
     bench.clock.advance(60)

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.clock import HOUR, SECOND
-from payments_core.webhooks.schedule import LONGEST_WAIT_MS, WAITS_MS, parse_retry_after, wait_ms
+from payments_core.webhooks.schedule import (
+    MAX_RETRY_DELAY_MS,
+    RETRY_DELAYS_MS,
+    parse_retry_after,
+    retry_delay_ms,
+)
 
 NOW = 784_111_777_000  # Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110
 
@@ -32,7 +37,7 @@ NOW = 784_111_777_000  # Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110
     ],
 )
 def test_what_can_be_read_replaces_the_wait(text: str, wait_s: int) -> None:
-    assert wait_ms(3, text, NOW) == wait_s * SECOND
+    assert retry_delay_ms(3, text, NOW) == wait_s * SECOND
 
 
 @pytest.mark.parametrize(
@@ -46,13 +51,13 @@ def test_what_can_be_read_replaces_the_wait(text: str, wait_s: int) -> None:
 )  # fmt: skip
 def test_what_cannot_be_read_falls_back_on_the_table(text: str) -> None:
     assert parse_retry_after(text, NOW) is None
-    assert wait_ms(2, text, NOW) == WAITS_MS[1]
+    assert retry_delay_ms(2, text, NOW) == RETRY_DELAYS_MS[1]
 
 
 @given(st.text(max_size=60))
 def test_no_text_breaks_it_or_waits_longer_than_an_hour(text: str) -> None:
     wait = parse_retry_after(text, NOW)
-    assert wait is None or 0 <= wait <= LONGEST_WAIT_MS
+    assert wait is None or 0 <= wait <= MAX_RETRY_DELAY_MS
 
 
 @given(st.integers(0, 10**12), st.integers(0, 4_000_000_000))
@@ -66,4 +71,4 @@ def test_seconds_and_dates_say_the_same(ahead_s: int, now_s: int) -> None:
 
 @given(st.integers(1, 1000))
 def test_the_table_grows_to_an_hour_and_stays(attempts: int) -> None:
-    assert wait_ms(attempts, None, NOW) == min(30 * SECOND * 2 ** (attempts - 1), HOUR)
+    assert retry_delay_ms(attempts, None, NOW) == min(30 * SECOND * 2 ** (attempts - 1), HOUR)

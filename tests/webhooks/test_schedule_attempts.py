@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from payments_core.clock import SECOND, FixedClock
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.delivery_case import BACKOFF_S, DAY_S, Case
 from tests.webhooks.webhook_bench import Bench, Wire
 
@@ -16,7 +16,7 @@ def test_the_backoff_is_the_interfaces_up_to_the_configured_limit(limit: int) ->
     waits, sent_at = [], []
     for _ in range(limit):
         sent_at.append(case.bench.clock.now())
-        case.attempt(Outcome(503))
+        case.attempt(TransportResult(503))
         if case.delivery.next_attempt_at is not None:
             waits.append((case.delivery.next_attempt_at - case.bench.clock.now()) // SECOND)
     assert waits == BACKOFF_S[: limit - 1]
@@ -81,7 +81,7 @@ def test_retry_after_replaces_the_wait_on_a_retryable_response(
     clock: type[FixedClock], status: int
 ) -> None:
     for text, wait_s in RETRY_AFTER.items():
-        wire = Wire([Outcome(status, retry_after=text)])
+        wire = Wire([TransportResult(status, retry_after=text)])
         bench = Bench(clock=clock(), wire=wire)
         endpoint = bench.endpoint()
         bench.happen()
@@ -102,12 +102,12 @@ def test_retry_after_replaces_the_wait_on_a_retryable_response(
 def test_retry_after_neither_spares_an_attempt_nor_stays() -> None:
     case = Case(max_attempts=4)
     for answer, wait_s in (
-        (Outcome(503, retry_after="5"), 5),
-        (Outcome(503), 60),  # the second failed attempt's own wait, not the first's
-        (Outcome(503, retry_after="7200"), 3600),
+        (TransportResult(503, retry_after="5"), 5),
+        (TransportResult(503), 60),  # the second failed attempt's own wait, not the first's
+        (TransportResult(503, retry_after="7200"), 3600),
     ):
         case.attempt(answer)
         assert case.delivery.next_attempt_at == case.bench.clock.now() + wait_s * SECOND
-    case.attempt(Outcome(503, retry_after="5"))
+    case.attempt(TransportResult(503, retry_after="5"))
     assert case.delivery.status == "abandoned"
     case.assert_over()

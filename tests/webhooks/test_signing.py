@@ -13,12 +13,12 @@ import stripe
 
 from payments_core.clock import SystemClock
 from payments_core.entropy import system_entropy
-from payments_core.errors import Conflicting, InvalidState, ValidationFailed
+from payments_core.errors import InvalidState, ResourceConflict, ValidationFailed
 from payments_core.storage.port import Storage
 from payments_core.webhooks import WebhookRefused, signing, verify
-from payments_core.webhooks.lifecycle import Changes
+from payments_core.webhooks.lifecycle import EndpointChanges
 from payments_core.webhooks.record import Endpoint
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.http.door import Door
 from tests.webhooks.webhook_bench import HOOK, Bench, Wire
 
@@ -34,7 +34,7 @@ class RealTime:
     def now(self) -> int:
         return SystemClock().now() + int(self.ahead_s * 1000)
 
-    def real(self) -> int:
+    def real_now(self) -> int:
         return SystemClock().now()
 
     def advance(self, seconds: float) -> None:
@@ -92,7 +92,7 @@ def test_stripe_and_standardwebhooks_verify_what_the_pipeline_sends() -> None:
 
 
 def test_a_retry_keeps_the_standard_id_and_signs_anew() -> None:
-    wire = Wire([Outcome(503, b""), Outcome(200, b"")])
+    wire = Wire([TransportResult(503, b""), TransportResult(200, b"")])
     bench = Bench(clock=RealTime(), wire=wire)  # type: ignore[arg-type]
     _, secret = bench.endpoints.create(bench.authority, url=HOOK)
     id = bench.happen()
@@ -168,7 +168,7 @@ def test_while_secrets_overlap_each_signs_and_the_newest_comes_first(storage: St
     assert codes(delivery) == (2, 2)
     assert signers(delivery, first, second) == [True, True]
     unix_s = int(headers["x-service-timestamp"])
-    assert headers == {**headers, **signing.signed_headers(
+    assert headers == {**headers, **signing.sign_headers(
         [second, first], headers["webhook-id"], unix_s, body
     )}  # fmt: skip
     bench.clock.advance(3_590)
@@ -186,8 +186,8 @@ def test_an_overlap_ends_at_its_very_millisecond() -> None:
     stored = bench.endpoints.get(bench.authority, endpoint.id)
     (older,) = stored.older_secrets
     assert older.until == bench.clock.now() + 10_000
-    assert stored.signing(older.until - 1) == (older,)
-    assert stored.signing(older.until) == ()
+    assert stored.valid_older_secrets(older.until - 1) == (older,)
+    assert stored.valid_older_secrets(older.until) == ()
 
 
 def test_each_secret_keeps_its_own_end_and_a_fifth_would_break_a_promise() -> None:
@@ -197,7 +197,7 @@ def test_each_secret_keeps_its_own_end_and_a_fifth_would_break_a_promise() -> No
     third = rotated(bench, endpoint, 60)
     fourth = rotated(bench, endpoint, 3_600)
     assert signers(delivered(bench), first, second, third, fourth) == [True] * 4
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         rotated(bench, endpoint, 60)
     assert signers(delivered(bench), first, second, third, fourth) == [True] * 4
     bench.clock.advance(61)
@@ -222,7 +222,7 @@ def test_an_overlap_has_bounds(overlap_s: int) -> None:
 def test_an_archived_endpoint_rotates_nothing_with_an_overlap() -> None:
     bench = Bench()
     endpoint = bench.endpoint()
-    bench.endpoints.update(bench.authority, endpoint.id, Changes(status="archived"))
+    bench.endpoints.update(bench.authority, endpoint.id, EndpointChanges(status="archived"))
     with pytest.raises(InvalidState):
         rotated(bench, endpoint, 60)
 

@@ -18,10 +18,10 @@ from payments_core.clock import SECOND
 from payments_core.engine.events import BY_NAME, CATALOGUE
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks.record import Endpoint
-from payments_core.webhooks.replaying import LONGEST_RECOVERY_DAYS
-from payments_core.webhooks.schedule import wait_ms
+from payments_core.webhooks.replaying import MAX_RECOVERY_DAYS
+from payments_core.webhooks.schedule import retry_delay_ms
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from payments_core_http.v2.webhooks import views as webhook_views
 from tests.service.world import World
 from tests.test_docs import blocks
@@ -37,7 +37,7 @@ NUMBERS = {10: "ten"}
 
 def failing() -> tuple[Bench, Endpoint]:
     """A delivery whose first attempt was answered 500, as all that follow."""
-    bench = Bench(wire=Wire([Outcome(500, b"down")]))
+    bench = Bench(wire=Wire([TransportResult(500, b"down")]))
     endpoint = bench.endpoint()
     bench.happen()
     bench.run()
@@ -51,12 +51,12 @@ def the_block(page: Path, info: str, part: str) -> str:
 
 def test_the_page_says_how_long_attempts_go_on() -> None:
     text = RECEIVING.read_text(encoding="utf-8")
-    whole_s = sum(wait_ms(attempt, None, 0) for attempt in range(1, MOST)) // SECOND
+    whole_s = sum(retry_delay_ms(attempt, None, 0) for attempt in range(1, MOST)) // SECOND
     hours, minutes, seconds = (int(part) for part in str(timedelta(seconds=whole_s)).split(":"))
     assert f"{hours} hours, {minutes} minutes and {seconds} seconds after the first" in text
     assert f"{NUMBERS[MOST]} times in all" in text
     assert f"nothing within {WebhookSettings().attempt_s} seconds" in text
-    assert f"at most {LONGEST_RECOVERY_DAYS} days ago" in text
+    assert f"at most {MAX_RECOVERY_DAYS} days ago" in text
 
 
 def test_a_delivery_that_fails_until_its_last_attempt_is_abandoned_when_the_page_says() -> None:
@@ -69,7 +69,9 @@ def test_a_delivery_that_fails_until_its_last_attempt_is_abandoned_when_the_page
         bench.clock.advance((delivery.next_attempt_at - bench.clock.now()) / SECOND)
         bench.run()
     assert (delivery.status, delivery.attempts) == ("abandoned", MOST)
-    assert bench.clock.now() - began == sum(wait_ms(attempt, None, 0) for attempt in range(1, MOST))
+    assert bench.clock.now() - began == sum(
+        retry_delay_ms(attempt, None, 0) for attempt in range(1, MOST)
+    )
 
 
 def test_the_list_of_deliveries_is_as_on_the_page() -> None:

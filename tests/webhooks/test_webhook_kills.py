@@ -24,7 +24,7 @@ import pytest
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.webhooks import verify
-from payments_core_http.cli.children import Child
+from payments_core_http.cli.children import ChildProcess
 from tests.webhooks.kill_victim import authority, service_over
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,9 +42,9 @@ Received = dict[str, Any]
 
 
 @pytest.fixture
-def receiver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
+def receiver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChildProcess]:
     monkeypatch.chdir(ROOT)  # where the children find themselves as modules
-    child = Child("receiver", "tests.webhooks.kill_receiver", [str(tmp_path / "received")])
+    child = ChildProcess("receiver", "tests.webhooks.kill_receiver", [str(tmp_path / "received")])
     yield child
     child.end()
 
@@ -52,13 +52,13 @@ def receiver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_kill_9_of_the_worker_loses_no_delivery_and_changes_no_repeat(
-    receiver: Child, tmp_path: Path
+    receiver: ChildProcess, tmp_path: Path
 ) -> None:
     seed = int(os.environ.get("PAYMENTS_KILL_SEED") or random.randrange(2**32))
     print(f"PAYMENTS_KILL_SEED={seed}")
     chance = random.Random(seed)
     began_s = int(time.time())
-    secrets = prepare(tmp_path, f"http://127.0.0.1:{receiver.first()['port']}")
+    secrets = prepare(tmp_path, f"http://127.0.0.1:{receiver.wait_until_ready()['port']}")
     for life in range(1, KILLS + 1):
         live_and_die(tmp_path, EVENTS * life // (KILLS + 1), receiver, chance)
     live_to_the_end(tmp_path, receiver)
@@ -86,41 +86,41 @@ def prepare(folder: Path, url: str) -> dict[str, str]:
     return secrets
 
 
-def live_and_die(folder: Path, events: int, receiver: Child, chance: random.Random) -> None:
+def live_and_die(folder: Path, events: int, receiver: ChildProcess, chance: random.Random) -> None:
     """One life, killed somewhere among the deliveries that it has to make."""
     left = ENDPOINTS * events - len(pairs(receiver))
     wanted = len(received_so_far(receiver)) + chance.randrange(left)
-    victim = Child("victim", "tests.webhooks.kill_victim", [str(folder), str(events)])
+    victim = ChildProcess("victim", "tests.webhooks.kill_victim", [str(folder), str(events)])
     try:
-        victim.first()
+        victim.wait_until_ready()
         seen = receiver.wait_for(lambda told: len(told) > wanted, WAIT_S)
         killer = threading.Timer(chance.uniform(0, JITTER_S), victim.kill)
         killer.start()
         killer.join()
-        assert seen, f"it delivered no more\n{victim.errors()}"
+        assert seen, f"it delivered no more\n{victim.read_errors()}"
     finally:
         victim.end()
 
 
-def live_to_the_end(folder: Path, receiver: Child) -> None:
+def live_to_the_end(folder: Path, receiver: ChildProcess) -> None:
     """The last life, which delivers what is left and ends politely."""
-    victim = Child("victim", "tests.webhooks.kill_victim", [str(folder), str(EVENTS)])
+    victim = ChildProcess("victim", "tests.webhooks.kill_victim", [str(folder), str(EVENTS)])
     try:
-        victim.first()
+        victim.wait_until_ready()
         done = receiver.wait_for(
             lambda told: len(told) > DELIVERIES and len(pairs(receiver)) == DELIVERIES, WAIT_S
         )
-        assert done, f"{len(pairs(receiver))} of {DELIVERIES} came\n{victim.errors()}"
+        assert done, f"{len(pairs(receiver))} of {DELIVERIES} came\n{victim.read_errors()}"
     finally:
         code = victim.end()
-    assert code == 0, victim.errors()
+    assert code == 0, victim.read_errors()
 
 
-def received_so_far(receiver: Child) -> list[dict[str, Any]]:
-    return receiver.told()[1:]  # the first line is its port
+def received_so_far(receiver: ChildProcess) -> list[dict[str, Any]]:
+    return receiver.read_messages()[1:]  # the first line is its port
 
 
-def pairs(receiver: Child) -> set[tuple[str, str]]:
+def pairs(receiver: ChildProcess) -> set[tuple[str, str]]:
     """Which event has come to which path, repeats aside."""
     return {(facts["path"], facts["event"]) for facts in received_so_far(receiver)}
 

@@ -8,27 +8,37 @@ import attrs
 
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.committer import Ledger
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.events import BY_NAME, Event, Happening
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.committer import Committer
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.events import BY_NAME, Event, NewEvent
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.worker import Worker
 from payments_core.engine.ports import Ports
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
-from payments_core.tenants.authorization import TRUSTED, Authority
+from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority
 from payments_core.tenants.record import Environment
-from payments_core.webhooks.attempting import Attempts
-from payments_core.webhooks.delivery import FAN_OUTS, TASKS, WEBHOOKS, WebhookDelivery
+from payments_core.webhooks.attempting import AttemptRunner
+from payments_core.webhooks.delivery import (
+    DELIVERY_QUEUE,
+    FAN_OUT_QUEUE,
+    TASK_QUEUE,
+    WebhookJobHandlers,
+)
 from payments_core.webhooks.destinations import ResolutionFailed
 from payments_core.webhooks.dispatcher import Dispatcher
 from payments_core.webhooks.operations import WebhookEndpoints
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.settings import WebhookSettings
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request, Transport
+from payments_core.webhooks.transports.port import (
+    Deadline,
+    Transport,
+    TransportResult,
+    WebhookRequest,
+)
 
-OK = Outcome(200, b"thanks")
+OK = TransportResult(200, b"thanks")
 PUBLIC = "93.184.216.34"
 HOOK = "https://partner.example/hook"
 
@@ -52,10 +62,12 @@ class Names:
 class Wire:
     """A transport that keeps what it was to send, and answers as told, the last answer for ever."""
 
-    answers: list[Outcome] = attrs.field(factory=lambda: [OK])
-    sent: list[tuple[Request, tuple[str, ...]]] = attrs.field(factory=list)
+    answers: list[TransportResult] = attrs.field(factory=lambda: [OK])
+    sent: list[tuple[WebhookRequest, tuple[str, ...]]] = attrs.field(factory=list)
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         self.sent.append((request, tuple(addresses)))
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
@@ -74,27 +86,27 @@ class Bench:
     settings: WebhookSettings = attrs.field(factory=WebhookSettings)
     key_ring: KeyRing = attrs.field(factory=lambda: KeyRing.parse(KeyRing.generate()))
     ports: Ports = attrs.field(init=False)
-    ledger: Ledger = attrs.field(init=False)
+    committer: Committer = attrs.field(init=False)
     endpoints: WebhookEndpoints = attrs.field(init=False)
-    attempts: Attempts = attrs.field(init=False)
-    delivery: WebhookDelivery = attrs.field(init=False)
+    attempts: AttemptRunner = attrs.field(init=False)
+    delivery: WebhookJobHandlers = attrs.field(init=False)
     worker: Worker = attrs.field(init=False)
     authority: Authority = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.ports = Ports.over(self.storage, self.key_ring, self.clock)
-        self.ledger = self.ports.committer
+        self.committer = self.ports.committer
         self.endpoints = WebhookEndpoints(self.ports, self.names, self.settings)
-        self.attempts = Attempts(self.ports, self.wire, self.names, self.settings)
-        self.delivery = WebhookDelivery(self.ports, self.attempts, "sandbox")
+        self.attempts = AttemptRunner(self.ports, self.wire, self.names, self.settings)
+        self.delivery = WebhookJobHandlers(self.ports, self.attempts, "sandbox")
         self.worker = Worker(
             self.storage,
             self.clock,
             "sandbox",
             self.delivery.handlers(),
-            (FAN_OUTS, WEBHOOKS, TASKS),
+            (FAN_OUT_QUEUE, DELIVERY_QUEUE, TASK_QUEUE),
         )  # fmt: skip
-        self.worker.accompany(
+        self.worker.attach(
             Dispatcher(self.ports, self.attempts, self.delivery, self.worker.parking, "sandbox")
         )
         self.authority = self.environment("env_a")
@@ -105,13 +117,15 @@ class Bench:
             id=id, app_id="app_a", partner_id="partner", app_name="App", mode="sandbox",
             api_version="2026-09-09", products=("webhooks",), created_at=now, updated_at=now,
         )  # fmt: skip
-        Ledger.commit(
-            self.ledger, Scope(id, "sandbox"),
-            lambda tx, draw: Decision(None, inserts=(environment,)),
+        Committer.commit(
+            self.committer, WorkerAuthority(id, "sandbox"),
+            lambda tx, id_sequence: Decision(None, inserts=(environment,)),
         )  # fmt: skip
         stored = self.storage.read(id, lambda snapshot: snapshot.get(Environment, id))
         assert stored is not None
-        return Authority(requirement=TRUSTED, environment=stored, api_version="2026-09-09")
+        return Authority(
+            requirement=SYSTEM_REQUIREMENT, environment=stored, api_version="2026-09-09"
+        )
 
     def endpoint(self, url: str = HOOK, *events: str) -> Endpoint:
         return self.endpoints.create(self.authority, url=url, subscribed_events=events)[0]
@@ -123,16 +137,16 @@ class Bench:
         external_user_id: str | None = "user 1",
     ) -> str:
         """Commit an event, and return its id."""
-        happening = Happening(
+        new_event = NewEvent(
             name, dict.fromkeys(BY_NAME[name].fields, "x"), "2026-09-09",
             account_id, external_user_id,
         )  # fmt: skip
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            return Decision(None, events=(happening,))
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            return Decision(None, events=(new_event,))
 
         before = set(self.event_ids())
-        self.ledger.commit(Scope(self.authority.partition, "sandbox"), decide)
+        self.committer.commit(WorkerAuthority(self.authority.partition, "sandbox"), decide)
         (id,) = set(self.event_ids()) - before
         return id
 
@@ -153,7 +167,7 @@ class Bench:
 
     def deliveries(self, endpoint: Endpoint) -> tuple[Delivery, ...]:
         """Newest first, as a partner sees them."""
-        return self.endpoints.deliveries(self.authority, endpoint.id, limit=100)[1].records
+        return self.endpoints.list_deliveries(self.authority, endpoint.id, limit=100)[1].records
 
     def stored(self, endpoint: Endpoint) -> tuple[Delivery, ...]:
         """Newest first, as the rows are."""

@@ -15,7 +15,7 @@ LIMIT_DECIMALS = 6
 """A policy's limits have at most so many decimals, whatever the asset has."""
 
 
-class BalanceOutdated(StaleView):
+class StaleBalance(StaleView):
     """The chain's answer is older than what is already known: ask the chain again."""
 
 
@@ -29,26 +29,26 @@ class Spend:
     account_id: str | None
 
 
-def check_policy(policy: Policy, spend: Spend, *, spent_today: int) -> None:
+def require_policy_allows(policy: Policy, spend: Spend, *, daily_spend: int) -> None:
     """Return if the policy lets the amount leave the vault.
 
-    `spent_today` is what the balance has counted today, without this amount. Raises
+    `daily_spend` is what the balance has counted today, without this amount. Raises
     PolicyInactive, then PolicyDenied, which names the first rule that forbids it.
     """
-    check_payee(policy, None)
+    require_payee_allowed(policy, None)
     asset = spend.asset
     if policy.allowed_chains is not None and asset.chain_id not in policy.allowed_chains:
         raise PolicyDenied("allowedChains")
     if policy.allowed_assets is not None and asset.symbol not in policy.allowed_assets:
         raise PolicyDenied("allowedAssets")
-    check_payee(policy, spend)
-    if _is_beyond(policy.per_payment_limit, spend.amount, asset):
+    require_payee_allowed(policy, spend)
+    if _exceeds_limit(policy.per_payment_limit, spend.amount, asset):
         raise PolicyDenied("perPaymentLimit")
-    if _is_beyond(policy.daily_limit, spent_today + spend.amount, asset):
+    if _exceeds_limit(policy.daily_limit, daily_spend + spend.amount, asset):
         raise PolicyDenied("dailyLimit")
 
 
-def check_payee(policy: Policy, spend: Spend | None) -> None:
+def require_payee_allowed(policy: Policy, spend: Spend | None) -> None:
     """Return if the policy is active and, where a spend is given, lets its recipient be paid.
 
     Raises PolicyInactive, PolicyDenied.
@@ -62,20 +62,20 @@ def check_payee(policy: Policy, spend: Spend | None) -> None:
         raise PolicyDenied("allowedDestinations")
 
 
-def observed(balance: VaultBalance, total: int, height: int) -> VaultBalance:
-    """The balance with the chain's total at a final height. Raises BalanceOutdated."""
+def with_chain_total(balance: VaultBalance, total: int, height: int) -> VaultBalance:
+    """The balance with the chain's total at a final height. Raises StaleBalance."""
     if height < balance.height:
-        raise BalanceOutdated
+        raise StaleBalance
     return attrs.evolve(balance, total=total, height=height)
 
 
-def spent_today(balance: VaultBalance, now: Instant) -> int:
+def daily_spend(balance: VaultBalance, now: Instant) -> int:
     """What counts towards the daily limit now.
 
     Where the clock has stepped back over midnight, the newer day's count goes on; a day that lies
     further ahead was counted under a clock that was wrong, and holds nobody up.
     """
-    return balance.spent if balance.spent_day == _counted_day(balance, now) else 0
+    return balance.spent if balance.spent_day == _current_spend_day(balance, now) else 0
 
 
 def reserve(
@@ -92,60 +92,67 @@ def reserve(
         return reserved
     return attrs.evolve(
         reserved,
-        spent_day=_counted_day(balance, now),
-        spent=spent_today(balance, now) + amount.amount_atomic,
+        spent_day=_current_spend_day(balance, now),
+        spent=daily_spend(balance, now) + amount.amount_atomic,
     )
 
 
-def give_back(balance: VaultBalance, amount: Money, *, counted_at: Instant | None) -> VaultBalance:
+def void_reserved_amount(
+    balance: VaultBalance, amount: Money, *, counted_at: Instant | None
+) -> VaultBalance:
     """The balance after a reservation that came to nothing.
 
     `counted_at` is the moment that `reserve` counted it, None where it did not. A count of an
     earlier day is over, and of today's nothing is taken off for it.
     """
-    freed = _released(balance, amount)
-    if counted_at is None or _day(counted_at) != balance.spent_day:
+    freed = _reduce_reserved(balance, amount)
+    if counted_at is None or _day_of(counted_at) != balance.spent_day:
         return freed
     return attrs.evolve(freed, spent=max(0, balance.spent - amount.amount_atomic))
 
 
-def spent(balance: VaultBalance, amount: Money, total: int, height: int) -> VaultBalance:
+def settle_reserved_amount(
+    balance: VaultBalance, amount: Money, total: int, height: int
+) -> VaultBalance:
     """The balance after the reserved transfer is final; what was counted stays counted.
 
     The new total and the end of the reservation must come together: were the reservation given
     back against the old total, the same funds could be authorized once more.
-    Raises BalanceOutdated.
+    Raises StaleBalance.
     """
-    return _released(observed(balance, total, height), amount)
+    return _reduce_reserved(with_chain_total(balance, total, height), amount)
 
 
-def spent_nothing(
+def void_after_failure(
     balance: VaultBalance, amount: Money, total: int, height: int, *, counted_at: Instant | None
 ) -> VaultBalance:
-    """The balance after the reserved transfer has failed, finally: given back, as in `give_back`.
+    """The balance after the reserved transfer has failed, finally: given back, as in
+    `void_reserved_amount`.
 
     The total is observed anew, since a transfer may have failed because the funds had gone.
-    Raises BalanceOutdated.
+    Raises StaleBalance.
     """
-    return give_back(observed(balance, total, height), amount, counted_at=counted_at)
+    return void_reserved_amount(
+        with_chain_total(balance, total, height), amount, counted_at=counted_at
+    )
 
 
-def _released(balance: VaultBalance, amount: Money) -> VaultBalance:
+def _reduce_reserved(balance: VaultBalance, amount: Money) -> VaultBalance:
     left = Money(balance.reserved, balance.asset_id) - amount
     return attrs.evolve(balance, reserved=left.amount_atomic)
 
 
-def _counted_day(balance: VaultBalance, now: Instant) -> int:
+def _current_spend_day(balance: VaultBalance, now: Instant) -> int:
     """The day that a reservation counts towards."""
-    today = _day(now)
+    today = _day_of(now)
     return today + 1 if balance.spent_day == today + 1 else today
 
 
-def _day(instant: Instant) -> int:
+def _day_of(instant: Instant) -> int:
     return instant // DAY
 
 
-def _is_beyond(limit: str | None, amount: int, asset: Asset) -> bool:
+def _exceeds_limit(limit: str | None, amount: int, asset: Asset) -> bool:
     """Whether an amount passes a limit, compared exactly whatever decimals the asset has."""
     if limit is None:
         return False

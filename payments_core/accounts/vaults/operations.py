@@ -8,15 +8,15 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
-from payments_core.accounts.vaults.reservations import Asked
+from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.assets import Asset, chain_entry
-from payments_core.chains.port import BalancesAt, Chain, ChainUnavailable
+from payments_core.chains.port import Chain, ChainUnavailable, FinalBalances
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed, NotFound
 from payments_core.storage.port import Snapshot
 from payments_core.tenants.authorization import Authority
 
-HEIGHT_MARGIN = 100
+HEIGHT_MARGIN_BLOCKS = 100
 """So many blocks one node may be ahead of another."""
 
 
@@ -47,12 +47,12 @@ class Vaults:
         The chain is asked first: a transfer that becomes final in between is then still counted
         as reserved, so that the available amount is never too high.
         """
-        vaults = self._storage.read(authority.partition, lambda s: _vaults_of(s, account_id))
+        vaults = self._storage.read(authority.partition, lambda s: _load_vaults(s, account_id))
         served = [vault for vault in vaults if vault.chain_id in self._chains]
         pairs = [(v, asset) for v in served for asset in chain_entry(v.chain_id).assets]
-        totals = [self.at_final(vault, asset) for vault, asset in pairs]
+        totals = [self.read_final_balance(vault, asset) for vault, asset in pairs]
 
-        def look(snapshot: Snapshot) -> tuple[Holding, ...]:
+        def load(snapshot: Snapshot) -> tuple[Holding, ...]:
             holdings = []
             for (vault, asset), at in zip(pairs, totals, strict=True):
                 row = snapshot.get(VaultBalance, balance_id(vault.id, asset.symbol))
@@ -63,25 +63,27 @@ class Vaults:
                 holdings.append(Holding(asset, total, reserved))
             return tuple(holdings)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
-    def ask(self, vault: Vault, asset: Asset, *, least: int = 0) -> Asked:
-        """The chain's own figure for a vault, at a final height of at least `least`.
+    def read_balance(self, vault: Vault, asset: Asset, *, min_height: int = 0) -> BalanceReading:
+        """The chain's own figure for a vault, at a final height of at least `min_height`.
 
         Raises DependencyFailed, also where a node is behind the one that told of that height.
         """
-        at = self.at_final(vault, asset)
-        if at.height < least:
+        at = self.read_final_balance(vault, asset)
+        if at.height < min_height:
             raise DependencyFailed("chain")
-        return Asked(vault, at)
+        return BalanceReading(vault, at)
 
-    def ask_by_id(self, partition: str, vault_id: str, asset: Asset, *, least: int = 0) -> Asked:
-        """`ask`, of a vault that is known to exist."""
+    def read_balance_by_id(
+        self, partition: str, vault_id: str, asset: Asset, *, min_height: int = 0
+    ) -> BalanceReading:
+        """`read_balance`, of a vault that is known to exist."""
         vault = self._storage.read(partition, lambda snapshot: snapshot.get(Vault, vault_id))
         assert vault is not None
-        return self.ask(vault, asset, least=least)
+        return self.read_balance(vault, asset, min_height=min_height)
 
-    def at_final(self, vault: Vault, asset: Asset) -> BalancesAt:
+    def read_final_balance(self, vault: Vault, asset: Asset) -> FinalBalances:
         """The chain's own figure for a vault. Raises DependencyFailed."""
         chain = self._chains.get(vault.chain_id)
         if chain is None:  # served once, and no longer
@@ -91,12 +93,14 @@ class Vaults:
             newest = chain.heads().latest.number
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
-        if at.height > newest + HEIGHT_MARGIN:  # of another chain, perhaps; kept, it would outlast
+        if (
+            at.height > newest + HEIGHT_MARGIN_BLOCKS
+        ):  # of another chain, perhaps; kept, it would outlast
             raise DependencyFailed("chain")  # every true answer
         return at
 
 
-def _vaults_of(snapshot: Snapshot, account_id: str) -> tuple[Vault, ...]:
+def _load_vaults(snapshot: Snapshot, account_id: str) -> tuple[Vault, ...]:
     if snapshot.get(Account, account_id) is None:
         raise NotFound("account")
     return snapshot.find(Vault, "by_account", (account_id,), limit=100).records

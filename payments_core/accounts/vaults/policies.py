@@ -9,23 +9,23 @@ import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.lifecycle import LIMIT_DECIMALS
-from payments_core.accounts.vaults.provisioning import held_vault, vault_of
+from payments_core.accounts.vaults.provisioning import load_vault, lock_vault
 from payments_core.accounts.vaults.record import (
     AllowedDestination,
     Policy,
+    PolicyTerms,
     PolicyVersion,
-    Terms,
     Vault,
     policy_version_id,
 )
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import CHAINS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import Conflicting, FieldError, NotFound, ValidationFailed
+from payments_core.errors import FieldError, NotFound, ResourceConflict, ValidationFailed
 from payments_core.money import MoneyError, format_amount, parse_amount
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
@@ -47,7 +47,7 @@ class VaultPolicies:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
 
     def read(
@@ -60,8 +60,8 @@ class VaultPolicies:
     ) -> VaultPolicy:
         """The policy as it is, or as it was in a version. Raises NotFound."""
 
-        def look(snapshot: Snapshot) -> VaultPolicy:
-            vault = vault_of(snapshot, account_id, vault_id)
+        def load(snapshot: Snapshot) -> VaultPolicy:
+            vault = load_vault(snapshot, account_id, vault_id)
             policy = snapshot.get(Policy, vault.policy_id)
             assert policy is not None
             if policy_version in (None, policy.policy_version):
@@ -70,20 +70,20 @@ class VaultPolicies:
             then = snapshot.get(PolicyVersion, policy_version_id(policy.id, policy_version))
             if then is None:
                 raise NotFound("policy version")
-            earlier = _under(policy, then.terms, policy_version, then.created_at)
+            earlier = _apply_terms(policy, then.terms, policy_version, then.created_at)
             return VaultPolicy(vault, earlier)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
     def replace(
         self,
         authority: Authority,
         account_id: str,
         vault_id: str,
-        terms: Terms,
+        terms: PolicyTerms,
         *,
         policy_version: int | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> VaultPolicy:
         """The policy with new terms, in its next version; it governs from its commit on.
 
@@ -91,37 +91,39 @@ class VaultPolicies:
         Raises ValidationFailed with every fault, NotFound, and Conflicting where the policy has
         changed since that version.
         """
-        terms = _checked(terms)
-        strangers = self._strangers(authority, terms)
+        terms = _validate_terms(terms)
+        strangers = self._find_unknown_accounts(authority, terms)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[VaultPolicy]:
-            vault = held_vault(tx, account_id, vault_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[VaultPolicy]:
+            vault = lock_vault(tx, account_id, vault_id)
             if strangers:
                 raise ValidationFailed(strangers)
             policy = tx.get(Policy, vault.policy_id, for_update=True)
             assert policy is not None
             if policy_version not in (None, policy.policy_version):
-                raise Conflicting(
+                raise ResourceConflict(
                     f"The policy is at version {policy.policy_version} now; read it again."
                 )
-            changed = _under(policy, terms, policy.policy_version + 1, now)
+            changed = _apply_terms(policy, terms, policy.policy_version + 1, now)
             # The version that a vault begins with is kept when the next one comes.
             before = policy_version_id(policy.id, policy.policy_version)
             kept = tx.get(PolicyVersion, before, for_update=True)
             return Decision(
                 VaultPolicy(vault, changed),
-                inserts=(_kept(changed), *(() if kept else (_kept(policy),))),
+                inserts=(_to_version(changed), *(() if kept else (_to_version(policy),))),
                 replaces=(changed,),
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def _strangers(self, authority: Authority, terms: Terms) -> tuple[FieldError, ...]:
+    def _find_unknown_accounts(
+        self, authority: Authority, terms: PolicyTerms
+    ) -> tuple[FieldError, ...]:
         """A fault for every allowed account that there is none of. An account never goes away."""
         destinations = terms.allowed_destinations or ()
 
-        def look(snapshot: Snapshot) -> tuple[FieldError, ...]:
+        def load(snapshot: Snapshot) -> tuple[FieldError, ...]:
             return tuple(
                 FieldError(f"allowedDestinations[{place}].accountId", "names no account")
                 for place, item in enumerate(destinations)
@@ -130,17 +132,17 @@ class VaultPolicies:
 
         if not any(item.account_id for item in destinations):
             return ()
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
 
-def _under(policy: Policy, terms: Terms, policy_version: int, since: Instant) -> Policy:
+def _apply_terms(policy: Policy, terms: PolicyTerms, policy_version: int, since: Instant) -> Policy:
     facts: dict[str, Any] = {
-        field.name: getattr(terms, field.name) for field in attrs.fields(Terms)
+        field.name: getattr(terms, field.name) for field in attrs.fields(PolicyTerms)
     }
     return attrs.evolve(policy, policy_version=policy_version, updated_at=since, **facts)
 
 
-def _kept(policy: Policy) -> PolicyVersion:
+def _to_version(policy: Policy) -> PolicyVersion:
     return PolicyVersion(
         id=policy_version_id(policy.id, policy.policy_version),
         terms=policy.terms,
@@ -151,24 +153,26 @@ def _kept(policy: Policy) -> PolicyVersion:
 # What a policy may say
 
 
-def _checked(terms: Terms) -> Terms:
+def _validate_terms(terms: PolicyTerms) -> PolicyTerms:
     """The terms in canonical form. Raises ValidationFailed with every fault."""
     faults: list[FieldError] = []
     symbols = {asset.symbol for entry in CHAINS.values() for asset in entry.assets}
     checked = attrs.evolve(
         terms,
-        per_payment_limit=_limit("perPaymentLimit", terms.per_payment_limit, faults),
-        daily_limit=_limit("dailyLimit", terms.daily_limit, faults),
-        allowed_destinations=_destinations(terms.allowed_destinations, faults),
+        per_payment_limit=_validate_limit("perPaymentLimit", terms.per_payment_limit, faults),
+        daily_limit=_validate_limit("dailyLimit", terms.daily_limit, faults),
+        allowed_destinations=_validate_destinations(terms.allowed_destinations, faults),
     )
-    faults += _list_faults("allowedChains", terms.allowed_chains, CHAINS, "is no supported chain")
-    faults += _list_faults("allowedAssets", terms.allowed_assets, symbols, "is no supported asset")
+    faults += _validate_list("allowedChains", terms.allowed_chains, CHAINS, "is no supported chain")
+    faults += _validate_list(
+        "allowedAssets", terms.allowed_assets, symbols, "is no supported asset"
+    )
     if faults:
         raise ValidationFailed(tuple(faults))
     return checked
 
 
-def _limit(path: str, text: str | None, faults: list[FieldError]) -> str | None:
+def _validate_limit(path: str, text: str | None, faults: list[FieldError]) -> str | None:
     if text is None:
         return None
     try:
@@ -181,7 +185,7 @@ def _limit(path: str, text: str | None, faults: list[FieldError]) -> str | None:
     return format_amount(limit, LIMIT_DECIMALS)
 
 
-def _list_faults(
+def _validate_list(
     path: str, items: Sequence[object] | None, known: Iterable[object], sentence: str
 ) -> list[FieldError]:
     if items is None:
@@ -196,7 +200,7 @@ def _list_faults(
     ]
 
 
-def _destinations(
+def _validate_destinations(
     items: Sequence[AllowedDestination] | None, faults: list[FieldError]
 ) -> tuple[AllowedDestination, ...] | None:
     """The destinations with canonical addresses; a faulty one is left out."""
@@ -208,38 +212,38 @@ def _destinations(
         return None
     checked: list[AllowedDestination] = []
     for place, item in enumerate(items):
-        found = _destination_faults(item)
+        found = _find_destination_faults(item)
         if found:
             faults += [FieldError(f"{path}[{place}].{name}", text) for name, text in found]
             continue
         if item.type == "wallet":
-            item = attrs.evolve(item, address=_canonical(item))
+            item = attrs.evolve(item, address=_canonical_address(item))
         if item in checked:
             faults.append(FieldError(f"{path}[{place}]", "is given twice"))
         checked.append(item)
     return tuple(checked)
 
 
-def _destination_faults(item: AllowedDestination) -> list[tuple[str, str]]:
+def _find_destination_faults(item: AllowedDestination) -> list[tuple[str, str]]:
     if item.type == "account":
         return [] if item.account_id else [("accountId", "is required")]
     found = []
     if item.chain_id is not None and item.chain_id not in CHAINS:
         found.append(("chainId", "is no supported chain"))
     try:
-        _canonical(item)
+        _canonical_address(item)
     except AddressError as error:
         found.append(("address", str(error)))
     return found
 
 
-def _canonical(item: AllowedDestination) -> str:
+def _canonical_address(item: AllowedDestination) -> str:
     """The address in the form of its chain, or of any chain there is. Raises AddressError."""
     entry = CHAINS.get(item.chain_id) if item.chain_id is not None else None
     kinds = [entry.chain_type] if entry else sorted({e.chain_type for e in CHAINS.values()})
     for kind in kinds[:-1]:
         try:
-            return canonical(kind, item.address or "")
+            return normalize_address(kind, item.address or "")
         except AddressError:
             continue
-    return canonical(kinds[-1], item.address or "")
+    return normalize_address(kinds[-1], item.address or "")

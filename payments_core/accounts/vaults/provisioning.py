@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.accounts.belongings import page_of
+from payments_core.accounts.belongings import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.chains.port import AddressSpec, Chain
-from payments_core.engine.decision import Decision, held
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.errors import Conflicting, InvalidState, NotFound, UnsupportedChain
+from payments_core.errors import InvalidState, NotFound, ResourceConflict, UnsupportedChain
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
@@ -32,7 +32,7 @@ class VaultProvisioning:
 
     def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
 
@@ -45,7 +45,9 @@ class VaultProvisioning:
         limit: int = 50,
     ) -> Page[Vault]:
         """The account's vaults, in the order of their chains. Raises NotFound."""
-        return page_of(self._storage, authority, account_id, Vault, after=after, limit=limit)
+        return list_for_account(
+            self._storage, authority, account_id, Vault, after=after, limit=limit
+        )
 
     def provision(
         self,
@@ -53,44 +55,44 @@ class VaultProvisioning:
         account_id: str,
         chain_id: int,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> ProvisionedVault:
         """The account's vault on a chain, made with a default policy if there was none.
 
         Raises NotFound, UnsupportedChain, and InvalidState for a closed account.
         """
-        present = self._vault_on(authority, account_id, chain_id)
+        present = self._find_vault(authority, account_id, chain_id)
         try:
-            return self._provisioned(authority, account_id, chain_id, present, idempotent)
-        except (Conflicting, InvalidState):
+            return self._find_or_create(authority, account_id, chain_id, present, idempotent)
+        except (ResourceConflict, InvalidState):
             if present is not None:
                 raise
-            present = self._vault_on(authority, account_id, chain_id)
+            present = self._find_vault(authority, account_id, chain_id)
             if present is None:
                 raise
         # Made since we looked, by another request: that is the vault.
-        return self._provisioned(authority, account_id, chain_id, present, idempotent)
+        return self._find_or_create(authority, account_id, chain_id, present, idempotent)
 
-    def _vault_on(self, authority: Authority, account_id: str, chain_id: int) -> Vault | None:
-        def look(snapshot: Snapshot) -> Vault | None:
+    def _find_vault(self, authority: Authority, account_id: str, chain_id: int) -> Vault | None:
+        def load(snapshot: Snapshot) -> Vault | None:
             found = snapshot.find(Vault, "by_account", (account_id,), limit=100).records
             return next((vault for vault in found if vault.chain_id == chain_id), None)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
-    def _provisioned(
+    def _find_or_create(
         self,
         authority: Authority,
         account_id: str,
         chain_id: int,
         present: Vault | None,
-        idempotent: Idempotent | None,
+        idempotent: IdempotentRequest | None,
     ) -> ProvisionedVault:
         """The vault that was seen to be present, or a new one; the unique key decides."""
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[ProvisionedVault]:
-            account = held(tx, Account, account_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ProvisionedVault]:
+            account = lock_shared(tx, Account, account_id)
             if account is None:
                 raise NotFound("account")
             chain = self._chains.get(chain_id)
@@ -100,9 +102,9 @@ class VaultProvisioning:
                 return Decision(ProvisionedVault(present, is_new=False))
             if account.status == "closed":
                 raise InvalidState("account", account.status, "provision a vault")
-            policy_id = draw.id("policy")
+            policy_id = id_sequence.issue("policy")
             vault = Vault(
-                id=draw.id("vault"),
+                id=id_sequence.issue("vault"),
                 account_id=account_id,
                 chain_id=chain_id,
                 address=chain.derive(AddressSpec(authority.partition, "vault", account_id)),
@@ -113,13 +115,15 @@ class VaultProvisioning:
             return Decision(
                 ProvisionedVault(vault, is_new=True),
                 inserts=(vault, policy),
-                refusals={"account_chain": Conflicting("The account has a vault on this chain.")},
+                refusals={
+                    "account_chain": ResourceConflict("The account has a vault on this chain.")
+                },
             )
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
 
-def own_vault(vault: Vault | None, account: Account | None) -> Vault:
+def require_own_vault(vault: Vault | None, account: Account | None) -> Vault:
     """The vault, if it is the account's. Raises NotFound."""
     if account is None:
         raise NotFound("account")
@@ -128,12 +132,12 @@ def own_vault(vault: Vault | None, account: Account | None) -> Vault:
     return vault
 
 
-def vault_of(snapshot: Snapshot, account_id: str, vault_id: str) -> Vault:
+def load_vault(snapshot: Snapshot, account_id: str, vault_id: str) -> Vault:
     """The account's vault. Raises NotFound."""
-    return own_vault(snapshot.get(Vault, vault_id), snapshot.get(Account, account_id))
+    return require_own_vault(snapshot.get(Vault, vault_id), snapshot.get(Account, account_id))
 
 
-def held_vault(tx: Transaction, account_id: str, vault_id: str) -> Vault:
+def lock_vault(tx: Transaction, account_id: str, vault_id: str) -> Vault:
     """The account's vault, held with the account. Raises NotFound."""
-    account = held(tx, Account, account_id)
-    return own_vault(held(tx, Vault, vault_id), account)
+    account = lock_shared(tx, Account, account_id)
+    return require_own_vault(lock_shared(tx, Vault, vault_id), account)

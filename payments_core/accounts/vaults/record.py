@@ -51,7 +51,7 @@ class AllowedDestination:
 
 
 @attrs.frozen(kw_only=True)
-class Terms:
+class PolicyTerms:
     """What a policy says; None is no limit, and an empty list allows nothing.
 
     The limits are decimal texts in whole tokens, of each asset on its own.
@@ -83,9 +83,11 @@ class Policy(Record):
     updated_at: Instant
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> PolicyTerms:
         """What it says, without whose it is and since when."""
-        return Terms(**{field.name: getattr(self, field.name) for field in attrs.fields(Terms)})
+        return PolicyTerms(
+            **{field.name: getattr(self, field.name) for field in attrs.fields(PolicyTerms)}
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -97,7 +99,7 @@ class PolicyVersion(Record):
 
     collection: ClassVar[Collection] = Collection("policy_versions")
 
-    terms: Terms
+    terms: PolicyTerms
     created_at: Instant
 
 

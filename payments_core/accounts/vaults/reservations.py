@@ -1,9 +1,9 @@
 """Reserving a vault's funds for one transfer, and ending the reservation, within a decision.
 
-What is to be reserved is asked of the chain first, outside the transaction (`Vaults.ask`); the
-answer is compared inside with what the record knows. The record may have changed in between:
-whatever ended a reservation noted the height of a total that contains its transfer, so only an
-answer that is older than that is wrong, and it raises BalanceOutdated: ask again.
+What is to be reserved is asked of the chain first, outside the transaction
+(`Vaults.read_balance`); the answer is compared inside with what the record knows. The record may
+have changed in between: whatever ended a reservation noted the height of a total that contains its
+transfer, so only an answer that is older than that is wrong, and it raises StaleBalance: ask again.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from typing import Literal, TypeVar
 import attrs
 
 from payments_core.accounts.vaults.lifecycle import (
-    BalanceOutdated,
     Spend,
-    check_payee,
-    check_policy,
-    give_back,
-    observed,
+    StaleBalance,
+    daily_spend,
+    require_payee_allowed,
+    require_policy_allows,
     reserve,
-    spent,
-    spent_nothing,
-    spent_today,
+    settle_reserved_amount,
+    void_after_failure,
+    void_reserved_amount,
+    with_chain_total,
 )
 from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance, balance_id
 from payments_core.assets import Asset
-from payments_core.chains.port import BalancesAt
+from payments_core.chains.port import FinalBalances
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, held
+from payments_core.engine.decision import Decision, lock_shared
 from payments_core.errors import DependencyFailed
 from payments_core.money import Money
 from payments_core.storage.port import Transaction
 
 T = TypeVar("T")
 
-Rule = Literal["spending", "payee", "active"]
+PolicyRule = Literal["spending", "payee", "active"]
 """What a policy is asked: everything, only whom it may pay, or only whether it is active."""
 
-_ASKS = 8
+_MAX_ATTEMPTS = 8
 
 
 @attrs.frozen
-class Asked:
+class BalanceReading:
     """A vault, and the chain's figure for it."""
 
     vault: Vault
-    at: BalancesAt
+    balances: FinalBalances
 
 
 @attrs.frozen(kw_only=True)
@@ -61,73 +61,77 @@ class Reservation:
     counted_at: Instant | None
 
 
-def asking(attempt: Callable[[], T]) -> T:
+def retry_on_stale_balance(attempt: Callable[[], T]) -> T:
     """Run `attempt`, which asks the chain and commits, until no newer answer comes in between.
 
     Raises DependencyFailed where that does not end.
     """
-    for _ in range(_ASKS):
+    for _ in range(_MAX_ATTEMPTS):
         try:
             return attempt()
-        except BalanceOutdated:
+        except StaleBalance:
             continue
     raise DependencyFailed("chain")
 
 
-def reserved(
+def reserve_funds(
     tx: Transaction,
-    asked: Asked,
+    reading: BalanceReading,
     spend: Spend,
     *,
     now: Instant,
     counts: bool = True,
-    rule: Rule = "spending",
+    rule: PolicyRule = "spending",
 ) -> Decision[int]:
     """Reserve an amount under the vault's policy; the result is the version of it that allowed it.
 
     What goes back to a payer is no spending: it `counts` towards no daily limit, and a weaker
-    `rule` applies. Raises PolicyInactive, PolicyDenied, InsufficientBalance, BalanceOutdated.
+    `rule` applies. Raises PolicyInactive, PolicyDenied, InsufficientBalance, StaleBalance.
     """
-    policy = held(tx, Policy, asked.vault.policy_id)
+    policy = lock_shared(tx, Policy, reading.vault.policy_id)
     assert policy is not None
-    id = balance_id(asked.vault.id, spend.asset.symbol)
+    id = balance_id(reading.vault.id, spend.asset.symbol)
     stored = tx.get(VaultBalance, id, for_update=True)
     balance = stored or VaultBalance(id=id, asset_id=spend.asset.id)
     if rule == "spending":
-        check_policy(policy, spend, spent_today=spent_today(balance, now))
+        require_policy_allows(policy, spend, daily_spend=daily_spend(balance, now))
     else:
-        check_payee(policy, spend if rule == "payee" else None)
-    current = observed(balance, asked.at.amounts[asked.vault.address], asked.at.height)
+        require_payee_allowed(policy, spend if rule == "payee" else None)
+    current = with_chain_total(
+        balance, reading.balances.amounts[reading.vault.address], reading.balances.height
+    )
     after = reserve(current, Money(spend.amount, spend.asset.id), now=now, counts=counts)
     if stored is None:
         return Decision(policy.policy_version, inserts=(after,))
     return Decision(policy.policy_version, replaces=(after,))
 
 
-def withdrawn(tx: Transaction, reservation: Reservation) -> Decision[None]:
+def void_reservation(tx: Transaction, reservation: Reservation) -> Decision[None]:
     """The reservation given back: its transfer was never sent."""
-    balance, amount = _locked(tx, reservation)
-    freed = give_back(balance, amount, counted_at=reservation.counted_at)
+    balance, amount = _lock_balance(tx, reservation)
+    freed = void_reserved_amount(balance, amount, counted_at=reservation.counted_at)
     return Decision(None, replaces=(freed,))
 
 
-def settled(
-    tx: Transaction, reservation: Reservation, asked: Asked, *, succeeded: bool
+def settle_reservation(
+    tx: Transaction, reservation: Reservation, reading: BalanceReading, *, succeeded: bool
 ) -> Decision[None]:
     """The reservation ended: its transfer is final, with success or without.
 
-    `asked` was read after that was known. Raises BalanceOutdated.
+    `reading` was taken after that was known. Raises StaleBalance.
     """
-    balance, amount = _locked(tx, reservation)
-    total, height = asked.at.amounts[asked.vault.address], asked.at.height
+    balance, amount = _lock_balance(tx, reservation)
+    total, height = reading.balances.amounts[reading.vault.address], reading.balances.height
     if succeeded:
-        after = spent(balance, amount, total, height)
+        after = settle_reserved_amount(balance, amount, total, height)
     else:
-        after = spent_nothing(balance, amount, total, height, counted_at=reservation.counted_at)
+        after = void_after_failure(
+            balance, amount, total, height, counted_at=reservation.counted_at
+        )
     return Decision(None, replaces=(after,))
 
 
-def _locked(tx: Transaction, reservation: Reservation) -> tuple[VaultBalance, Money]:
+def _lock_balance(tx: Transaction, reservation: Reservation) -> tuple[VaultBalance, Money]:
     id = balance_id(reservation.vault_id, reservation.asset.symbol)
     balance = tx.get(VaultBalance, id, for_update=True)
     assert balance is not None

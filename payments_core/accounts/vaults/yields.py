@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.accounts.vaults.provisioning import held_vault, vault_of
+from payments_core.accounts.vaults.provisioning import load_vault, lock_vault
 from payments_core.accounts.vaults.record import Vault, YieldSettings
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive, ValidationFailed
 from payments_core.storage.port import Snapshot, Transaction
@@ -30,18 +30,18 @@ class VaultYields:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
 
     def read(self, authority: Authority, account_id: str, vault_id: str) -> VaultYield:
         """The settings; without any, yield is off. Raises NotFound."""
 
-        def look(snapshot: Snapshot) -> VaultYield:
-            vault = vault_of(snapshot, account_id, vault_id)
+        def load(snapshot: Snapshot) -> VaultYield:
+            vault = load_vault(snapshot, account_id, vault_id)
             stored = snapshot.get(YieldSettings, vault.id)
-            return VaultYield(vault, stored or _unset(vault))
+            return VaultYield(vault, stored or _default_settings(vault))
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
     def replace(
         self,
@@ -51,7 +51,7 @@ class VaultYields:
         *,
         enabled: bool,
         strategy: str | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> VaultYield:
         """The new settings; `strategy` has 1 to 64 characters.
 
@@ -61,20 +61,23 @@ class VaultYields:
             raise ValidationFailed.at("strategy", f"must have 1 to {MAX_STRATEGY} characters")
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[VaultYield]:
-            vault = held_vault(tx, account_id, vault_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[VaultYield]:
+            vault = lock_vault(tx, account_id, vault_id)
             if enabled:  # no adapter exists that could do it
                 raise CapabilityNotActive("yield")
             stored = tx.get(YieldSettings, vault.id, for_update=True)
             settings = attrs.evolve(
-                stored or _unset(vault), enabled=enabled, strategy=strategy, updated_at=now
+                stored or _default_settings(vault),
+                enabled=enabled,
+                strategy=strategy,
+                updated_at=now,
             )
             if stored is None:
                 return Decision(VaultYield(vault, settings), inserts=(settings,))
             return Decision(VaultYield(vault, settings), replaces=(settings,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
 
-def _unset(vault: Vault) -> YieldSettings:
+def _default_settings(vault: Vault) -> YieldSettings:
     return YieldSettings(id=vault.id, created_at=vault.created_at, updated_at=vault.created_at)

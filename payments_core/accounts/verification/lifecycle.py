@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.accounts.happenings import happened
+from payments_core.accounts.happenings import account_event
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.accounts.verification.record import Verification
 from payments_core.clock import Instant
-from payments_core.engine.state_machine import Machine, Transition
+from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.engine.step import Step
 from payments_core.tenants.authorization import Authority
 
-KYC = Machine(
+VERIFICATION = StateMachine(
     "verification",
     (
         Transition(None, "create", "not_started", why="Nobody has asked for a verification."),
@@ -48,17 +48,17 @@ KYC = Machine(
     terminal=("approved",),
 )
 
-TOLD: tuple[KycStatus, ...] = ("pending", "approved", "rejected")
+PROVIDER_STATUSES: tuple[KycStatus, ...] = ("pending", "approved", "rejected")
 """The statuses of a verification that the provider knows of."""
 
 _DECISIONS: dict[KycStatus, str] = {"approved": "approve", "rejected": "reject"}
 
-_STATUSES: dict[str, KycStatus] = {status: status for status in TOLD}
+_STATUSES: dict[str, KycStatus] = {status: status for status in PROVIDER_STATUSES}
 
 
-def stepped(verification: Verification, trigger: str, *, now: Instant) -> Step[Verification]:
+def apply_trigger(verification: Verification, trigger: str, *, now: Instant) -> Step[Verification]:
     """The verification after `trigger`. Raises InvalidState."""
-    status = _STATUSES[KYC.step(verification.status, trigger).target]
+    status = _STATUSES[VERIFICATION.step(verification.status, trigger).target]
     after = attrs.evolve(
         verification,
         status=status,
@@ -73,7 +73,7 @@ def follow(
 ) -> Step[Account]:
     """The account with the status of its newest verification, in one event for all its steps."""
     after = attrs.evolve(account, kyc_status=verification.status, updated_at=now)
-    return Step(after, (happened("account.updated", after, authority),))
+    return Step(after, (account_event("account.updated", after, authority),))
 
 
 def triggers_to(status: KycStatus, verification: Verification) -> tuple[str, ...]:

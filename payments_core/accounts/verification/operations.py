@@ -10,9 +10,15 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.accounts.belongings import page_of
+from payments_core.accounts.belongings import list_for_account
 from payments_core.accounts.record import Account, KycStatus
-from payments_core.accounts.verification.lifecycle import KYC, TOLD, follow, stepped, triggers_to
+from payments_core.accounts.verification.lifecycle import (
+    PROVIDER_STATUSES,
+    VERIFICATION,
+    apply_trigger,
+    follow,
+    triggers_to,
+)
 from payments_core.accounts.verification.port import (
     KycCase,
     KycProvider,
@@ -22,8 +28,8 @@ from payments_core.accounts.verification.port import (
 from payments_core.accounts.verification.record import Verification
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.errors import (
@@ -39,7 +45,7 @@ from payments_core.tenants.authorization import Authority
 
 
 @attrs.frozen
-class _Reserved:
+class _StartReservation:
     """A verification that waits for its provider, and whom it is about."""
 
     account: Account
@@ -54,7 +60,7 @@ class Verifications:
 
     def __init__(self, ports: Ports, providers: Mapping[str, KycProvider]) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._providers = providers
 
@@ -64,7 +70,7 @@ class Verifications:
         account_id: str,
         *,
         return_url: str | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Verification:
         """A new verification, with the URL where the user goes; one at a time.
 
@@ -89,7 +95,7 @@ class Verifications:
             case = provider.start(request)
         except KycUnavailable as error:
             raise DependencyFailed("kyc") from error
-        return self._record(authority, reserved, case, idempotent)
+        return self._store_case(authority, reserved, case, idempotent)
 
     def list(
         self,
@@ -100,7 +106,7 @@ class Verifications:
         limit: int = 50,
     ) -> Page[Verification]:
         """The account's verifications, newest first. Raises NotFound."""
-        return page_of(
+        return list_for_account(
             self._storage,
             authority,
             account_id,
@@ -115,7 +121,7 @@ class Verifications:
         found = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Verification, verification_id)
         )
-        if found is None or found.status not in TOLD:
+        if found is None or found.status not in PROVIDER_STATUSES:
             raise NotFound("verification")
         return found
 
@@ -125,7 +131,7 @@ class Verifications:
         account_id: str,
         status: KycStatus,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Verification:
         """Bring the account's newest verification to `pending`, `approved` or `rejected`.
 
@@ -135,101 +141,103 @@ class Verifications:
 
         Raises ValidationFailed, NotFound, InvalidState: what is approved stays so.
         """
-        if status not in TOLD:
-            raise ValidationFailed.at("status", f"must be one of {', '.join(TOLD)}")
+        if status not in PROVIDER_STATUSES:
+            raise ValidationFailed.at("status", f"must be one of {', '.join(PROVIDER_STATUSES)}")
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Verification]:
-            account = _locked(tx, account_id)
-            newest = _newest(tx, account)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Verification]:
+            account = _lock_account(tx, account_id)
+            newest = _load_newest(tx, account)
             if newest is not None and newest.status == status:
                 return Decision(newest)
             if newest is None or newest.status == "rejected":
-                account, newest = _reservation(account, draw, now)
+                account, newest = _new_verification(account, id_sequence, now)
             step = Step(newest)
             for trigger in triggers_to(status, newest):
-                step = step.then(stepped, trigger, now=now)
+                step = step.then(apply_trigger, trigger, now=now)
             followed = follow(account, step.record, authority, now=now)
-            return step.as_decision(step.record).joined(followed.as_decision())
+            return step.as_decision(step.record).merge(followed.as_decision())
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def _reserve(
-        self, authority: Authority, account_id: str, idempotent: Idempotent | None
-    ) -> _Reserved:
+        self, authority: Authority, account_id: str, idempotent: IdempotentRequest | None
+    ) -> _StartReservation:
         """The verification to start: a new one, or one whose start came to nothing.
 
         The answer is stored later, so a request that was answered before is looked for here.
         """
-        self._ledger.replay(authority, idempotent)
+        self._committer.replay(authority, idempotent)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[_Reserved]:
-            account = _startable(tx, account_id)
-            newest = _newest(tx, account)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[_StartReservation]:
+            account = _lock_startable_account(tx, account_id)
+            newest = _load_newest(tx, account)
             if newest is not None and newest.status == "not_started":
-                return Decision(_Reserved(account, newest))
-            account, made = _reservation(account, draw, now)
-            return Decision(_Reserved(account, made), inserts=(made,), replaces=(account,))
+                return Decision(_StartReservation(account, newest))
+            account, made = _new_verification(account, id_sequence, now)
+            return Decision(_StartReservation(account, made), inserts=(made,), replaces=(account,))
 
         try:
-            return self._ledger.commit(authority, decide)
+            return self._committer.commit(authority, decide)
         except InvalidState:
             # its twin may have come first
-            self._ledger.replay(authority, idempotent)
+            self._committer.replay(authority, idempotent)
             raise
 
-    def _record(
+    def _store_case(
         self,
         authority: Authority,
-        reserved: _Reserved,
+        reserved: _StartReservation,
         case: KycCase,
-        idempotent: Idempotent | None,
+        idempotent: IdempotentRequest | None,
     ) -> Verification:
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Verification]:
-            account = _startable(tx, reserved.account.id)
-            newest = _newest(tx, account)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Verification]:
+            account = _lock_startable_account(tx, reserved.account.id)
+            newest = _load_newest(tx, account)
             wanted = (reserved.verification.id, "not_started")
             if newest is None or (newest.id, newest.status) != wanted:
                 # It was decided meanwhile, or that and begun anew: this case is nobody's.
-                raise InvalidState(KYC.name, account.kyc_status, "start")
+                raise InvalidState(VERIFICATION.name, account.kyc_status, "start")
             opened = attrs.evolve(
                 newest, reference=case.reference, hosted_url=case.hosted_url, created_at=now
             )
-            step = stepped(opened, "start", now=now)
+            step = apply_trigger(opened, "start", now=now)
             followed = follow(account, step.record, authority, now=now)
-            return step.as_decision(step.record).joined(followed.as_decision())
+            return step.as_decision(step.record).merge(followed.as_decision())
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
 
-def _locked(tx: Transaction, account_id: str) -> Account:
+def _lock_account(tx: Transaction, account_id: str) -> Account:
     account = tx.get(Account, account_id, for_update=True)
     if account is None:
         raise NotFound("account")
     return account
 
 
-def _startable(tx: Transaction, account_id: str) -> Account:
+def _lock_startable_account(tx: Transaction, account_id: str) -> Account:
     """The account, locked. Raises where no verification of it can start now."""
-    account = _locked(tx, account_id)
+    account = _lock_account(tx, account_id)
     if account.status != "active":
         raise AccountSuspended(account.id, account.status)
-    KYC.step(account.kyc_status, "start")
+    VERIFICATION.step(account.kyc_status, "start")
     return account
 
 
-def _newest(tx: Transaction, account: Account) -> Verification | None:
+def _load_newest(tx: Transaction, account: Account) -> Verification | None:
     if account.verification_id is None:
         return None
     return tx.get(Verification, account.verification_id, for_update=True)
 
 
-def _reservation(account: Account, draw: Draw, now: Instant) -> tuple[Account, Verification]:
+def _new_verification(
+    account: Account, id_sequence: IdSequence, now: Instant
+) -> tuple[Account, Verification]:
     """A verification that nobody is told of yet, and the account that knows it."""
     made = Verification(
-        id=draw.id("verification"), account_id=account.id, created_at=now, updated_at=now
+        id=id_sequence.issue("verification"), account_id=account.id, created_at=now, updated_at=now
     )
     return attrs.evolve(account, verification_id=made.id), made

@@ -12,8 +12,8 @@ from typing import Literal
 
 import attrs
 
-from payments_core.addresses import canonical, checksummed
-from payments_core.chains.evm.artifacts import contract
+from payments_core.addresses import encode_checksum_address, normalize_address
+from payments_core.chains.evm.artifacts import load_contract
 
 DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C"
 """The deterministic deployer: it creates what its calldata holds, a salt and the code to run."""
@@ -21,7 +21,7 @@ DEPLOYER = "0x4e59b44847b379578588920cA78FbF26c0B4956C"
 SALT = bytes(32)
 
 PurseKind = Literal["vault", "escrow", "deposit"]
-KINDS: dict[PurseKind, int] = {"vault": 0, "escrow": 1, "deposit": 2}
+PURSE_KINDS: dict[PurseKind, int] = {"vault": 0, "escrow": 1, "deposit": 2}
 
 
 @attrs.frozen
@@ -33,27 +33,31 @@ class Deployment:
     @cached_property
     def creation(self) -> bytes:
         """The code that creates the factory."""
-        return contract("Factory").creation + _word(canonical("evm", self.admin))
+        return load_contract("Factory").creation + _address_word(
+            normalize_address("evm", self.admin)
+        )
 
     @cached_property
     def factory(self) -> str:
         """Where the factory is, or will be."""
-        return checksummed(create2(_raw(DEPLOYER), SALT, self.creation))
+        return encode_checksum_address(
+            create2_address(_address_bytes(DEPLOYER), SALT, self.creation)
+        )
 
     @cached_property
     def vault_implementation(self) -> str:
         """The code behind every vault. The factory's constructor creates it first."""
-        return checksummed(_created_by(_raw(self.factory), 1))
+        return encode_checksum_address(_create_address(_address_bytes(self.factory), 1))
 
     @cached_property
     def purse_implementation(self) -> str:
         """The code behind every escrow and deposit. The factory's constructor creates it second."""
-        return checksummed(_created_by(_raw(self.factory), 2))
+        return encode_checksum_address(_create_address(_address_bytes(self.factory), 2))
 
     def address(self, environment_id: str, kind: PurseKind, owner_id: str) -> str:
         """Where a vault, an escrow or a deposit is, or will be. Pure."""
         implementation = self.vault_implementation if kind == "vault" else self.purse_implementation
-        return _purse(self.factory, implementation, environment_id, kind, owner_id)
+        return _purse_address(self.factory, implementation, environment_id, kind, owner_id)
 
 
 @attrs.frozen
@@ -75,48 +79,54 @@ class RoleModule:
         from eth_abi.abi import encode
 
         # One order for one set, since another order would be another address.
-        tokens = sorted({canonical("evm", token) for token in self.tokens})
+        tokens = sorted({normalize_address("evm", token) for token in self.tokens})
         arguments = encode(
             ("address", "address", "address", "bytes32", "address[]"),
-            (self.avatar, self.operator, self.factory, key(self.environment_id), tokens),
+            (self.avatar, self.operator, self.factory, hash_id(self.environment_id), tokens),
         )
-        return contract("RoleModule").creation + arguments
+        return load_contract("RoleModule").creation + arguments
 
     @cached_property
     def address(self) -> str:
         """Where it is, or will be."""
-        return checksummed(create2(_raw(DEPLOYER), SALT, self.creation))
+        return encode_checksum_address(
+            create2_address(_address_bytes(DEPLOYER), SALT, self.creation)
+        )
 
 
 @lru_cache(maxsize=10_000)
-def key(id: str) -> bytes:
+def hash_id(id: str) -> bytes:
     """How the contracts know an environment or an owner: by the hash of its id."""
     return _keccak(id.encode())
 
 
-def create2(creator: bytes, salt: bytes, creation: bytes) -> bytes:
+def create2_address(creator: bytes, salt: bytes, creation: bytes) -> bytes:
     """The address of what `creator` creates from this salt and code (EIP-1014)."""
     return _keccak(b"\xff" + creator + salt + _keccak(creation))[12:]
 
 
 @lru_cache(maxsize=10_000)
-def _purse(
+def _purse_address(
     factory: str, implementation: str, environment_id: str, kind: PurseKind, owner_id: str
 ) -> str:
-    name = key(environment_id) + KINDS[kind].to_bytes(32, "big") + key(owner_id)
-    return checksummed(create2(_raw(factory), _keccak(name), _proxy(implementation)))
+    name = hash_id(environment_id) + PURSE_KINDS[kind].to_bytes(32, "big") + hash_id(owner_id)
+    return encode_checksum_address(
+        create2_address(
+            _address_bytes(factory), _keccak(name), _proxy_creation_code(implementation)
+        )
+    )
 
 
-def _proxy(implementation: str) -> bytes:
+def _proxy_creation_code(implementation: str) -> bytes:
     """The code that creates a minimal proxy (EIP-1167)."""
     return (
         bytes.fromhex("3d602d80600a3d3981f3363d3d373d3d3d363d73")
-        + _raw(implementation)
+        + _address_bytes(implementation)
         + bytes.fromhex("5af43d82803e903d91602b57fd5bf3")
     )
 
 
-def _created_by(creator: bytes, nonce: int) -> bytes:
+def _create_address(creator: bytes, nonce: int) -> bytes:
     """The address of the contract that `creator` creates by CREATE as its `nonce`-th.
 
     Of the RLP of a list: 0xd6 says 22 bytes, 0x94 a text of 20, and a nonce below 128 is itself.
@@ -124,11 +134,11 @@ def _created_by(creator: bytes, nonce: int) -> bytes:
     return _keccak(b"\xd6\x94" + creator + bytes([nonce]))[12:]
 
 
-def _word(address: str) -> bytes:
-    return bytes(12) + _raw(address)
+def _address_word(address: str) -> bytes:
+    return bytes(12) + _address_bytes(address)
 
 
-def _raw(address: str) -> bytes:
+def _address_bytes(address: str) -> bytes:
     return bytes.fromhex(address.removeprefix("0x"))
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 import attrs
 import msgspec
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 from payments_core.chains.port import (
     Block,
     ChainUnavailable,
@@ -27,11 +27,11 @@ from payments_core.chains.port import (
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """keccak256("Transfer(address,address,uint256)"), the first topic of an ERC-20 transfer."""
 
-MOST_NUMBER = 2**63
+MAX_NUMBER = 2**63
 """Below this are heights and places; 2**256 bounds everything else."""
 
-MOST_LOGS = 100_000
-_MOST_TOPICS = 4  # of the EVM itself
+MAX_LOGS = 100_000
+_MAX_TOPICS = 4  # of the EVM itself
 _QUANTITY = re.compile(r"0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,63})", re.ASCII)
 _DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
@@ -40,7 +40,7 @@ _CLEAN = "0x" + 24 * "0"
 """What an address begins with where it fills 32 bytes."""
 
 
-class BadAnswer(ChainUnavailable):
+class BadResponse(ChainUnavailable):
     """A node's answer that cannot be right."""
 
 
@@ -100,90 +100,90 @@ class _Receipt(msgspec.Struct, rename="camel"):
 
 T = TypeVar("T")
 
-_TEXTS = msgspec.json.Decoder(str)
-_BLOCKS = msgspec.json.Decoder(_Block | None)
-_TRANSACTIONS = msgspec.json.Decoder(_Transaction | None)
-_RECEIPTS = msgspec.json.Decoder(_Receipt | None)
-_LOGS = msgspec.json.Decoder(list[_Log])
-_FEES = msgspec.json.Decoder(_Fees)
+_TEXT_DECODER = msgspec.json.Decoder(str)
+_BLOCK_DECODER = msgspec.json.Decoder(_Block | None)
+_TRANSACTION_DECODER = msgspec.json.Decoder(_Transaction | None)
+_RECEIPT_DECODER = msgspec.json.Decoder(_Receipt | None)
+_LOGS_DECODER = msgspec.json.Decoder(list[_Log])
+_FEES_DECODER = msgspec.json.Decoder(_Fees)
 
 
-def number(raw: msgspec.Raw, below: int = MOST_NUMBER) -> int:
+def parse_number(raw: msgspec.Raw, below: int = MAX_NUMBER) -> int:
     """A number, as of `eth_chainId`."""
-    return quantity(_read(_TEXTS, raw), below)
+    return parse_quantity(_decode(_TEXT_DECODER, raw), below)
 
 
-def wei(raw: msgspec.Raw) -> int:
+def parse_wei(raw: msgspec.Raw) -> int:
     """An amount of the chain's own coin."""
-    return quantity(_read(_TEXTS, raw), 1 << 256)
+    return parse_quantity(_decode(_TEXT_DECODER, raw), 1 << 256)
 
 
-def next_base_fee(raw: msgspec.Raw) -> int:
+def parse_next_base_fee(raw: msgspec.Raw) -> int:
     """The base fee of the block after the newest, of `eth_feeHistory`; it is told last."""
-    fees = _read(_FEES, raw).base_fees
+    fees = _decode(_FEES_DECODER, raw).base_fees
     if not fees:
-        raise BadAnswer("a history of fees without any")
-    return quantity(fees[-1], 1 << 256)
+        raise BadResponse("a history of fees without any")
+    return parse_quantity(fees[-1], 1 << 256)
 
 
-def data(raw: msgspec.Raw) -> bytes:
+def parse_data(raw: msgspec.Raw) -> bytes:
     """Bytes of any length, as of `eth_call`."""
-    text = _read(_TEXTS, raw)
+    text = _decode(_TEXT_DECODER, raw)
     if not _DATA.fullmatch(text):
-        raise BadAnswer("bytes are not in hex")
+        raise BadResponse("bytes are not in hex")
     return bytes.fromhex(text[2:])
 
 
-def uint256(raw: msgspec.Raw) -> int:
+def parse_uint256(raw: msgspec.Raw) -> int:
     """The number that a call of a contract returned, exactly 32 bytes."""
-    return int(word(_read(_TEXTS, raw)), 16)
+    return int(parse_word(_decode(_TEXT_DECODER, raw)), 16)
 
 
-def block(raw: msgspec.Raw) -> Block | None:
+def parse_block(raw: msgspec.Raw) -> Block | None:
     """A block, or None where there is none."""
-    found = _read(_BLOCKS, raw)
-    return None if found is None else Block(quantity(found.number), word(found.hash))
+    found = _decode(_BLOCK_DECODER, raw)
+    return None if found is None else Block(parse_quantity(found.number), parse_word(found.hash))
 
 
 def is_known(raw: msgspec.Raw, transaction_hash: str) -> bool:
     """Whether the node knows a transaction, in a block or not."""
-    found = _read(_TRANSACTIONS, raw)
-    if found is not None and word(found.hash) != transaction_hash:
-        raise BadAnswer("another transaction than was asked for")
+    found = _decode(_TRANSACTION_DECODER, raw)
+    if found is not None and parse_word(found.hash) != transaction_hash:
+        raise BadResponse("another transaction than was asked for")
     return found is not None
 
 
-def receipt(raw: msgspec.Raw, transaction_hash: str) -> Receipt | None:
+def parse_receipt(raw: msgspec.Raw, transaction_hash: str) -> Receipt | None:
     """The receipt of that transaction, or None where there is none.
 
     Its logs must all be of it, and stand one after the other in the block: with one left out,
     those behind it would seem to be elsewhere than they are.
     """
-    said = _read(_RECEIPTS, raw)
+    said = _decode(_RECEIPT_DECODER, raw)
     if said is None:
         return None
-    if word(said.transaction_hash) != transaction_hash:
-        raise BadAnswer("a receipt of another transaction than was asked for")
-    where = Block(quantity(said.block_number), word(said.block_hash))
-    succeeded = quantity(said.status, below=2) == 1
-    found = _logs(said.logs)
+    if parse_word(said.transaction_hash) != transaction_hash:
+        raise BadResponse("a receipt of another transaction than was asked for")
+    where = Block(parse_quantity(said.block_number), parse_word(said.block_hash))
+    succeeded = parse_quantity(said.status, below=2) == 1
+    found = _to_logs(said.logs)
     for place, log in enumerate(found):
         if log.transaction_hash != transaction_hash or log.block != where:
-            raise BadAnswer("a receipt with a log of another transaction or block")
+            raise BadResponse("a receipt with a log of another transaction or block")
         if log.index != found[0].index + place:
-            raise BadAnswer("a receipt whose logs are not one after the other")
+            raise BadResponse("a receipt whose logs are not one after the other")
     # Polygon's nodes log the fee of a failed transaction too; a transfer cannot be in one.
     if not succeeded and any(map(is_transfer, found)):
-        raise BadAnswer("a failed transaction with transfers")
+        raise BadResponse("a failed transaction with transfers")
     return Receipt(transaction_hash, where, succeeded, found)
 
 
-def logs(raw: msgspec.Raw) -> tuple[Log, ...]:
+def parse_logs(raw: msgspec.Raw) -> tuple[Log, ...]:
     """A list of logs in the order in which it came."""
-    return _logs(_read(_LOGS, raw))
+    return _to_logs(_decode(_LOGS_DECODER, raw))
 
 
-def in_order(found: Sequence[Log]) -> tuple[Log, ...]:
+def sort_logs(found: Sequence[Log]) -> tuple[Log, ...]:
     """Logs in the chain's order, each once.
 
     Two of one place, or two hashes of one height, cannot both be right.
@@ -192,19 +192,21 @@ def in_order(found: Sequence[Log]) -> tuple[Log, ...]:
     hashes: dict[int, str] = {}
     for log in found:
         if hashes.setdefault(log.block.number, log.block.hash) != log.block.hash:
-            raise BadAnswer("logs of two blocks of one height")
+            raise BadResponse("logs of two blocks of one height")
         if places.setdefault((log.block.number, log.index), log) != log:
-            raise BadAnswer("two logs of one place")
+            raise BadResponse("two logs of one place")
     return tuple(places[place] for place in sorted(places))
 
 
-def view(receipt: Receipt) -> TransactionView:
+def to_transaction_view(receipt: Receipt) -> TransactionView:
     """A transaction that is in a block, with its transfers.
 
     Logs that are none keep their place: a transfer's position counts them too.
     """
     places = enumerate(receipt.logs)
-    transfers = tuple(transfer(log, position) for position, log in places if is_transfer(log))
+    transfers = tuple(
+        to_transfer_log(log, position) for position, log in places if is_transfer(log)
+    )
     return TransactionView(receipt.transaction_hash, receipt.block, receipt.succeeded, transfers)
 
 
@@ -222,80 +224,80 @@ def is_transfer(log: Log) -> bool:
     )
 
 
-def transfer(log: Log, position: int) -> TransferLog:
+def to_transfer_log(log: Log, position: int) -> TransferLog:
     """The transfer of a log that is one."""
     return TransferLog(
         position,
         log.index,
-        address_text(log.address),
-        address_text("0x" + log.topics[1][26:]),
-        address_text("0x" + log.topics[2][26:]),
+        checksum_address(log.address),
+        checksum_address("0x" + log.topics[1][26:]),
+        checksum_address("0x" + log.topics[2][26:]),
         int(log.data, 16),
     )
 
 
-def scanned(log: Log) -> ScannedTransfer:
+def to_scanned_transfer(log: Log) -> ScannedTransfer:
     """The transfer of a log that is one, without its place in the transaction."""
     return ScannedTransfer(
         log.transaction_hash,
         log.block,
         log.index,
-        address_text(log.address),
-        address_text("0x" + log.topics[1][26:]),
-        address_text("0x" + log.topics[2][26:]),
+        checksum_address(log.address),
+        checksum_address("0x" + log.topics[1][26:]),
+        checksum_address("0x" + log.topics[2][26:]),
         int(log.data, 16),
     )
 
 
 @lru_cache(maxsize=65_536)
-def address_text(address: str) -> str:
+def checksum_address(address: str) -> str:
     """The EIP-55 text of an address in hex; the same few thousand come again and again."""
-    return checksummed(bytes.fromhex(address[2:]))
+    return encode_checksum_address(bytes.fromhex(address[2:]))
 
 
-def quantity(text: str, below: int = MOST_NUMBER) -> int:
+def parse_quantity(text: str, below: int = MAX_NUMBER) -> int:
     """A number from its text."""
     if not _QUANTITY.fullmatch(text):
-        raise BadAnswer("a number is not one")
+        raise BadResponse("a number is not one")
     found = int(text, 16)
     if found >= below:
-        raise BadAnswer("a number is too large")
+        raise BadResponse("a number is too large")
     return found
 
 
-def word(text: str) -> str:
+def parse_word(text: str) -> str:
     """32 bytes, such as a hash: `0x` and 64 small hex digits."""
     if not _WORD.fullmatch(text):
-        raise BadAnswer("32 bytes are not in hex, or not 32")
+        raise BadResponse("32 bytes are not in hex, or not 32")
     return text.lower()
 
 
-def _logs(said: list[_Log]) -> tuple[Log, ...]:
-    if len(said) > MOST_LOGS:
-        raise BadAnswer("more logs than are read")
-    return tuple(map(_log, said))
+def _to_logs(said: list[_Log]) -> tuple[Log, ...]:
+    if len(said) > MAX_LOGS:
+        raise BadResponse("more logs than are read")
+    return tuple(map(_to_log, said))
 
 
-def _log(said: _Log) -> Log:
+def _to_log(said: _Log) -> Log:
     if said.removed:
-        raise BadAnswer("a log that was removed again")
+        raise BadResponse("a log that was removed again")
     if not _ADDRESS.fullmatch(said.address) or not _DATA.fullmatch(said.data):
-        raise BadAnswer("an address or bytes that are not in hex")
-    if len(said.topics) > _MOST_TOPICS:
-        raise BadAnswer("a log with more topics than there can be")
+        raise BadResponse("an address or bytes that are not in hex")
+    if len(said.topics) > _MAX_TOPICS:
+        raise BadResponse("a log with more topics than there can be")
     return Log(
         said.address.lower(),
-        tuple(map(word, said.topics)),
+        tuple(map(parse_word, said.topics)),
         said.data.lower(),
-        Block(quantity(said.block_number), word(said.block_hash)),
-        word(said.transaction_hash),
-        quantity(said.log_index),
+        Block(parse_quantity(said.block_number), parse_word(said.block_hash)),
+        parse_word(said.transaction_hash),
+        parse_quantity(said.log_index),
     )
 
 
-def _read(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw) -> T:
+def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw) -> T:
     """An answer of the right form; what else is in it is not looked at."""
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadAnswer("an answer of another form than it must have") from error
+        raise BadResponse("an answer of another form than it must have") from error

@@ -14,7 +14,7 @@ _FILE = Path(__file__).with_name("contracts.json")
 
 
 @attrs.frozen
-class Contract:
+class CompiledContract:
     """A compiled contract.
 
     `creation` is the code that deploys it; arguments of its constructor are appended to that.
@@ -27,26 +27,26 @@ class Contract:
     runtime: bytes | None = attrs.field(repr=False)
 
 
-def contract(name: str) -> Contract:
+def load_contract(name: str) -> CompiledContract:
     """One of our contracts, by its name in the sources."""
-    return _artifacts()[0][name]
+    return _load_artifacts()[0][name]
 
 
-def contracts() -> tuple[Contract, ...]:
+def load_contracts() -> tuple[CompiledContract, ...]:
     """All of them."""
-    return tuple(_artifacts()[0].values())
+    return tuple(_load_artifacts()[0].values())
 
 
-def sources() -> Mapping[str, str]:
+def load_source_hashes() -> Mapping[str, str]:
     """The SHA-256 of each source that they were compiled from, by its path in `contracts/src`."""
-    return _artifacts()[1]
+    return _load_artifacts()[1]
 
 
 @cache
-def _artifacts() -> tuple[Mapping[str, Contract], Mapping[str, str]]:
+def _load_artifacts() -> tuple[Mapping[str, CompiledContract], Mapping[str, str]]:
     document = msgspec.json.decode(_FILE.read_bytes())
     compiled = {
-        name: Contract(
+        name: CompiledContract(
             name=name,
             abi=tuple(facts["abi"]),
             creation=bytes.fromhex(facts["bytecode"]),

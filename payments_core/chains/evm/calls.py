@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 
-from payments_core.addresses import checksummed
-from payments_core.chains.evm.addresses import SALT, key
+from payments_core.addresses import encode_checksum_address
+from payments_core.chains.evm.addresses import SALT, hash_id
 from payments_core.chains.typed_data import ZERO_ADDRESS
 
 CALL = 0
@@ -50,7 +50,7 @@ class Function:
         except EncodingError as error:
             raise ValueError(f"{self.signature}: {error}") from error
 
-    def arguments(self, data: bytes) -> tuple[Any, ...] | None:
+    def decode_arguments(self, data: bytes) -> tuple[Any, ...] | None:
         """What calldata says, if it is exactly a call to this function; None for any other.
 
         Exactly: encoded again it must be the same, so that nothing is missing, appended or hidden.
@@ -125,7 +125,7 @@ def deploy(creation: bytes) -> bytes:
 
 def set_operator(environment_id: str, operator: str, *, allowed: bool) -> bytes:
     """To the factory, by its admin: let somebody operate an environment, or no longer."""
-    return SET_OPERATOR.call(key(environment_id), operator, allowed)
+    return SET_OPERATOR.call(hash_id(environment_id), operator, allowed)
 
 
 def offer_admin(next_admin: str) -> bytes:
@@ -142,15 +142,15 @@ def fund(
     environment_id: str, vault_owner_id: str, escrow_owner_id: str, token: str, amount_atomic: int
 ) -> bytes:
     """To the factory, by an operator: from a vault to an escrow."""
-    owners = (key(vault_owner_id), key(escrow_owner_id))
-    return FUND.call(key(environment_id), *owners, token, amount_atomic)
+    owners = (hash_id(vault_owner_id), hash_id(escrow_owner_id))
+    return FUND.call(hash_id(environment_id), *owners, token, amount_atomic)
 
 
 def pay(
     environment_id: str, escrow_owner_id: str, token: str, recipient: str, amount_atomic: int
 ) -> bytes:
     """To the factory, by an operator: from an escrow to anybody."""
-    escrow = (key(environment_id), key(escrow_owner_id))
+    escrow = (hash_id(environment_id), hash_id(escrow_owner_id))
     return PAY.call(*escrow, token, recipient, amount_atomic)
 
 
@@ -163,23 +163,23 @@ def pay_out(
     amount_atomic: int,
 ) -> bytes:
     """To the factory, by an operator: from a vault through the escrow `transit_id` to anybody."""
-    owners = (key(vault_owner_id), key(transit_id))
-    return PAY_OUT.call(key(environment_id), *owners, token, recipient, amount_atomic)
+    owners = (hash_id(vault_owner_id), hash_id(transit_id))
+    return PAY_OUT.call(hash_id(environment_id), *owners, token, recipient, amount_atomic)
 
 
 def sweep(environment_id: str, owner_id: str, token: str, amount_atomic: int) -> bytes:
     """To the factory, by an operator: exactly this amount from a deposit to its vault."""
-    return SWEEP.call(key(environment_id), key(owner_id), token, amount_atomic)
+    return SWEEP.call(hash_id(environment_id), hash_id(owner_id), token, amount_atomic)
 
 
 def sweep_all(environment_id: str, owner_id: str, token: str) -> bytes:
     """To the factory, by anybody: all that a deposit has to its vault."""
-    return SWEEP_ALL.call(key(environment_id), key(owner_id), token)
+    return SWEEP_ALL.call(hash_id(environment_id), hash_id(owner_id), token)
 
 
 def set_vault_owner(environment_id: str, owner_id: str, wallet: str) -> bytes:
     """To the factory, by an operator: give a vault its owner, once."""
-    return SET_VAULT_OWNER.call(key(environment_id), key(owner_id), wallet)
+    return SET_VAULT_OWNER.call(hash_id(environment_id), hash_id(owner_id), wallet)
 
 
 def execute(to: str, value: int, data: bytes, signature: bytes, *, operation: int = CALL) -> bytes:
@@ -217,7 +217,7 @@ def disable_module(before: str, module: str) -> bytes:
 
 def exec_transfer(token: str, escrow: str, amount_atomic: int, escrow_owner_id: str) -> bytes:
     """To a role module, by its operator: move a token from the avatar to that owner's escrow."""
-    return EXEC.call(token, transfer(escrow, amount_atomic), key(escrow_owner_id))
+    return EXEC.call(token, transfer(escrow, amount_atomic), hash_id(escrow_owner_id))
 
 
 def transfer(recipient: str, amount_atomic: int) -> bytes:
@@ -225,33 +225,33 @@ def transfer(recipient: str, amount_atomic: int) -> bytes:
     return TRANSFER.call(recipient, amount_atomic)
 
 
-def transferred(data: bytes) -> tuple[str, int] | None:
+def decode_transfer(data: bytes) -> tuple[str, int] | None:
     """The recipient and the amount of a token's `transfer`; None for any other calldata."""
-    arguments = TRANSFER.arguments(data)
-    return None if arguments is None else (_address(arguments[0]), arguments[1])
+    arguments = TRANSFER.decode_arguments(data)
+    return None if arguments is None else (_to_checksum(arguments[0]), arguments[1])
 
 
-def enabled_module(data: bytes) -> str | None:
+def decode_enable_module(data: bytes) -> str | None:
     """The module of an `enableModule`; None for any other calldata."""
-    arguments = ENABLE_MODULE.arguments(data)
-    return None if arguments is None else _address(arguments[0])
+    arguments = ENABLE_MODULE.decode_arguments(data)
+    return None if arguments is None else _to_checksum(arguments[0])
 
 
-def executed(data: bytes) -> tuple[str, int, bytes, int] | None:
+def decode_execution(data: bytes) -> tuple[str, int, bytes, int] | None:
     """Target, value, data and operation of what an owner has a vault or a Safe do.
 
     None for any other calldata, and for what has a Safe refund somebody.
     """
-    vaults = EXECUTE.arguments(data)
+    vaults = EXECUTE.decode_arguments(data)
     if vaults is not None:
         to, value, inner, operation, _ = vaults
-        return _address(to), value, inner, operation
-    safes = EXEC_TRANSACTION.arguments(data)
+        return _to_checksum(to), value, inner, operation
+    safes = EXEC_TRANSACTION.decode_arguments(data)
     if safes is None or safes[4:9] != _NO_REFUND:
         return None
     to, value, inner, operation = safes[:4]
-    return _address(to), value, inner, operation
+    return _to_checksum(to), value, inner, operation
 
 
-def _address(decoded: str) -> str:
-    return checksummed(bytes.fromhex(decoded.removeprefix("0x")))
+def _to_checksum(decoded: str) -> str:
+    return encode_checksum_address(bytes.fromhex(decoded.removeprefix("0x")))

@@ -13,28 +13,33 @@ import attrs
 
 from payments_core.chains.evm import answers, calls
 from payments_core.chains.evm.addresses import Deployment
-from payments_core.chains.evm.blocks import block_call, block_of
-from payments_core.chains.evm.endpoints import Behind, Endpoints, Session, Settled
+from payments_core.chains.evm.blocks import block_call, parse_block_at
+from payments_core.chains.evm.endpoints import NodeLagging, NodeQuorum, NodeSession, QuorumResult
 from payments_core.chains.evm.fees import (
     POLICIES,
     Action,
     FeePolicy,
     Fees,
-    bumped,
-    first,
+    bump_fees,
     gas_limit,
+    initial_fees,
 )
 from payments_core.chains.evm.finality import Finality, finality_of
-from payments_core.chains.evm.reading import EvmReading
+from payments_core.chains.evm.reading import EvmReader
 from payments_core.chains.evm.role_modules import ModuleCall, action_of
-from payments_core.chains.evm.rpc import Call, Refusal
+from payments_core.chains.evm.rpc import Refusal, RpcCall
 from payments_core.chains.evm.signers import Signer
-from payments_core.chains.evm.transactions import Unsigned, decoded, signed, signing_hash
+from payments_core.chains.evm.transactions import (
+    UnsignedTransaction,
+    attach_signature,
+    decode_signed,
+    signing_hash,
+)
 from payments_core.chains.port import (
     AddressSpec,
     ChainMismatch,
     ChainUnavailable,
-    Signed,
+    SignedTransaction,
     SignerRefused,
     TransferIntent,
 )
@@ -42,27 +47,27 @@ from payments_core.clock import MINUTE, SECOND
 
 
 @attrs.frozen
-class _Market:
+class _FeeEstimate:
     """What a node says of prices: the next block's base fee, and the tip that it suggests."""
 
     base_fee: int
     priority: int
 
 
-class EvmChain(EvmReading):
+class EvmChain(EvmReader):
     """One EVM chain. Threads may share it."""
 
-    longest_pause_ms = 15 * SECOND
+    max_scan_interval_ms = 15 * SECOND
     """A block comes every few seconds, whether or not it has anything for us."""
 
-    longest_scan = 2_000
+    max_scan_blocks = 2_000
     """Most nodes take no longer range; those that take less are asked in halves."""
 
-    patience_ms: int | None = 2 * MINUTE
+    bump_after_ms: int | None = 2 * MINUTE
 
     def __init__(
         self,
-        endpoints: Endpoints,
+        endpoints: NodeQuorum,
         deployment: Deployment,
         signer: Signer,
         *,
@@ -83,10 +88,10 @@ class EvmChain(EvmReading):
         self._endpoints.check()
         factory = self._deployment.factory
 
-        def ask(session: Session) -> bool:
-            return answers.data(session.call("eth_getCode", factory, "latest")) != b""
+        def ask(session: NodeSession) -> bool:
+            return answers.parse_data(session.call("eth_getCode", factory, "latest")) != b""
 
-        if not self._endpoints.agreed(ask):
+        if not self._endpoints.query_agreed(ask):
             raise ChainMismatch(
                 f"chain {self.chain_id} has no factory of ours at {factory} (docs/how-to/keys.md)"
             )
@@ -99,13 +104,13 @@ class EvmChain(EvmReading):
             return self._signer.address(spec.environment_id)
         return self._deployment.address(spec.environment_id, spec.kind, spec.owner_id)
 
-    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+    def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
         """See Chain."""
-        self._require_ours(intent)
-        action, data = _call_of(intent)
-        return self._sign(intent.environment_id, slot, self._deployment.factory, action, data)
+        self._require_own_addresses(intent)
+        action, data = _encode_intent(intent)
+        return self._sign(intent.environment_id, nonce, self._deployment.factory, action, data)
 
-    def prepare_call(self, environment_id: str, slot: int, call: ModuleCall) -> Signed:
+    def prepare_call(self, environment_id: str, nonce: int, call: ModuleCall) -> SignedTransaction:
         """Sign, and never send, a step that puts a user's role module in place.
 
         Raises SignerRefused for a call of anything else, and for a module that is not for this
@@ -115,57 +120,63 @@ class EvmChain(EvmReading):
         ours = (self._deployment.factory, environment_id, self._signer.address(environment_id))
         if (module.factory, module.environment_id, module.operator) != ours:
             raise SignerRefused("it is a role module of somebody else's")
-        return self._sign(environment_id, slot, call.to, action_of(call), call.data)
+        return self._sign(environment_id, nonce, call.to, action_of(call), call.data)
 
-    def fill(self, environment_id: str, slot: int) -> Signed:
+    def prepare_noop(self, environment_id: str, nonce: int) -> SignedTransaction:
         """See Chain: nothing, from the operator to itself."""
         operator = self._signer.address(environment_id)
-        return self._sign(environment_id, slot, operator, "fill", b"")
+        return self._sign(environment_id, nonce, operator, "fill", b"")
 
-    def bump(self, environment_id: str, signed: Signed) -> Signed | None:
+    def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
         """See Chain."""
-        before, sender = decoded(signed.raw, chain_id=self.chain_id)
+        before, sender = decode_signed(signed.raw, chain_id=self.chain_id)
         if sender != self._signer.address(environment_id):
             raise SignerRefused("it was signed with a key that is no longer the operator's")
-        market = self._market()
+        market = self._estimate_fees()
         offered = Fees(before.max_fee, before.max_priority_fee)
-        bump = bumped(offered, market.base_fee, market.priority, self._fees)
+        bump = bump_fees(offered, market.base_fee, market.priority, self._fees)
         if bump.is_held:
             return None
         fees = bump.fees
         raised = attrs.evolve(before, max_fee=fees.max_fee, max_priority_fee=fees.max_priority_fee)
-        return self._signed(environment_id, raised)
+        return self._sign_transaction(environment_id, raised)
 
-    def broadcast(self, signed: Signed) -> None:
+    def broadcast(self, signed: SignedTransaction) -> None:
         """See Chain. Every node is told, and none is believed."""
-        send = Call("eth_sendRawTransaction", ("0x" + signed.raw.hex(),))
+        send = RpcCall("eth_sendRawTransaction", ("0x" + signed.raw.hex(),))
 
-        def ask(session: Session) -> bool:
+        def ask(session: NodeSession) -> bool:
             (result,) = session.batch([send])
             return not isinstance(result, Refusal)
 
-        if any(self._endpoints.everyone(ask)):
+        if any(self._endpoints.query_all(ask)):
             return
         # Refused, for one of a hundred reasons that nodes word as they like: that they have it
         # already is the best of them.
         if self.transaction(signed.hash) is None:
             raise ChainUnavailable(f"chain {self.chain_id}: no node takes {signed.hash}")
 
-    def slots_used(self, sender: str) -> int:
+    def final_nonce(self, sender: str) -> int:
         """See Chain: the sender's nonce at the newest final block."""
         final = self.heads().final
 
-        def ask(session: Session) -> int:
+        def ask(session: NodeSession) -> int:
             around = block_call(final.number)
-            nonce = Call("eth_getTransactionCount", (sender, hex(final.number)))
-            before, count, after = session.results([around, nonce, around])
-            if not block_of(before, final.number) == block_of(after, final.number) == final:
-                raise Behind(f"{session.name}: does not have block {final.number} of the others")
-            return answers.number(count)
+            nonce = RpcCall("eth_getTransactionCount", (sender, hex(final.number)))
+            before, count, after = session.call_all([around, nonce, around])
+            if (
+                not parse_block_at(before, final.number)
+                == parse_block_at(after, final.number)
+                == final
+            ):
+                raise NodeLagging(
+                    f"{session.name}: does not have block {final.number} of the others"
+                )
+            return answers.parse_number(count)
 
-        return self._endpoints.agreed(ask)
+        return self._endpoints.query_agreed(ask)
 
-    def _require_ours(self, intent: TransferIntent) -> None:
+    def _require_own_addresses(self, intent: TransferIntent) -> None:
         """Raise SignerRefused unless the money is where the contracts look for it.
 
         An address that was derived by other contracts, or for another admin, is none of these.
@@ -185,62 +196,69 @@ class EvmChain(EvmReading):
         if not is_right:
             raise SignerRefused(f"{intent.id}: the contracts would pay another recipient")
 
-    def _sign(self, environment_id: str, slot: int, to: str, action: Action, data: bytes) -> Signed:
+    def _sign(
+        self, environment_id: str, nonce: int, to: str, action: Action, data: bytes
+    ) -> SignedTransaction:
         operator = self._signer.address(environment_id)
-        market = self._market()
-        fees = first(market.base_fee, market.priority, self._fees)
-        return self._signed(
+        market = self._estimate_fees()
+        fees = initial_fees(market.base_fee, market.priority, self._fees)
+        return self._sign_transaction(
             environment_id,
-            Unsigned(
+            UnsignedTransaction(
                 chain_id=self.chain_id,
-                nonce=slot,
+                nonce=nonce,
                 to=to,
                 value=0,
                 data=data,
-                gas=gas_limit(action, self._estimate(operator, to, data)),
+                gas=gas_limit(action, self._estimate_gas(operator, to, data)),
                 max_fee=fees.max_fee,
                 max_priority_fee=fees.max_priority_fee,
             ),
         )
 
-    def _signed(self, environment_id: str, unsigned: Unsigned) -> Signed:
-        return signed(unsigned, self._signer.sign(environment_id, signing_hash(unsigned)))
+    def _sign_transaction(
+        self, environment_id: str, unsigned: UnsignedTransaction
+    ) -> SignedTransaction:
+        return attach_signature(unsigned, self._signer.sign(environment_id, signing_hash(unsigned)))
 
-    def _estimate(self, operator: str, to: str, data: bytes) -> int:
+    def _estimate_gas(self, operator: str, to: str, data: bytes) -> int:
         """The gas that nodes estimate; 0 where they say that it would fail, which it may do."""
         call = {"from": operator, "to": to, "data": "0x" + data.hex()}
 
-        def ask(session: Session) -> int:
-            (result,) = session.batch([Call("eth_estimateGas", (call,))])
-            return 0 if isinstance(result, Refusal) else answers.number(result)
+        def ask(session: NodeSession) -> int:
+            (result,) = session.batch([RpcCall("eth_estimateGas", (call,))])
+            return 0 if isinstance(result, Refusal) else answers.parse_number(result)
 
-        return _middle(self._endpoints.everyone(ask))
+        return _median(self._endpoints.query_all(ask))
 
-    def _market(self) -> _Market:
+    def _estimate_fees(self) -> _FeeEstimate:
         """What enough nodes say, each field the middle of them: one that lies moves little."""
 
-        def ask(session: Session) -> _Market:
-            history, tip = session.results(
-                [Call("eth_feeHistory", ("0x1", "latest", [])), Call("eth_maxPriorityFeePerGas")]
+        def ask(session: NodeSession) -> _FeeEstimate:
+            history, tip = session.call_all(
+                [
+                    RpcCall("eth_feeHistory", ("0x1", "latest", [])),
+                    RpcCall("eth_maxPriorityFeePerGas"),
+                ]
             )
-            return _Market(answers.next_base_fee(history), answers.wei(tip))
+            return _FeeEstimate(answers.parse_next_base_fee(history), answers.parse_wei(tip))
 
         enough = self._endpoints.enough
-        told = self._endpoints.decided(
-            ask, lambda told, is_last: Settled(tuple(told)) if len(told) >= enough else None
+        told = self._endpoints.query_until_decided(
+            ask, lambda told, is_last: QuorumResult(tuple(told)) if len(told) >= enough else None
         )
-        return _Market(
-            _middle([market.base_fee for market in told]),
-            _middle([market.priority for market in told]),
+        return _FeeEstimate(
+            _median([market.base_fee for market in told]),
+            _median([market.priority for market in told]),
         )
 
 
-def _middle(numbers: Sequence[int]) -> int:
+def _median(numbers: Sequence[int]) -> int:
     """The middle one: among three, one that lies cannot choose it."""
     return sorted(numbers)[len(numbers) // 2]
 
 
-def _call_of(intent: TransferIntent) -> tuple[Action, bytes]:
+def _encode_intent(intent: TransferIntent) -> tuple[Action, bytes]:
     """The factory's function that does what is meant, and its calldata."""
     environment, token, amount = intent.environment_id, intent.token_address, intent.amount_atomic
     source, to = intent.source, intent.recipient
@@ -260,7 +278,7 @@ def connect(
 
     Raises ChainMismatch, ChainUnavailable, ValueError.
     """
-    endpoints = Endpoints(urls, chain_id, agreement)
+    endpoints = NodeQuorum(urls, chain_id, agreement)
     chain = EvmChain(endpoints, Deployment(admin), signer)
     chain.check()
     return chain

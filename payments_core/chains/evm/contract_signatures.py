@@ -12,21 +12,21 @@ MAGIC = 0x1626BA7E << 224
 _SELECTOR = bytes.fromhex("1626ba7e")
 
 
-def question(address: str, digest: bytes, signature: bytes) -> Mapping[str, str] | None:
+def build_eth_call(address: str, digest: bytes, signature: bytes) -> Mapping[str, str] | None:
     """What to `eth_call`; None for what no contract need be asked."""
-    if len(signature) > questions.MOST_BYTES:
+    if len(signature) > questions.MAX_CALLDATA_BYTES:
         return None
     padded = signature + bytes(-len(signature) % 32)
     words = (digest, (64).to_bytes(32, "big"), len(signature).to_bytes(32, "big"))
-    return questions.question(address, _SELECTOR + b"".join(words) + padded)
+    return questions.build_eth_call(address, _SELECTOR + b"".join(words) + padded)
 
 
 def accepts(returned: bytes) -> bool | None:
     """Whether what came of the question means yes; None: no contract is there.
 
-    Raises BadAnswer.
+    Raises BadResponse.
     """
-    answer = questions.answer(returned)
+    answer = questions.parse_result(returned)
     if not answer.has_code:
         return None
     return answer.succeeded and answer.size >= 32 and answer.word == MAGIC

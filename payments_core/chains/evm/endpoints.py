@@ -2,7 +2,7 @@
 
 All nodes are asked at once, each in a thread of its own, until enough of them agree. So a node
 that hangs costs nobody time but itself, and the time of a question is that of the slowest node
-that is needed, at most `ASK_S`; asking one after the other would add up their time-outs.
+that is needed, at most `QUERY_TIMEOUT_S`; asking one after the other would add up their time-outs.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ import attrs
 import msgspec
 
 from payments_core.chains.evm import answers
-from payments_core.chains.evm.rpc import Call, Node, Refused, Result
-from payments_core.chains.http.client import Limits
+from payments_core.chains.evm.rpc import Node, NodeRefused, Result, RpcCall
+from payments_core.chains.http.client import RequestLimits
 from payments_core.chains.port import ChainMismatch, ChainUnavailable
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-ASK_S = 20.0
+QUERY_TIMEOUT_S = 20.0
 """How long one question may take, with all the requests that it needs."""
 
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
+MIN_BACKOFF_S = 0.5
+MAX_BACKOFF_S = 30.0
 """A node that fails is left alone for so long, twice as long with every failure in a row."""
 
-MOST_AT_ONCE = 16
+MAX_CONCURRENT_QUERIES = 16
 """So many questions to one node at a time; one that has more to answer is passed over."""
 
 _log = logging.getLogger(__name__)
 
 
-class Behind(ChainUnavailable):
+class NodeLagging(ChainUnavailable):
     """The node does not have yet what was asked. It does not count, and is not to blame."""
 
 
 @attrs.frozen
-class Settled(Generic[R]):
+class QuorumResult(Generic[R]):
     """What the answers so far come to."""
 
     value: R
 
 
 @attrs.frozen
-class Session:
+class NodeSession:
     """A node, for the time of one question."""
 
     node: Node
@@ -65,29 +65,29 @@ class Session:
         """The result of one call. Raises ChainUnavailable, Refused."""
         return self.node.call(method, *params, until=self.until)
 
-    def results(self, calls: Sequence[Call]) -> list[msgspec.Raw]:
+    def call_all(self, calls: Sequence[RpcCall]) -> list[msgspec.Raw]:
         """The results of all calls. Raises ChainUnavailable, Refused."""
-        return self.node.results(calls, until=self.until)
+        return self.node.call_all(calls, until=self.until)
 
-    def batch(self, calls: Sequence[Call]) -> list[Result]:
+    def batch(self, calls: Sequence[RpcCall]) -> list[Result]:
         """The results of all calls, or refusals. Raises ChainUnavailable."""
         return self.node.batch(calls, until=self.until)
 
-    def logs(self, query: Mapping[str, object], first: int, last: int) -> list[msgspec.Raw]:
+    def read_logs(self, query: Mapping[str, object], first: int, last: int) -> list[msgspec.Raw]:
         """The logs of these blocks, in pieces. Raises ChainUnavailable."""
-        return self.node.logs(query, first, last, until=self.until)
+        return self.node.read_logs(query, first, last, until=self.until)
 
 
-Ask = Callable[[Session], T]
-Decide = Callable[[Sequence[T], bool], Settled[R] | None]
+NodeQuery = Callable[[NodeSession], T]
+QuorumRule = Callable[[Sequence[T], bool], QuorumResult[R] | None]
 
 
-def majority(nodes: int) -> int:
+def majority_of(nodes: int) -> int:
     """How many of so many nodes must agree: 1 of 1, 2 of 2, 2 of 3, 3 of 4, 3 of 5."""
     return nodes // 2 + 1
 
 
-def alike(values: Iterable[T | None], enough: int) -> T | None:
+def find_agreed_value(values: Iterable[T | None], enough: int) -> T | None:
     """The value that so many of these are; None counts for nothing."""
     counted: list[tuple[T, int]] = []
     for value in values:
@@ -103,7 +103,7 @@ def alike(values: Iterable[T | None], enough: int) -> T | None:
     return best[0] if best is not None and best[1] >= enough else None
 
 
-class Endpoints:
+class NodeQuorum:
     """The nodes of one chain. Threads may share it."""
 
     def __init__(
@@ -112,8 +112,8 @@ class Endpoints:
         chain_id: int,
         agreement: int | None = None,
         *,
-        limits: Limits | None = None,
-        ask_s: float = ASK_S,
+        limits: RequestLimits | None = None,
+        ask_s: float = QUERY_TIMEOUT_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`agreement`: how many nodes must say the same, a majority unless given.
@@ -123,11 +123,11 @@ class Endpoints:
         if len(set(urls)) != len(urls):
             raise ValueError("a node that is asked twice agrees with itself")
         self.chain_id = chain_id
-        self.enough = majority(len(urls)) if agreement is None else agreement
+        self.enough = majority_of(len(urls)) if agreement is None else agreement
         if not 1 <= self.enough <= len(urls):
             raise ValueError(f"{self.enough} of {len(urls)} nodes cannot agree")
         self._ask_s = ask_s
-        self._endpoints = [_Endpoint(Node(url, limits=limits), chain_id, clock) for url in urls]
+        self._endpoints = [_QuorumNode(Node(url, limits=limits), chain_id, clock) for url in urls]
 
     def check(self) -> None:
         """Ask every node that can be reached which chain it serves. Raises ChainMismatch.
@@ -136,8 +136,8 @@ class Endpoints:
         first answer counts.
         """
         until = time.monotonic() + self._ask_s
-        asked = [endpoint for endpoint in self._endpoints if endpoint.enter()]
-        outcomes = _outcomes(asked, lambda session: None, until)
+        asked = [endpoint for endpoint in self._endpoints if endpoint.try_acquire()]
+        outcomes = _query_nodes(asked, lambda session: None, until)
         for _ in asked:
             try:
                 outcome = outcomes.get(timeout=max(0.0, until - time.monotonic()))
@@ -146,31 +146,31 @@ class Endpoints:
             if isinstance(outcome.error, ChainMismatch):
                 raise outcome.error
 
-    def agreed(self, ask: Ask[T]) -> T:
+    def query_agreed(self, ask: NodeQuery[T]) -> T:
         """What enough nodes answer alike. Raises ChainUnavailable, ChainMismatch."""
 
-        def decide(told: Sequence[tuple[str, T]], is_last: bool) -> Settled[T] | None:
-            settled = alike((Settled(value) for _, value in told), self.enough)
+        def decide(told: Sequence[tuple[str, T]], is_last: bool) -> QuorumResult[T] | None:
+            settled = find_agreed_value((QuorumResult(value) for _, value in told), self.enough)
             if settled is not None:
                 for name, value in told:
                     if value != settled.value:
                         _log.warning("chain %d: %s differs from the others", self.chain_id, name)
             return settled
 
-        return self.decided(lambda session: (session.name, ask(session)), decide)
+        return self.query_until_decided(lambda session: (session.name, ask(session)), decide)
 
-    def everyone(self, ask: Ask[T]) -> tuple[T, ...]:
+    def query_all(self, ask: NodeQuery[T]) -> tuple[T, ...]:
         """What all nodes answer that answer at all. Raises ChainUnavailable, ChainMismatch."""
 
-        def decide(told: Sequence[T], is_last: bool) -> Settled[tuple[T, ...]] | None:
-            return Settled(tuple(told)) if is_last and told else None
+        def decide(told: Sequence[T], is_last: bool) -> QuorumResult[tuple[T, ...]] | None:
+            return QuorumResult(tuple(told)) if is_last and told else None
 
-        return self.decided(ask, decide, enough=1)
+        return self.query_until_decided(ask, decide, enough=1)
 
-    def decided(
+    def query_until_decided(
         self,
-        ask: Ask[T],
-        decide: Decide[T, R],
+        ask: NodeQuery[T],
+        decide: QuorumRule[T, R],
         *,
         enough: int | None = None,
         patience_s: float = 0.0,
@@ -184,18 +184,18 @@ class Endpoints:
         now = time.monotonic()
         until = waits_until = now + self._ask_s
         enough = self.enough if enough is None else enough
-        asked = [endpoint for endpoint in self._endpoints if endpoint.enter()]
+        asked = [endpoint for endpoint in self._endpoints if endpoint.try_acquire()]
         if len(asked) < enough:
             for endpoint in asked:
-                endpoint.leave()
+                endpoint.release()
             raise ChainUnavailable(
                 f"chain {self.chain_id}: {len(asked)} of {len(self._endpoints)} nodes can be "
                 f"asked now, and {enough} must agree"
             )
         told: list[T] = []
-        settled: Settled[R] | None = None
+        settled: QuorumResult[R] | None = None
         why: ChainUnavailable | None = None
-        outcomes = _outcomes(asked, ask, until)
+        outcomes = _query_nodes(asked, ask, until)
         for count in range(1, len(asked) + 1):
             try:
                 outcome = outcomes.get(timeout=max(0.0, waits_until - time.monotonic()))
@@ -231,14 +231,14 @@ class Endpoints:
 
 
 @attrs.frozen
-class _Outcome(Generic[T]):
+class _NodeReply(Generic[T]):
     """An answer, or why there is none."""
 
     answer: tuple[T, ...] = ()
     error: Exception | None = None
 
 
-class _Endpoint:
+class _QuorumNode:
     """A node, and whether it can be asked now."""
 
     def __init__(self, node: Node, chain_id: int, clock: Callable[[], float]) -> None:
@@ -251,52 +251,52 @@ class _Endpoint:
         self._rests_until = 0.0
         self._is_checked = False
 
-    def enter(self) -> bool:
-        """Whether it may be asked a question; `leave` must follow."""
+    def try_acquire(self) -> bool:
+        """Whether it may be asked a question; `release` must follow."""
         with self._lock:
-            if self._asked >= MOST_AT_ONCE or self._clock() < self._rests_until:
+            if self._asked >= MAX_CONCURRENT_QUERIES or self._clock() < self._rests_until:
                 return False
             self._asked += 1
             return True
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """The question was answered, or never asked."""
         with self._lock:
             self._asked -= 1
 
-    def outcome(self, ask: Ask[T], until: float) -> _Outcome[T]:
-        """What becomes of a question after `enter`."""
-        session = Session(self.node, until)
+    def run_query(self, ask: NodeQuery[T], until: float) -> _NodeReply[T]:
+        """What becomes of a question after `try_acquire`."""
+        session = NodeSession(self.node, until)
         try:
             if not self._is_checked:
-                self._check(session)
+                self._require_chain(session)
             answer = ask(session)
         # It is well in these two. Were it left alone for what it cannot tell of one transaction,
         # a stranger could make such a transaction.
-        except answers.BadAnswer as error:
-            return _Outcome(error=answers.BadAnswer(f"{session.name}: {error}"))
-        except (Behind, Refused) as error:
-            return _Outcome(error=error)
+        except answers.BadResponse as error:
+            return _NodeReply(error=answers.BadResponse(f"{session.name}: {error}"))
+        except (NodeLagging, NodeRefused) as error:
+            return _NodeReply(error=error)
         except ChainUnavailable as error:
-            self._failed(error)
-            return _Outcome(error=error)
+            self._record_failure(error)
+            return _NodeReply(error=error)
         except Exception as error:  # told where it was asked, and not in the thread
-            return _Outcome(error=error)
+            return _NodeReply(error=error)
         finally:
-            self.leave()
+            self.release()
         with self._lock:
             self._failures = 0
-        return _Outcome((answer,))
+        return _NodeReply((answer,))
 
-    def _check(self, session: Session) -> None:
-        served = answers.number(session.call("eth_chainId"))
+    def _require_chain(self, session: NodeSession) -> None:
+        served = answers.parse_number(session.call("eth_chainId"))
         if served != self._chain_id:
             raise ChainMismatch(f"{session.name} serves chain {served}, not {self._chain_id}")
         self._is_checked = True
 
-    def _failed(self, error: ChainUnavailable) -> None:
+    def _record_failure(self, error: ChainUnavailable) -> None:
         with self._lock:
-            pause_s = min(FIRST_PAUSE_S * 2 ** min(self._failures, 16), LONGEST_PAUSE_S)
+            pause_s = min(MIN_BACKOFF_S * 2 ** min(self._failures, 16), MAX_BACKOFF_S)
             self._failures += 1
             self._rests_until = self._clock() + pause_s
             self._is_checked = False  # behind its address there may be another node by then
@@ -304,13 +304,13 @@ class _Endpoint:
         _log.log(level, "chain %d: %s; left alone for %.1f s", self._chain_id, error, pause_s)
 
 
-def _outcomes(
-    asked: Sequence[_Endpoint], ask: Ask[T], until: float
-) -> queue.SimpleQueue[_Outcome[T]]:
+def _query_nodes(
+    asked: Sequence[_QuorumNode], ask: NodeQuery[T], until: float
+) -> queue.SimpleQueue[_NodeReply[T]]:
     """Where the outcomes of asking all of these will be, in the order in which they come."""
-    outcomes: queue.SimpleQueue[_Outcome[T]] = queue.SimpleQueue()
+    outcomes: queue.SimpleQueue[_NodeReply[T]] = queue.SimpleQueue()
     if len(asked) == 1:
-        outcomes.put(asked[0].outcome(ask, until))
+        outcomes.put(asked[0].run_query(ask, until))
         return outcomes
     for endpoint in asked:
         # A daemon: the process need not wait for a node that hangs.

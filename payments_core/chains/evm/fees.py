@@ -19,7 +19,7 @@ GWEI = 10**9
 HEADROOM = 2
 """The base fee may double before a transaction waits; on Ethereum that takes six full blocks."""
 
-_RAISE = (9, 8)
+_REPLACEMENT_FACTOR = (9, 8)
 """What a replacement offers more on both fees: 12.5 %. Geth and its relatives want 10 % (their
 `txpool.pricebump`), OpenEthereum wanted 12.5 %; less is refused, and the old one stays."""
 
@@ -40,15 +40,15 @@ class Fees:
 class FeePolicy:
     """Between which bounds a chain's fees are chosen.
 
-    `least_priority` is a tip that nodes take; of what a node suggests, a first offer follows up to
-    `most_first_priority`. Raises go up to `most_priority` and `most_fee`, and no further: a tip is
-    paid in full, whatever the base fee.
+    `min_priority` is a tip that nodes take; of what a node suggests, a first offer follows up to
+    `max_initial_priority`. Raises go up to `max_priority` and `fee_ceiling`, and no further: a tip
+    is paid in full, whatever the base fee.
     """
 
-    least_priority: int
-    most_first_priority: int
-    most_priority: int
-    most_fee: int
+    min_priority: int
+    max_initial_priority: int
+    max_priority: int
+    fee_ceiling: int
 
     def __attrs_post_init__(self) -> None:
         bounds = attrs.astuple(self)
@@ -64,35 +64,35 @@ class FeePolicy:
 _ROLLUP = FeePolicy(
     # Base and Optimism order by tip, and their documentation knows no least one but says that
     # nodes may have it; this is geth's.
-    least_priority=MILLI_GWEI,
-    most_first_priority=100 * MILLI_GWEI,
-    most_priority=2 * GWEI,
-    most_fee=10 * GWEI,
+    min_priority=MILLI_GWEI,
+    max_initial_priority=100 * MILLI_GWEI,
+    max_priority=2 * GWEI,
+    fee_ceiling=10 * GWEI,
 )
 POLICIES: Mapping[int, FeePolicy] = {
     1: FeePolicy(
-        least_priority=MILLI_GWEI,  # geth's `miner.gasprice`: go-ethereum PR 29895
-        most_first_priority=5 * GWEI,
-        most_priority=50 * GWEI,
-        most_fee=300 * GWEI,
+        min_priority=MILLI_GWEI,  # geth's `miner.gasprice`: go-ethereum PR 29895
+        max_initial_priority=5 * GWEI,
+        max_priority=50 * GWEI,
+        fee_ceiling=300 * GWEI,
     ),
     8453: _ROLLUP,
     10: _ROLLUP,
     137: FeePolicy(
         # PIP-35: Bor enforces 25 gwei as `txpool.pricelimit` and `miner.gasprice`, which are tips;
         # Polygon's gas station names the same. PIP-59 would move it into the base fee.
-        least_priority=25 * GWEI,
-        most_first_priority=300 * GWEI,
-        most_priority=1_000 * GWEI,
-        most_fee=3_000 * GWEI,
+        min_priority=25 * GWEI,
+        max_initial_priority=300 * GWEI,
+        max_priority=1_000 * GWEI,
+        fee_ceiling=3_000 * GWEI,
     ),
     42161: FeePolicy(
         # Arbitrum's sequencer serves first come, first served, and takes no tip ("Tips in L2" of
         # its documentation); what is offered above zero may begin to count by a vote.
-        least_priority=0,
-        most_first_priority=0,
-        most_priority=100 * MILLI_GWEI,
-        most_fee=20 * GWEI,
+        min_priority=0,
+        max_initial_priority=0,
+        max_priority=100 * MILLI_GWEI,
+        fee_ceiling=20 * GWEI,
     ),
 }
 
@@ -129,43 +129,43 @@ MEASURED_GAS: Mapping[Action, int] = {
     "fill": 21_000,  # what every transaction costs
 }
 
-ROOM = 2
+GAS_MARGIN = 2
 """A token may cost more than our own, and a purse be created only now; what is left is not paid."""
 
-MOST_GAS = 2**24
+MAX_GAS = 2**24
 """No transaction may have more on Ethereum (EIP-7825), and none of ours comes near it."""
 
 
 @attrs.frozen
-class Bump:
+class FeeBump:
     """A stuck transaction's next fees. Where `is_held`, the ceiling leaves no room: they stay."""
 
     fees: Fees
     is_held: bool
 
 
-def first(base_fee: int, priority: int, policy: FeePolicy) -> Fees:
+def initial_fees(base_fee: int, priority: int, policy: FeePolicy) -> Fees:
     """The fees of a new transaction; `priority` is the tip that the node suggests.
 
     Never above the policy: with a base fee beyond it the transaction waits (`Fees.covers`).
     """
-    tip = min(max(priority, policy.least_priority), policy.most_first_priority)
-    return Fees(min(HEADROOM * max(base_fee, 0) + tip, policy.most_fee), tip)
+    tip = min(max(priority, policy.min_priority), policy.max_initial_priority)
+    return Fees(min(HEADROOM * max(base_fee, 0) + tip, policy.fee_ceiling), tip)
 
 
-def bumped(before: Fees, base_fee: int, priority: int, policy: FeePolicy) -> Bump:
+def bump_fees(before: Fees, base_fee: int, priority: int, policy: FeePolicy) -> FeeBump:
     """The fees of what replaces a stuck transaction: as if new, and enough more on both fields.
 
     Nodes replace only for more on both, so where one of them has no room neither changes.
     """
-    new = first(base_fee, priority, policy)
+    new = initial_fees(base_fee, priority, policy)
     raised = Fees(
-        max(_raised(before.max_fee), new.max_fee),
-        max(_raised(before.max_priority_fee), new.max_priority_fee),
+        max(_raise_fee(before.max_fee), new.max_fee),
+        max(_raise_fee(before.max_priority_fee), new.max_priority_fee),
     )
-    if raised.max_fee > policy.most_fee or raised.max_priority_fee > policy.most_priority:
-        return Bump(before, is_held=True)
-    return Bump(raised, is_held=False)
+    if raised.max_fee > policy.fee_ceiling or raised.max_priority_fee > policy.max_priority:
+        return FeeBump(before, is_held=True)
+    return FeeBump(raised, is_held=False)
 
 
 def gas_limit(action: Action, estimate: int) -> int:
@@ -174,13 +174,13 @@ def gas_limit(action: Action, estimate: int) -> int:
     The estimate is always asked for: on Arbitrum it holds what the data cost on Ethereum, in units
     of gas, which no table knows. Raises ChainUnavailable for one that cannot be right.
     """
-    wanted = max(ROOM * MEASURED_GAS[action], -(-estimate * 13 // 10))
-    if wanted > MOST_GAS:
+    wanted = max(GAS_MARGIN * MEASURED_GAS[action], -(-estimate * 13 // 10))
+    if wanted > MAX_GAS:
         raise ChainUnavailable("the node estimates more gas than a transaction can have")
     return wanted
 
 
-def _raised(fee: int) -> int:
+def _raise_fee(fee: int) -> int:
     """At least an eighth more, rounded up, and more also than zero: equal is no replacement."""
-    times, by = _RAISE
+    times, by = _REPLACEMENT_FACTOR
     return max(-(-fee * times // by), fee + 1)

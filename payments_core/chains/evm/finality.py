@@ -28,7 +28,7 @@ class Finality:
         if self.tag is None and self.depth == 0:
             raise ValueError("a chain's finality needs a tag or a depth")
 
-    def height(self, latest: int, tagged: int | None) -> int:
+    def final_height(self, latest: int, tagged: int | None) -> int:
         """The newest final height below the newest block, given that of the tagged one."""
         deep = max(0, latest - self.depth)
         return deep if tagged is None else min(deep, tagged)

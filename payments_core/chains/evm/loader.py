@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.evm.signers import LocalSigner, Signer
 from payments_core.chains.port import SignerRefused
 
@@ -35,11 +35,11 @@ def open_chain(
     if agreement is not None and not re.fullmatch("[1-9][0-9]?", agreement):
         raise ValueError("agreement must be a number of nodes")
     try:
-        deployment = Deployment(canonical("evm", settings["admin"]))
+        deployment = Deployment(normalize_address("evm", settings["admin"]))
     except AddressError as error:
         raise ValueError(f"admin {error}") from error
     enough = None if agreement is None else int(agreement)
-    return EvmChain(Endpoints(urls, chain_id, enough), deployment, signer)
+    return EvmChain(NodeQuorum(urls, chain_id, enough), deployment, signer)
 
 
 def open_key_file(url: str) -> LocalSigner:

@@ -11,17 +11,17 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.chains.evm.answers import BadAnswer
+from payments_core.chains.evm.answers import BadResponse
 
 _GAS = 10_000_000
 """More than a wallet needs that checks a passkey's curve by itself; nodes allow at least this."""
 
-MOST_BYTES = 16_384
+MAX_CALLDATA_BYTES = 16_384
 """Longer signatures are no: instructions for a creation have at most 49,152 bytes (EIP-3860)."""
 
 
 @attrs.frozen
-class Answer:
+class ProbeResult:
     """What came of the call; `word` is the first of the `size` bytes that it returned."""
 
     succeeded: bool
@@ -35,25 +35,25 @@ class Answer:
         return self.word if self.succeeded and self.has_code and self.size == 32 else None
 
 
-def question(address: str, data: bytes) -> Mapping[str, str]:
+def build_eth_call(address: str, data: bytes) -> Mapping[str, str]:
     """What to `eth_call` for what the account at an address answers to this calldata."""
     return {
-        "data": "0x" + (_instructions(bytes.fromhex(address[2:])) + data).hex(),
+        "data": "0x" + (_assemble_probe(bytes.fromhex(address[2:])) + data).hex(),
         "gas": hex(_GAS),
     }
 
 
-def answer(returned: bytes) -> Answer:
-    """What the instructions returned. Raises BadAnswer."""
+def parse_result(returned: bytes) -> ProbeResult:
+    """What the instructions returned. Raises BadResponse."""
     if len(returned) != 128:
-        raise BadAnswer("instructions for four words that returned something else")
+        raise BadResponse("instructions for four words that returned something else")
     succeeded, word, size, code = (
         int.from_bytes(returned[start : start + 32], "big") for start in range(0, 128, 32)
     )
-    return Answer(succeeded == 1, word, size, code != 0)
+    return ProbeResult(succeeded == 1, word, size, code != 0)
 
 
-def _instructions(address: bytes) -> bytes:
+def _assemble_probe(address: bytes) -> bytes:
     """Call `address` with the bytes behind these instructions, and return what came of it.
 
     Four words: whether the call succeeded, the first word that it returned, how many bytes it

@@ -13,24 +13,30 @@ import attrs
 
 from payments_core.assets import ChainType
 from payments_core.chains.evm import answers, contract_signatures, questions, scans, sightings
-from payments_core.chains.evm.answers import BadAnswer, Log
-from payments_core.chains.evm.blocks import blocks_at, called_at
-from payments_core.chains.evm.endpoints import Behind, Endpoints, Session, Settled, alike
+from payments_core.chains.evm.answers import BadResponse, Log
+from payments_core.chains.evm.blocks import call_at_block, read_blocks
+from payments_core.chains.evm.endpoints import (
+    NodeLagging,
+    NodeQuorum,
+    NodeSession,
+    QuorumResult,
+    find_agreed_value,
+)
 from payments_core.chains.evm.finality import Finality
-from payments_core.chains.evm.questions import Answer
-from payments_core.chains.evm.rpc import Call
+from payments_core.chains.evm.questions import ProbeResult
+from payments_core.chains.evm.rpc import RpcCall
 from payments_core.chains.evm.scans import Scan
-from payments_core.chains.evm.sightings import Sighting
+from payments_core.chains.evm.sightings import TransactionStatus
 from payments_core.chains.port import (
-    BalancesAt,
     Block,
     ChainUnavailable,
+    FinalBalances,
     Heads,
     ScannedTransfer,
     TransactionView,
 )
 
-GRACE_S = 0.25
+HEADS_GRACE_S = 0.25
 """For so long the heads of more nodes than must agree are waited for: one may be far behind."""
 
 FORK_BLOCKS = 4
@@ -52,16 +58,16 @@ class _Tip:
         return next((block for block in (self.tagged, self.latest) if _is_at(block, height)), None)
 
 
-_Votes = tuple[Sighting | None, ...]
+_Votes = tuple[TransactionStatus | None, ...]
 _Views = dict[str, TransactionView | None]
 
 
-class EvmReading:
+class EvmReader:
     """Reads one EVM chain. Threads may share it."""
 
     chain_type: ChainType = "evm"
 
-    def __init__(self, endpoints: Endpoints, finality: Finality) -> None:
+    def __init__(self, endpoints: NodeQuorum, finality: Finality) -> None:
         self._endpoints = endpoints
         self._finality = finality
 
@@ -74,22 +80,26 @@ class EvmReading:
         """The highest block that enough nodes have, and the highest that is final to enough."""
         enough = self._endpoints.enough
 
-        def decide(told: Sequence[_Tip], is_last: bool) -> Settled[tuple[_Tip, ...]] | None:
-            return Settled(tuple(told)) if len(told) >= enough else None
+        def decide(told: Sequence[_Tip], is_last: bool) -> QuorumResult[tuple[_Tip, ...]] | None:
+            return QuorumResult(tuple(told)) if len(told) >= enough else None
 
-        tips = self._endpoints.decided(self._tip, decide, patience_s=GRACE_S)
-        newest = _reached((tip.latest for tip in tips), enough)
-        tagged = None if self._finality.tag is None else _reached((t.tagged for t in tips), enough)
-        height = self._finality.height(newest, tagged)
-        latest = alike((tip.latest for tip in tips if tip.latest.number == newest), enough)
-        final = alike((tip.at(height) for tip in tips), enough)
+        tips = self._endpoints.query_until_decided(self._read_tip, decide, patience_s=HEADS_GRACE_S)
+        newest = _agreed_height((tip.latest for tip in tips), enough)
+        tagged = (
+            None if self._finality.tag is None else _agreed_height((t.tagged for t in tips), enough)
+        )
+        height = self._finality.final_height(newest, tagged)
+        latest = find_agreed_value(
+            (tip.latest for tip in tips if tip.latest.number == newest), enough
+        )
+        final = find_agreed_value((tip.at(height) for tip in tips), enough)
         if latest is not None and final is not None:
             return Heads(latest, final)
-        return self._shared(newest, height)
+        return self._find_common_heads(newest, height)
 
     def block(self, number: int) -> Block | None:
         """The block that has this height now, or None above the newest."""
-        return self._endpoints.agreed(lambda session: blocks_at(session, [number])[0])
+        return self._endpoints.query_agreed(lambda session: read_blocks(session, [number])[0])
 
     def transaction(self, hash: str) -> TransactionView | None:
         """The transaction, or None where the nodes do not know it."""
@@ -105,18 +115,18 @@ class EvmReading:
             return {}
         enough = self._endpoints.enough
 
-        def decide(told: Sequence[_Votes], is_last: bool) -> Settled[_Views] | None:
+        def decide(told: Sequence[_Votes], is_last: bool) -> QuorumResult[_Views] | None:
             views: _Views = {}
             for hash, votes in zip(wanted, zip(*told, strict=True), strict=True):
-                settled = sightings.settled(hash, votes, enough)
+                settled = sightings.agree_on_transaction(hash, votes, enough)
                 if settled is not None:
                     views[hash] = settled.value
-            return Settled(views) if len(views) == len(wanted) or (is_last and views) else None
+            return QuorumResult(views) if len(views) == len(wanted) or (is_last and views) else None
 
-        def ask(session: Session) -> _Votes:
-            return sightings.sightings(session, wanted)
+        def ask(session: NodeSession) -> _Votes:
+            return sightings.read_statuses(session, wanted)
 
-        return self._endpoints.decided(ask, decide)
+        return self._endpoints.query_until_decided(ask, decide)
 
     def scan(
         self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
@@ -128,25 +138,25 @@ class EvmReading:
         scan = Scan.of(tokens, recipients, first, last)
         if scan.is_empty:
             return ()
-        found = self._endpoints.decided(
-            lambda session: scans.seen(session, scan),
-            lambda told, is_last: scans.settled(told, is_last, self._endpoints.enough),
+        found = self._endpoints.query_until_decided(
+            lambda session: scans.scan_node(session, scan),
+            lambda told, is_last: scans.agree_on_scan(told, is_last, self._endpoints.enough),
         )
-        logs = answers.in_order(found.agreed + self._proven(found.disputed))
-        return tuple(map(answers.scanned, logs))
+        logs = answers.sort_logs(found.agreed + self._prove_logs(found.disputed))
+        return tuple(map(answers.to_scanned_transfer, logs))
 
-    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         """Balances at the newest final block."""
         final = self.heads().final
         calls = [
             {"to": token_address, "data": _BALANCE_OF + holder[2:].lower()} for holder in holders
         ]
 
-        def ask(session: Session) -> tuple[int, ...]:
-            return tuple(map(answers.uint256, called_at(session, calls, final)))
+        def ask(session: NodeSession) -> tuple[int, ...]:
+            return tuple(map(answers.parse_uint256, call_at_block(session, calls, final)))
 
-        amounts = self._endpoints.agreed(ask)
-        return BalancesAt(final.number, dict(zip(holders, amounts, strict=True)))
+        amounts = self._endpoints.query_agreed(ask)
+        return FinalBalances(final.number, dict(zip(holders, amounts, strict=True)))
 
     def check_contract_signature(
         self, address: str, digest: bytes, signature: bytes
@@ -155,43 +165,45 @@ class EvmReading:
 
         None where no contract stands there.
         """
-        call = contract_signatures.question(address, digest, signature)
+        call = contract_signatures.build_eth_call(address, digest, signature)
         if call is None:
             return False
         latest = self.heads().latest
 
-        def ask(session: Session) -> bool | None:
-            (raw,) = called_at(session, [call], latest)
-            return contract_signatures.accepts(answers.data(raw))
+        def ask(session: NodeSession) -> bool | None:
+            (raw,) = call_at_block(session, [call], latest)
+            return contract_signatures.accepts(answers.parse_data(raw))
 
-        return self._endpoints.agreed(ask)
+        return self._endpoints.query_agreed(ask)
 
-    def ask(self, asked: Sequence[tuple[str, bytes]]) -> tuple[Answer, ...]:
+    def call_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[ProbeResult, ...]:
         """What contracts (address, calldata) answer at the newest block, all at the same.
 
-        A revert is an answer too. None of the calldata is longer than `questions.MOST_BYTES`.
+        A revert is an answer too. None of the calldata is longer than
+        `questions.MAX_CALLDATA_BYTES`.
         """
-        put = [questions.question(address, data) for address, data in asked]
+        put = [questions.build_eth_call(address, data) for address, data in asked]
         latest = self.heads().latest
 
-        def ask(session: Session) -> tuple[Answer, ...]:
+        def ask(session: NodeSession) -> tuple[ProbeResult, ...]:
             return tuple(
-                questions.answer(answers.data(raw)) for raw in called_at(session, put, latest)
+                questions.parse_result(answers.parse_data(raw))
+                for raw in call_at_block(session, put, latest)
             )
 
-        return self._endpoints.agreed(ask)
+        return self._endpoints.query_agreed(ask)
 
-    def _tip(self, session: Session) -> _Tip:
+    def _read_tip(self, session: NodeSession) -> _Tip:
         tags = ["latest"] + ([self._finality.tag] if self._finality.tag else [])
-        results = session.results([Call("eth_getBlockByNumber", (tag, False)) for tag in tags])
-        latest, *tagged = [answers.block(raw) for raw in results]
+        results = session.call_all([RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags])
+        latest, *tagged = [answers.parse_block(raw) for raw in results]
         if latest is None or None in tagged:
-            raise Behind(f"{session.name}: has no {self._finality.tag} block yet")
+            raise NodeLagging(f"{session.name}: has no {self._finality.tag} block yet")
         if tagged and tagged[0] is not None and tagged[0].number > latest.number:
-            raise BadAnswer("a final block above the newest")
+            raise BadResponse("a final block above the newest")
         return _Tip(latest, tagged[0] if tagged else None)
 
-    def _shared(self, newest: int, final: int) -> Heads:
+    def _find_common_heads(self, newest: int, final: int) -> Heads:
         """The highest block of the last few that enough nodes have alike, and the final one."""
         lowest = max(final, newest - FORK_BLOCKS + 1)
         heights = (final, *range(newest, lowest - 1, -1))
@@ -199,14 +211,18 @@ class EvmReading:
 
         def decide(
             told: Sequence[tuple[Block | None, ...]], is_last: bool
-        ) -> Settled[Heads] | None:
-            last, *firsts = (alike(blocks, enough) for blocks in zip(*told, strict=True))
+        ) -> QuorumResult[Heads] | None:
+            last, *firsts = (
+                find_agreed_value(blocks, enough) for blocks in zip(*told, strict=True)
+            )
             first = next((block for block in firsts if block is not None), None)
-            return None if first is None or last is None else Settled(Heads(first, last))
+            return None if first is None or last is None else QuorumResult(Heads(first, last))
 
-        return self._endpoints.decided(lambda session: blocks_at(session, heights), decide)
+        return self._endpoints.query_until_decided(
+            lambda session: read_blocks(session, heights), decide
+        )
 
-    def _proven(self, disputed: tuple[Log, ...]) -> tuple[Log, ...]:
+    def _prove_logs(self, disputed: tuple[Log, ...]) -> tuple[Log, ...]:
         """Those logs that some nodes did not tell of, and that enough have in the receipt."""
         views = self.transactions([log.transaction_hash for log in disputed])
         proven = []
@@ -216,7 +232,7 @@ class EvmReading:
             view = views[log.transaction_hash]
             if view is not None and view.block == log.block:
                 transfers = {attrs.evolve(transfer, position=0) for transfer in view.logs}
-                proven += [log] if answers.transfer(log, 0) in transfers else []
+                proven += [log] if answers.to_transfer_log(log, 0) in transfers else []
         return tuple(proven)
 
 
@@ -224,6 +240,6 @@ def _is_at(block: Block | None, height: int) -> bool:
     return block is not None and block.number == height
 
 
-def _reached(blocks: Iterable[Block | None], enough: int) -> int:
+def _agreed_height(blocks: Iterable[Block | None], enough: int) -> int:
     """The highest height that so many of these are at or above."""
     return sorted((block.number for block in blocks if block), reverse=True)[enough - 1]

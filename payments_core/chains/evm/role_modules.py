@@ -12,13 +12,13 @@ from typing import Literal, Protocol
 
 import attrs
 
-from payments_core.addresses import AddressError, canonical, checksummed
+from payments_core.addresses import AddressError, encode_checksum_address, normalize_address
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.addresses import DEPLOYER, RoleModule
-from payments_core.chains.evm.calls import CALL, ENABLE_MODULE, enabled_module
-from payments_core.chains.evm.questions import Answer
+from payments_core.chains.evm.calls import CALL, ENABLE_MODULE, decode_enable_module
+from payments_core.chains.evm.questions import ProbeResult
 from payments_core.chains.port import SignerRefused
-from payments_core.chains.signatures import SignatureFault, contract_signature, evm_signer
+from payments_core.chains.signatures import SignatureError, parse_contract_signature, recover_signer
 from payments_core.chains.typed_data import (
     ZERO_ADDRESS,
     safe_transaction_digest,
@@ -33,10 +33,10 @@ AcceptsSignature = Callable[[str, bytes, bytes], bool]
 """Address, digest, signature: whether the contract there accepts it (ERC-1271)."""
 
 
-class Asks(Protocol):
-    """Who can ask contracts: `EvmReading`."""
+class ContractCaller(Protocol):
+    """Who can ask contracts: `EvmReader`."""
 
-    def ask(self, asked: Sequence[tuple[str, bytes]]) -> tuple[Answer, ...]:
+    def call_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[ProbeResult, ...]:
         """What contracts answer, all at one block. Raises ChainUnavailable."""
 
 
@@ -56,7 +56,7 @@ class TxData:
 
 
 @attrs.frozen
-class Call:
+class AvatarCall:
     """A call that a vault or Safe (`vault`) shall make once its owner signed `digest`."""
 
     chain_id: int
@@ -108,7 +108,7 @@ class ModuleCall:
 
 
 @attrs.frozen
-class Standing:
+class ModuleState:
     """How an avatar and its role module stand, at one block; a vault may have an owner."""
 
     nonce: int
@@ -117,12 +117,12 @@ class Standing:
     is_enabled: bool
 
 
-def standing(chain: Asks, module: RoleModule) -> Standing | None:
+def read_module_state(chain: ContractCaller, module: RoleModule) -> ModuleState | None:
     """How it stands with a module; None where the avatar is no vault and no Safe (yet).
 
     Raises ChainUnavailable.
     """
-    nonce, owner, is_enabled, itself = chain.ask(
+    nonce, owner, is_enabled, itself = chain.call_contracts(
         (
             (module.avatar, calls.NONCE.call()),
             (module.avatar, calls.OWNER.call()),
@@ -133,15 +133,15 @@ def standing(chain: Asks, module: RoleModule) -> Standing | None:
     if nonce.number is None or is_enabled.number is None:
         return None
     named = owner.number if owner.number and owner.number < 1 << 160 else None
-    return Standing(
+    return ModuleState(
         nonce=nonce.number,
-        owner=None if named is None else checksummed(named.to_bytes(20, "big")),
+        owner=None if named is None else encode_checksum_address(named.to_bytes(20, "big")),
         is_deployed=itself.has_code,
         is_enabled=is_enabled.number == 1,
     )
 
 
-def decide(
+def build_enable_call(
     vault: str,
     role_module: str,
     chain_id: int,
@@ -149,7 +149,7 @@ def decide(
     tx_data: TxData,
     targets: Collection[str],
     kind: AvatarKind = "vault",
-) -> Call:
+) -> AvatarCall:
     """The call that enables the avatar's own module, or ValidationFailed with all its faults.
 
     `vault` is the avatar, `role_module` where its module is or will be, `nonce` its own, and
@@ -173,30 +173,32 @@ def decide(
         if received != allowed
     ]
     try:
-        if canonical("evm", tx_data.to) not in targets:
+        if normalize_address("evm", tx_data.to) not in targets:
             faults.append(FieldError("txData.to", "is not an allowed target"))
     except AddressError as error:
         faults.append(FieldError("txData.to", str(error)))
-    fault = _fault_of_data(tx_data.data, role_module)
+    fault = _find_data_fault(tx_data.data, role_module)
     if fault is not None:
         faults.append(FieldError("txData.data", fault))
     if faults:
         raise ValidationFailed(tuple(faults))
-    to = canonical("evm", tx_data.to)
-    return Call(chain_id, vault, nonce, to, tx_data.data, kind=kind)
+    to = normalize_address("evm", tx_data.to)
+    return AvatarCall(chain_id, vault, nonce, to, tx_data.data, kind=kind)
 
 
-def require_signature(call: Call, owner: str, signature: str, accepts: AcceptsSignature) -> bytes:
+def require_signature(
+    call: AvatarCall, owner: str, signature: str, accepts: AcceptsSignature
+) -> bytes:
     """The bytes by which the owner signed a vault's call, as the vault takes them.
 
     First as a key's signature and then as a contract's, in the order in which the vault looks.
     `signature` is hex. Raises ValidationFailed, and whatever `accepts` raises.
     """
-    raw = _raw(signature)
+    raw = _parse_signatures(signature)
     digest = call.digest
     try:
-        signer = evm_signer(digest, signature)
-    except SignatureFault as fault:
+        signer = recover_signer(digest, signature)
+    except SignatureError as fault:
         if accepts(owner, digest, raw):
             return raw
         raise ValidationFailed.at("signature", str(fault)) from None
@@ -207,13 +209,13 @@ def require_signature(call: Call, owner: str, signature: str, accepts: AcceptsSi
     raise ValidationFailed.at("signature", "is not by the vault's owner over this call")
 
 
-def require_safe_signatures(call: Call, signatures: str, chain: Asks) -> bytes:
+def require_safe_signatures(call: AvatarCall, signatures: str, chain: ContractCaller) -> bytes:
     """The bytes by which enough owners signed a Safe's call, as the Safe takes them.
 
     The Safe itself is asked, which knows its owners and threshold. `signatures` is hex. Raises
     ValidationFailed, ChainUnavailable.
     """
-    raw = _raw(signatures)
+    raw = _parse_signatures(signatures)
     forms = [raw]
     if len(raw) == 65 and raw[64] in (0, 1):
         # Some wallets write these, which to a Safe mean a contract and an approved hash.
@@ -229,7 +231,7 @@ def require_safe_signatures(call: Call, signatures: str, chain: Asks) -> bytes:
     )
     # It says no by a revert and yes by nothing. So does whoever lacks the function and lets all
     # calls pass, as a later Safe without a fallback handler: nobody's signature must be a no.
-    nobodys, *answers = chain.ask(
+    nobodys, *answers = chain.call_contracts(
         [(call.vault, calls.check_signatures(call.digest, message, form)) for form in (b"", *forms)]
     )
     if nobodys.has_code and not nobodys.succeeded:
@@ -239,7 +241,7 @@ def require_safe_signatures(call: Call, signatures: str, chain: Asks) -> bytes:
     raise ValidationFailed.at("signature", "is not by the Safe's owners over this call")
 
 
-def deployment_of(module: RoleModule) -> ModuleCall:
+def deployment_call(module: RoleModule) -> ModuleCall:
     """The transaction that deploys a module; it fails where the module is already."""
     return ModuleCall(module, DEPLOYER, calls.deploy(module.creation))
 
@@ -253,27 +255,27 @@ def action_of(call: ModuleCall) -> Literal["deploy_role_module", "enable_module"
         return "deploy_role_module"
     if call.to != module.avatar:
         raise SignerRefused("it is neither to the deployer nor to the module's vault or Safe")
-    executed = calls.executed(call.data)
+    executed = calls.decode_execution(call.data)
     if executed is None:
         raise SignerRefused("it is no call that an owner signed")
     to, value, data, operation = executed
     if (to, value, operation) != (module.avatar, 0, CALL):
         raise SignerRefused("it would not have the vault or Safe call itself, and only that")
-    if enabled_module(data) != module.address:
+    if decode_enable_module(data) != module.address:
         raise SignerRefused("it would not enable the role module")
     return "enable_module"
 
 
-def _raw(signature: str) -> bytes:
-    raw = contract_signature(signature)
+def _parse_signatures(signature: str) -> bytes:
+    raw = parse_contract_signature(signature)
     if raw is None:
         raise ValidationFailed.at("signature", "must be hex of a signature")
     return raw
 
 
-def _fault_of_data(data: bytes, role_module: str) -> str | None:
+def _find_data_fault(data: bytes, role_module: str) -> str | None:
     """Nothing if it is `enableModule(role_module)` to the byte."""
-    module = enabled_module(data)
+    module = decode_enable_module(data)
     if module is None:
         return f"must be {ENABLE_MODULE.signature} with nothing missing and nothing appended"
     return None if module == role_module else "must enable this avatar's own role module"

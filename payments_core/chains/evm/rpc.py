@@ -13,22 +13,27 @@ from collections.abc import Mapping, Sequence
 import attrs
 import msgspec
 
-from payments_core.chains.http.client import WHOLE_S, AnswerTooLarge, Limits, Wire
+from payments_core.chains.http.client import (
+    TOTAL_TIMEOUT_S,
+    HttpClient,
+    RequestLimits,
+    ResponseTooLarge,
+)
 from payments_core.chains.port import ChainUnavailable
 
-BATCH = 50
+MAX_BATCH_CALLS = 50
 """So many calls go into one request."""
 
-_ASKED_WRONGLY = frozenset({400, 405, 406, 411, 413, 414, 415, 422, 501})
+_INVALID_REQUEST_CODES = frozenset({400, 405, 406, 411, 413, 414, 415, 422, 501})
 """Statuses by which a node refuses what was asked, where others say that it is not well."""
 
 
-class Refused(ChainUnavailable):
+class NodeRefused(ChainUnavailable):
     """The node answered with an error instead of a result."""
 
 
 @attrs.frozen
-class Call:
+class RpcCall:
     """A method and its parameters."""
 
     method: str
@@ -44,7 +49,7 @@ Result = msgspec.Raw | Refusal
 """What a call came to: the result's JSON, to be decoded by who knows its form."""
 
 
-class _Answer(msgspec.Struct):
+class _RpcResponse(msgspec.Struct):
     """An answer of JSON-RPC 2.0; what is in it is not decoded yet, so that garbage costs little."""
 
     jsonrpc: str
@@ -58,57 +63,61 @@ class _Answer(msgspec.Struct):
         return bytes(self.error) not in (b"", b"null")
 
 
-_ONE = msgspec.json.Decoder(_Answer)
-_MANY = msgspec.json.Decoder(list[_Answer])
+_RESPONSE_DECODER = msgspec.json.Decoder(_RpcResponse)
+_BATCH_DECODER = msgspec.json.Decoder(list[_RpcResponse])
 
 
 class Node:
     """One node. Threads may share it."""
 
-    def __init__(self, url: str, *, limits: Limits | None = None, batch: int = BATCH) -> None:
+    def __init__(
+        self, url: str, *, limits: RequestLimits | None = None, batch: int = MAX_BATCH_CALLS
+    ) -> None:
         """Raises ValueError, which does not repeat the address, unless it is http or https."""
-        self._wire = Wire(url, limits)
+        self._client = HttpClient(url, limits)
         self._batch = batch
         self._ids = itertools.count(1)  # never the same twice: no answer fits another's question
 
     @property
     def name(self) -> str:
         """What the node is called where people read; its address may hold a key."""
-        return self._wire.name
+        return self._client.name
 
     def __repr__(self) -> str:
         return f"Node({self.name})"
 
     def call(self, method: str, *params: object, until: float | None = None) -> msgspec.Raw:
         """The result of one call. Raises ChainUnavailable, Refused."""
-        (result,) = self.batch([Call(method, params)], until=until)
+        (result,) = self.batch([RpcCall(method, params)], until=until)
         if isinstance(result, Refusal):
-            raise Refused(f"{self.name}: refused {method}")
+            raise NodeRefused(f"{self.name}: refused {method}")
         return result
 
-    def results(self, calls: Sequence[Call], *, until: float | None = None) -> list[msgspec.Raw]:
+    def call_all(
+        self, calls: Sequence[RpcCall], *, until: float | None = None
+    ) -> list[msgspec.Raw]:
         """The results of all calls, in their order. Raises ChainUnavailable, Refused."""
         results: list[msgspec.Raw] = []
         for call, result in zip(calls, self.batch(calls, until=until), strict=True):
             if isinstance(result, Refusal):
-                raise Refused(f"{self.name}: refused {call.method}")
+                raise NodeRefused(f"{self.name}: refused {call.method}")
             results.append(result)
         return results
 
-    def batch(self, calls: Sequence[Call], *, until: float | None = None) -> list[Result]:
+    def batch(self, calls: Sequence[RpcCall], *, until: float | None = None) -> list[Result]:
         """The results of all calls, in their order, with a Refusal where one was refused.
 
         A node that refuses a batch gets smaller ones, from then on, down to single calls.
         `until` is an instant of the monotonic clock. Raises ChainUnavailable.
         """
-        ends = time.monotonic() + WHOLE_S if until is None else until
+        ends = time.monotonic() + TOTAL_TIMEOUT_S if until is None else until
         results: list[Result] = []
         while len(results) < len(calls):
             size = self._batch
-            results += self._piece(calls[len(results) : len(results) + size], ends)
+            results += self._call_in_batches(calls[len(results) : len(results) + size], ends)
         return results
 
-    def logs(
+    def read_logs(
         self,
         query: Mapping[str, object],
         first: int,
@@ -121,17 +130,17 @@ class Node:
         A range that is refused, or too much to be read, is halved and asked again, down to a
         single block. Raises ChainUnavailable.
         """
-        ends = time.monotonic() + WHOLE_S if until is None else until
+        ends = time.monotonic() + TOTAL_TIMEOUT_S if until is None else until
         found: list[msgspec.Raw] = []
         ranges = [(first, last)]
         while ranges:
             begin, end = ranges.pop()
             asked = {**query, "fromBlock": hex(begin), "toBlock": hex(end)}
-            (answer,) = self.batch([Call("eth_getLogs", (asked,))], until=ends)
+            (answer,) = self.batch([RpcCall("eth_getLogs", (asked,))], until=ends)
             if not isinstance(answer, Refusal):
                 found.append(answer)
             elif begin == end:  # reached within some halvings, where all is refused
-                raise Refused(f"{self.name}: refused the logs of block {begin}")
+                raise NodeRefused(f"{self.name}: refused the logs of block {begin}")
             else:
                 middle = (begin + end) // 2
                 ranges += [(middle + 1, end), (begin, middle)]
@@ -139,21 +148,23 @@ class Node:
 
     def close(self) -> None:
         """Close the connections that wait."""
-        self._wire.close()
+        self._client.close()
 
-    def _piece(self, calls: Sequence[Call], ends: float) -> list[Result]:
+    def _call_in_batches(self, calls: Sequence[RpcCall], ends: float) -> list[Result]:
         """The results of at most one batch, divided as often as the node asks for it."""
         try:
-            return self._exchanged(calls, ends)
-        except (Refused, AnswerTooLarge) as refusal:
+            return self._post_batch(calls, ends)
+        except (NodeRefused, ResponseTooLarge) as refusal:
             if len(calls) == 1:
                 return [Refusal()]
             half = (len(calls) + 1) // 2
-            if isinstance(refusal, Refused):
+            if isinstance(refusal, NodeRefused):
                 self._batch = min(self._batch, half)
-            return self._piece(calls[:half], ends) + self._piece(calls[half:], ends)
+            return self._call_in_batches(calls[:half], ends) + self._call_in_batches(
+                calls[half:], ends
+            )
 
-    def _exchanged(self, calls: Sequence[Call], ends: float) -> list[Result]:
+    def _post_batch(self, calls: Sequence[RpcCall], ends: float) -> list[Result]:
         ids = [next(self._ids) for _ in calls]
         asked = [
             {"jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params}
@@ -161,16 +172,16 @@ class Node:
         ]
         is_single = len(calls) == 1
         body = msgspec.json.encode(asked[0] if is_single else asked)
-        status, raw = self._wire.send("POST", ends, body=body)
-        if status in _ASKED_WRONGLY:
-            raise Refused(f"{self.name}: refused with status {status}")
+        status, raw = self._client.send("POST", ends, body=body)
+        if status in _INVALID_REQUEST_CODES:
+            raise NodeRefused(f"{self.name}: refused with status {status}")
         if status != 200:
             raise ChainUnavailable(f"{self.name}: answered with status {status}")
-        return self._results(raw, ids, is_single=is_single)
+        return self._match_results(raw, ids, is_single=is_single)
 
-    def _results(self, raw: bytes, ids: Sequence[int], *, is_single: bool) -> list[Result]:
+    def _match_results(self, raw: bytes, ids: Sequence[int], *, is_single: bool) -> list[Result]:
         """What was answered to each id; in any order, each once, and no other."""
-        answers = self._decoded(raw, is_single=is_single)
+        answers = self._decode_responses(raw, is_single=is_single)
         if is_single and answers[0].id is None and answers[0].is_error:
             return [Refusal()]  # an error without an id: the request was not understood
         found: dict[int, Result] = {}
@@ -185,12 +196,12 @@ class Node:
             raise ChainUnavailable(f"{self.name}: does not answer all that was asked")
         return [found[id] for id in ids]
 
-    def _decoded(self, raw: bytes, *, is_single: bool) -> Sequence[_Answer]:
+    def _decode_responses(self, raw: bytes, *, is_single: bool) -> Sequence[_RpcResponse]:
         try:
             if is_single:
-                return [_ONE.decode(raw)]
+                return [_RESPONSE_DECODER.decode(raw)]
             if raw.lstrip()[:1] == b"{":
-                raise Refused(f"{self.name}: refused a batch")
-            return _MANY.decode(raw)
+                raise NodeRefused(f"{self.name}: refused a batch")
+            return _BATCH_DECODER.decode(raw)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise ChainUnavailable(f"{self.name}: the answer is no JSON-RPC") from error

@@ -9,22 +9,27 @@ import attrs
 import msgspec
 
 from payments_core.chains.evm import answers
-from payments_core.chains.evm.answers import TRANSFER, BadAnswer, Log
-from payments_core.chains.evm.blocks import block_call, block_of, blocks_at
-from payments_core.chains.evm.endpoints import Behind, Session, Settled, alike
-from payments_core.chains.evm.rpc import Call, Refusal
+from payments_core.chains.evm.answers import TRANSFER, BadResponse, Log
+from payments_core.chains.evm.blocks import block_call, parse_block_at, read_blocks
+from payments_core.chains.evm.endpoints import (
+    NodeLagging,
+    NodeSession,
+    QuorumResult,
+    find_agreed_value,
+)
+from payments_core.chains.evm.rpc import Refusal, RpcCall
 from payments_core.chains.port import ChainUnavailable
 
-MOST_FILTERED = 1_000
+MAX_FILTERED_RECIPIENTS = 1_000
 """With more recipients than these the transfers to anybody are asked for, and matched here."""
 
-GROUP = 500
+RECIPIENTS_PER_FILTER = 500
 """So many recipients go into one filter; some nodes take no more than a thousand."""
 
-RECENT = 16
+HASH_CHECKED_BLOCKS = 16
 """Of so many of the newest blocks the hashes are asked for beside the logs: where forks are."""
 
-MOST_DISPUTED = 200
+MAX_DISPUTED_LOGS = 200
 """Logs that not all nodes tell of are proven one by one, up to so many."""
 
 
@@ -50,27 +55,30 @@ class Scan:
         """Whether nothing can be found."""
         return self.first > self.last or not self.tokens or self.recipients == frozenset()
 
-    def queries(self) -> list[Mapping[str, object]]:
+    def log_filters(self) -> list[Mapping[str, object]]:
         """The filters for `eth_getLogs`, without their range."""
         address = sorted(self.tokens)
-        if self.recipients is None or len(self.recipients) > MOST_FILTERED:
+        if self.recipients is None or len(self.recipients) > MAX_FILTERED_RECIPIENTS:
             return [{"address": address, "topics": [TRANSFER]}]
         topics = ["0x" + recipient[2:].rjust(64, "0") for recipient in sorted(self.recipients)]
         return [
-            {"address": address, "topics": [TRANSFER, None, topics[start : start + GROUP]]}
-            for start in range(0, len(topics), GROUP)
+            {
+                "address": address,
+                "topics": [TRANSFER, None, topics[start : start + RECIPIENTS_PER_FILTER]],
+            }
+            for start in range(0, len(topics), RECIPIENTS_PER_FILTER)
         ]
 
-    def checked(self, log: Log, hashes: Mapping[int, str]) -> None:
-        """Raises BadAnswer for a log that no filter here can have found."""
+    def require_matching(self, log: Log, hashes: Mapping[int, str]) -> None:
+        """Raises BadResponse for a log that no filter here can have found."""
         if log.address not in self.tokens or log.topics[:1] != (TRANSFER,):
-            raise BadAnswer("a log that was not asked for")
+            raise BadResponse("a log that was not asked for")
         if not self.first <= log.block.number <= self.last:
-            raise BadAnswer("a log of a block that was not asked for")
+            raise BadResponse("a log of a block that was not asked for")
         if hashes.get(log.block.number, log.block.hash) != log.block.hash:
-            raise BadAnswer("a log of another block than that height has")
+            raise BadResponse("a log of another block than that height has")
 
-    def wants(self, log: Log) -> bool:
+    def matches(self, log: Log) -> bool:
         """Whether it is a transfer to one of the recipients."""
         if not answers.is_transfer(log):
             return False
@@ -78,7 +86,7 @@ class Scan:
 
 
 @attrs.frozen
-class Seen:
+class NodeScan:
     """What a node found, and the hash of the last block, which says what chain it found it on."""
 
     last_hash: str
@@ -86,58 +94,60 @@ class Seen:
 
 
 @attrs.frozen
-class Found:
+class ScanResult:
     """The logs that enough nodes tell of, and those that fewer do."""
 
     agreed: tuple[Log, ...]
     disputed: tuple[Log, ...] = ()
 
 
-def seen(session: Session, scan: Scan) -> Seen:
+def scan_node(session: NodeSession, scan: Scan) -> NodeScan:
     """What a node finds. It must have the last block, before the search and after it."""
-    heights = range(max(scan.first, scan.last - RECENT + 1), scan.last + 1)
-    queries = scan.queries()
+    heights = range(max(scan.first, scan.last - HASH_CHECKED_BLOCKS + 1), scan.last + 1)
+    queries = scan.log_filters()
     span = {"fromBlock": hex(scan.first), "toBlock": hex(scan.last)}
     calls = [block_call(height) for height in heights]
-    calls += [Call("eth_getLogs", ({**query, **span},)) for query in queries]
+    calls += [RpcCall("eth_getLogs", ({**query, **span},)) for query in queries]
     results = session.batch(calls)
     hashes: dict[int, str] = {}
     for height, result in zip(heights, results, strict=False):
-        block = None if isinstance(result, Refusal) else block_of(result, height)
+        block = None if isinstance(result, Refusal) else parse_block_at(result, height)
         if block is None:
-            raise Behind(f"{session.name}: does not have block {height} yet")
+            raise NodeLagging(f"{session.name}: does not have block {height} yet")
         hashes[height] = block.hash
     pieces: list[msgspec.Raw] = []
     for query, result in zip(queries, results[len(heights) :], strict=True):
         if isinstance(result, Refusal):
-            pieces += session.logs(query, scan.first, scan.last)
+            pieces += session.read_logs(query, scan.first, scan.last)
         else:
             pieces.append(result)
-    (after,) = blocks_at(session, [scan.last])
+    (after,) = read_blocks(session, [scan.last])
     if after is None or after.hash != hashes[scan.last]:
-        raise Behind(f"{session.name}: its blocks changed meanwhile")
-    logs = [log for piece in pieces for log in answers.logs(piece)]
+        raise NodeLagging(f"{session.name}: its blocks changed meanwhile")
+    logs = [log for piece in pieces for log in answers.parse_logs(piece)]
     for log in logs:
-        scan.checked(log, hashes)
-    return Seen(hashes[scan.last], tuple(filter(scan.wants, answers.in_order(logs))))
+        scan.require_matching(log, hashes)
+    return NodeScan(hashes[scan.last], tuple(filter(scan.matches, answers.sort_logs(logs))))
 
 
-def settled(told: Sequence[Seen], is_last: bool, enough: int) -> Settled[Found] | None:
+def agree_on_scan(
+    told: Sequence[NodeScan], is_last: bool, enough: int
+) -> QuorumResult[ScanResult] | None:
     """What enough nodes found on one chain.
 
     If not all of them found the same, some have missed logs, or made them up. Each log then
     counts that enough tell of, and the others are for their transactions to prove. That is put
     off until all nodes have answered.
     """
-    same = alike(told, enough)
+    same = find_agreed_value(told, enough)
     if same is not None:
-        return Settled(Found(same.logs))
-    last_hash = alike((one.last_hash for one in told), enough)
+        return QuorumResult(ScanResult(same.logs))
+    last_hash = find_agreed_value((one.last_hash for one in told), enough)
     if last_hash is None or not is_last:
         return None
     counts = Counter(log for one in told if one.last_hash == last_hash for log in one.logs)
     agreed = tuple(log for log, count in counts.items() if count >= enough)
     disputed = tuple(log for log, count in counts.items() if count < enough)
-    if len(disputed) > MOST_DISPUTED:
+    if len(disputed) > MAX_DISPUTED_LOGS:
         raise ChainUnavailable(f"nodes disagree about {len(disputed)} logs")
-    return Settled(Found(agreed, disputed))
+    return QuorumResult(ScanResult(agreed, disputed))

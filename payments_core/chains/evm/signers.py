@@ -17,9 +17,14 @@ from typing import Protocol
 
 import attrs
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 from payments_core.chains.port import SignerRefused
-from payments_core.chains.signatures import ORDER, SignatureFault, address_of, recovered
+from payments_core.chains.signatures import (
+    ORDER,
+    SignatureError,
+    address_of,
+    recover_signer_from_bytes,
+)
 from payments_core.entropy import Entropy, system_entropy
 
 SECRET_BYTES = 32
@@ -63,10 +68,10 @@ class LocalSigner:
         holds anything but a secret.
         """
         try:
-            secret = _read(path)
+            secret = _read_secret_file(path)
             if secret is None:
-                _create(path, entropy(SECRET_BYTES), entropy(8).hex())
-                secret = _read(path)
+                _create_secret_file(path, entropy(SECRET_BYTES), entropy(8).hex())
+                secret = _read_secret_file(path)
         except OSError as error:
             raise SignerRefused(f"the key file {path} cannot be used: {error.strerror}") from error
         if secret is None:
@@ -101,7 +106,7 @@ class LocalSigner:
         return number.to_bytes(32, "big")
 
 
-class RemoteKeys(Protocol):
+class KeyService(Protocol):
     """What a key service must do; write one for yours (docs/how-to/keys.md has an example)."""
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
@@ -121,7 +126,7 @@ class RemoteSigner:
     could name any key as ours. The same digest may give another signature each time.
     """
 
-    keys: RemoteKeys = attrs.field(repr=False)
+    keys: KeyService = attrs.field(repr=False)
     addresses: Mapping[str, str]
 
     def address(self, environment_id: str) -> str:
@@ -129,7 +134,7 @@ class RemoteSigner:
         address = self.addresses.get(environment_id)
         if address is None:
             raise SignerRefused(f"no operator of {environment_id} is configured")
-        return checksummed(bytes.fromhex(address.removeprefix("0x")))
+        return encode_checksum_address(bytes.fromhex(address.removeprefix("0x")))
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
         """See Signer. Raises SignerRefused for a signature by any other key."""
@@ -142,7 +147,7 @@ class RemoteSigner:
         low = min(s, ORDER - s) if s < ORDER else s
         for parity in (0, 1):  # key services do not say which, and only one gives our address
             signature = pair[:32] + low.to_bytes(32, "big") + bytes([parity])
-            if _is_by(expected, digest, signature):
+            if _is_signed_by(expected, digest, signature):
                 return signature
         raise SignerRefused("the key service signed with another key, or something else")
 
@@ -160,10 +165,10 @@ def from_der(der: bytes) -> bytes:
         raise SignerRefused("the key service's signature is not in DER") from None
 
 
-def _is_by(expected: str, digest: bytes, signature: bytes) -> bool:
+def _is_signed_by(expected: str, digest: bytes, signature: bytes) -> bool:
     try:
-        return recovered(digest, signature) == expected
-    except SignatureFault:
+        return recover_signer_from_bytes(digest, signature) == expected
+    except SignatureError:
         return False
 
 
@@ -172,7 +177,7 @@ def _require_digest(digest: bytes) -> None:
         raise SignerRefused("only 32 bytes are signed")
 
 
-def _read(path: Path) -> bytes | None:
+def _read_secret_file(path: Path) -> bytes | None:
     """What the file holds; None where there is none. Looks at the opened file, not at its name."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # were it a pipe
@@ -194,7 +199,7 @@ def _read(path: Path) -> bytes | None:
     return secret
 
 
-def _create(path: Path, secret: bytes, suffix: str) -> None:
+def _create_secret_file(path: Path, secret: bytes, suffix: str) -> None:
     """Write a new file; after a crash it is whole or not there, and of two at once one makes it.
 
     `suffix` is by chance, so that two do not meet on the way.

@@ -17,20 +17,26 @@ from urllib.parse import quote, unquote, urlsplit
 import attrs
 
 from payments_core.chains.port import ChainUnavailable
-from payments_core.http.connection_pool import IdleConnections, Key
-from payments_core.http.deadline import Deadline, left
-from payments_core.http.response import HttpResponse, Incoming, NoAnswer, read_body, read_head
+from payments_core.http.connection_pool import ConnectionKey, ConnectionPool
+from payments_core.http.deadline import Deadline, require_time_left
+from payments_core.http.response import (
+    HttpResponse,
+    NoResponse,
+    ResponseReader,
+    read_body,
+    read_head,
+)
 from payments_core.http.sockets import connect, prepare, send_all
-from payments_core.json_depth import nests_deeper
+from payments_core.json_depth import exceeds_depth
 
-CONNECT_S = 3.0
-WHOLE_S = 10.0
+CONNECT_TIMEOUT_S = 3.0
+TOTAL_TIMEOUT_S = 10.0
 """How long one request may take in all, from connecting to the last byte of the answer."""
 
-MOST_BYTES = 32 << 20
+MAX_RESPONSE_BYTES = 32 << 20
 """A transaction may have tens of thousands of logs, and its receipt must still be read."""
 
-MOST_NESTED = 64
+MAX_JSON_DEPTH = 64
 """Answers are nested a handful deep; what goes beyond this is not for a parser."""
 
 IDLE_S = 60.0
@@ -40,7 +46,7 @@ MAX_IDLE = 8
 USER_AGENT = "payments-core"
 """Some providers of nodes refuse a request without any."""
 
-WHOLE_BASE = "/"
+BASE_TARGET = "/"
 """The path that stands for the base itself, with nothing after it."""
 
 _SCHEMES = {"http": 80, "https": 443}
@@ -49,29 +55,29 @@ _PATH_CHARACTERS = "/?&=%:@!$'()*+,;~-._"
 _log = logging.getLogger(__name__)
 
 
-class AnswerTooLarge(ChainUnavailable):
+class ResponseTooLarge(ChainUnavailable):
     """The answer had more bytes than are read."""
 
 
 @attrs.frozen
-class Limits:
-    """What a request may cost; `answer_bytes` beyond which no answer is read."""
+class RequestLimits:
+    """What a request may cost; `max_response_bytes` beyond which no answer is read."""
 
-    connect_s: float = CONNECT_S
-    whole_s: float = WHOLE_S
-    answer_bytes: int = MOST_BYTES
+    connect_timeout_s: float = CONNECT_TIMEOUT_S
+    total_timeout_s: float = TOTAL_TIMEOUT_S
+    max_response_bytes: int = MAX_RESPONSE_BYTES
 
 
-class Wire:
+class HttpClient:
     """Sends requests to one server over connections that are kept. Threads may share it."""
 
-    def __init__(self, url: str, limits: Limits | None = None) -> None:
+    def __init__(self, url: str, limits: RequestLimits | None = None) -> None:
         """Raises ValueError, which does not repeat the address, unless it is http or https."""
-        tls, self._host, self._port, self._base, self._query, headers = _parts(url)
+        tls, self._host, self._port, self._base, self._query, headers = _parse_url(url)
         self._tls = _tls_context() if tls else None
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self._limits = limits or Limits()
-        self._idle: IdleConnections[socket.socket] = IdleConnections(IDLE_S, MAX_IDLE, MAX_IDLE)
+        self._limits = limits or RequestLimits()
+        self._idle: ConnectionPool[socket.socket] = ConnectionPool(IDLE_S, MAX_IDLE, MAX_IDLE)
 
     @property
     def name(self) -> str:
@@ -87,7 +93,7 @@ class Wire:
         """The status and body of the answer, by `until` of the monotonic clock at the latest.
 
         `path` begins with a slash and goes behind that of the address; "/" adds nothing. A
-        redirect is not followed. Raises ChainUnavailable, AnswerTooLarge.
+        redirect is not followed. Raises ChainUnavailable, ResponseTooLarge.
 
         A kept connection may have been closed by the other side at that moment: then the request
         is sent once more, which reads bear, and so do signed transactions.
@@ -95,13 +101,13 @@ class Wire:
         now = time.monotonic()
         if now >= until:
             raise ChainUnavailable(f"{self.name}: no time left to ask")
-        deadline = Deadline(min(until, now + self._limits.whole_s))
-        answer = self._sent(method, deadline, path, body)
+        deadline = Deadline(min(until, now + self._limits.total_timeout_s))
+        answer = self._send_once(method, deadline, path, body)
         if answer is None and deadline.remaining_s() > 0:
-            answer = self._sent(method, deadline, path, body)
+            answer = self._send_once(method, deadline, path, body)
         if answer is None:
             raise ChainUnavailable(f"{self.name}: the answer broke off")
-        if nests_deeper(answer[1], MOST_NESTED):
+        if exceeds_depth(answer[1], MAX_JSON_DEPTH):
             raise ChainUnavailable(f"{self.name}: the answer is nested too deeply")
         return answer
 
@@ -109,11 +115,11 @@ class Wire:
         """Close the connections that wait, and keep none from now on."""
         self._idle.close()
 
-    def _sent(
+    def _send_once(
         self, method: str, deadline: Deadline, path: str, body: bytes | None
     ) -> tuple[int, bytes] | None:
         """The answer, or None where it broke off."""
-        key = Key("http" if self._tls is None else "https", self._host, self._port, "")
+        key = ConnectionKey("http" if self._tls is None else "https", self._host, self._port, "")
         try:
             request = self._request(method, path, body)
             waiting = self._idle.take([key])
@@ -133,16 +139,16 @@ class Wire:
         return answer.status, answer.body
 
     def _exchange(
-        self, key: Key, connection: socket.socket, request: bytes, deadline: Deadline
+        self, key: ConnectionKey, connection: socket.socket, request: bytes, deadline: Deadline
     ) -> HttpResponse | None:
-        """The whole answer, or None where it broke off. Raises TimeoutError, AnswerTooLarge."""
+        """The whole answer, or None where it broke off. Raises TimeoutError, ResponseTooLarge."""
         clean = False
         try:
             send_all(connection, request, deadline)
-            answer, clean = self._read(Incoming(connection, deadline))
+            answer, clean = self._read_body(ResponseReader(connection, deadline))
         except TimeoutError:
             raise
-        except (OSError, NoAnswer):
+        except (OSError, NoResponse):
             return None
         finally:
             if clean:
@@ -150,26 +156,26 @@ class Wire:
             else:  # what is left in it must not become the next answer
                 connection.close()
         if not answer.complete:
-            left(deadline)  # what broke off at the end of the time was not timely
+            require_time_left(deadline)  # what broke off at the end of the time was not timely
             return None
         return answer
 
-    def _read(self, incoming: Incoming) -> tuple[HttpResponse, bool]:
+    def _read_body(self, incoming: ResponseReader) -> tuple[HttpResponse, bool]:
         """The answer. No compression is asked for; an answer that has one is not understood."""
-        most = self._limits.answer_bytes
+        most = self._limits.max_response_bytes
         head = read_head(incoming)
         if head.length <= most:
             answer, clean = read_body(head, incoming, most + 1)
             if len(answer.body) <= most:
                 return answer, clean
-        raise AnswerTooLarge(f"{self.name}: the answer has more than {most} bytes")
+        raise ResponseTooLarge(f"{self.name}: the answer has more than {most} bytes")
 
     def _connected(self, deadline: Deadline) -> socket.socket:
         """A connection to the first address of the server that accepts one. Raises OSError."""
         last = OSError("the name has no address")
         places = socket.getaddrinfo(self._host, self._port, socket.AF_UNSPEC, socket.SOCK_STREAM)
         for family, _, _, _, place in places:
-            within_s = min(self._limits.connect_s, left(deadline))
+            within_s = min(self._limits.connect_timeout_s, require_time_left(deadline))
             try:
                 connection = connect(family, place, within_s)
             except OSError as error:
@@ -181,7 +187,7 @@ class Wire:
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
         """The request as it is sent. `base` and `query`, which may hold a key, are in it alone."""
         target = self._base
-        if path != WHOLE_BASE:
+        if path != BASE_TARGET:
             target = self._base.rstrip("/") + quote(path, safe=_PATH_CHARACTERS)
         if self._query:
             target += ("&" if "?" in target else "?") + self._query
@@ -196,7 +202,7 @@ def _tls_context() -> ssl.SSLContext:
     return context
 
 
-def _parts(url: str) -> tuple[bool, str, int, str, str, Mapping[str, str]]:
+def _parse_url(url: str) -> tuple[bool, str, int, str, str, Mapping[str, str]]:
     """Whether it is TLS, the host, port, path and query, and the headers to be sent."""
     try:
         parts = urlsplit(url)

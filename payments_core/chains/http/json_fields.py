@@ -13,13 +13,13 @@ import msgspec
 from payments_core.chains.port import ChainUnavailable
 
 U64 = 1 << 64
-HEIGHTS = 1 << 63
+HEIGHT_BOUND = 1 << 63
 """Heights are below this, so that every storage takes them."""
 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,77}", re.ASCII)
 
 
-def parsed(raw: bytes | msgspec.Raw) -> object:
+def parse_json(raw: bytes | msgspec.Raw) -> object:
     """The JSON of a body, or of a part that was left unread."""
     try:
         answer: object = msgspec.json.decode(raw)
@@ -28,7 +28,7 @@ def parsed(raw: bytes | msgspec.Raw) -> object:
     return answer
 
 
-def part(answer: object, *path: str) -> object:
+def get_field(answer: object, *path: str) -> object:
     """What stands at a path of field names."""
     for name in path:
         if not isinstance(answer, dict) or name not in answer:
@@ -37,28 +37,28 @@ def part(answer: object, *path: str) -> object:
     return answer
 
 
-def parts(answer: object, what: str) -> list[object]:
+def require_list(answer: object, what: str) -> list[object]:
     """A list, and nothing else."""
     if not isinstance(answer, list):
         raise ChainUnavailable(f"the node's {what} are no list")
     return answer
 
 
-def text(answer: object, what: str) -> str:
+def require_text(answer: object, what: str) -> str:
     """A string, and nothing else."""
     if not isinstance(answer, str):
         raise ChainUnavailable(f"the node's {what} is no text")
     return answer
 
 
-def integer(answer: object, what: str, *, below: int = HEIGHTS) -> int:
+def require_integer(answer: object, what: str, *, below: int = HEIGHT_BOUND) -> int:
     """A JSON integer from 0 up, below a bound."""
     if type(answer) is not int or not 0 <= answer < below:
         raise ChainUnavailable(f"the node's {what} is no number that it can be")
     return answer
 
 
-def digits(answer: object, what: str, *, below: int = U64) -> int:
+def parse_digits(answer: object, what: str, *, below: int = U64) -> int:
     """The number of a decimal text without sign or leading zeros, below a bound."""
     if not isinstance(answer, str) or not _DIGITS.fullmatch(answer) or int(answer) >= below:
         raise ChainUnavailable(f"the node's {what} is no number that it can be")

@@ -7,7 +7,8 @@ protocol below. An owner has no loop, no exception handling and, `read_chain` ap
 
 The life of one transfer, and what a crash at each point leaves:
 
-1. The intent. A decision inserts an `Outgoing` and a send job, in one commit with the change that
+1. The intent. A decision inserts an `OutboundTransfer` and a send job, in one commit with the
+change that
    needs it. A crash before leaves nothing, a crash after leaves a job that is due. The owner may
    still withdraw the intent, until a nonce is reserved; then the send job finds nothing to send.
 2. The nonce. `Outbox.signed` reserves the sender's next nonce in a commit of its own. A crash
@@ -25,9 +26,9 @@ The life of one transfer, and what a crash at each point leaves:
    pauses double; while the transfer is not final it is polled. Neither ever gives up.
 7. The outcome. It is final, with success or without. What else the owner has to know, such as a
    balance at that height or above, is read outside the transaction. Then one commit locks the
-   owner, notes the outcome on the `Outgoing` and takes the owner's step, with the end of the job. A
-   crash before leaves the watch job, and it looks again. So does a reorg, or a newer balance, that
-   was recorded between the look and the commit (`StaleView`).
+   owner, notes the outcome on the `OutboundTransfer` and takes the owner's step, with the end of
+   the job. A crash before leaves the watch job, and it looks again. So does a reorg, or a newer
+   balance, that was recorded between the look and the commit (`StaleView`).
 8. A reorg beyond finality. `reorg_recovery` sends the same bytes again and adds a follow job for
    what had succeeded. If it fails now, one commit notes that and has the owner take its success
    back (`on_reversed`).
@@ -48,17 +49,23 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import attrs
 
-from payments_core.chains.backoff import poll_again, wait_for_chain
+from payments_core.chains.backoff import back_off, poll_again
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import FOLLOW_AGAIN, Outcome, Outgoing, Purpose, concluded
-from payments_core.chains.port import ChainUnavailable, Signed
+from payments_core.chains.outbox.record import (
+    FOLLOW_AGAIN,
+    OutboundTransfer,
+    TransferOutcome,
+    TransferPurpose,
+    mark_final,
+)
+from payments_core.chains.port import ChainUnavailable, SignedTransaction
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, Scope, StaleView
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed
 from payments_core.storage.jobs import Job
-from payments_core.storage.port import Claimed, Transaction
+from payments_core.storage.port import ClaimedJob, Transaction
 from payments_core.storage.records import Record
 
 R = TypeVar("R", bound=Record)
@@ -99,7 +106,7 @@ class OnUnsent(Protocol[R_contra]):
     def __call__(
         self,
         tx: Transaction,
-        draw: Draw,
+        id_sequence: IdSequence,
         partition: str,
         record: R_contra,
         doubt: Doubt,
@@ -126,7 +133,7 @@ class TransferOwner(Protocol[R]):
         """The transfer to send; None if it was sent, or is no longer wanted."""
 
     def on_sent(
-        self, tx: Transaction, record: R, signed: Signed, *, now: Instant
+        self, tx: Transaction, record: R, signed: SignedTransaction, *, now: Instant
     ) -> Decision[None]:
         """The step of the owner, if it still wants this transfer, and the job that watches it.
 
@@ -147,13 +154,13 @@ class FollowedOwner(TransferOwner[R], Protocol[R, L, F]):
     L is what it locks, F are the facts that it reads from the chain beside the outcome.
     """
 
-    purpose: Purpose
+    purpose: TransferPurpose
     watch_kind: str
 
     def find_to_watch(self, record: R, job: Job) -> TransferToWatch | None:
         """The transfer that a watch job is for; None if the owner no longer waits for one."""
 
-    def read_chain(self, partition: str, record: R, outcome: Outcome) -> F:
+    def read_chain(self, partition: str, record: R, outcome: TransferOutcome) -> F:
         """What the owner must know of the chain besides, at `outcome.height` or above.
 
         Called outside of transactions. Raises ChainUnavailable, DependencyFailed: the job waits.
@@ -166,7 +173,7 @@ class FollowedOwner(TransferOwner[R], Protocol[R, L, F]):
         """
 
     def on_final(
-        self, tx: Transaction, locked: L, outcome: Outcome, facts: F, *, now: Instant
+        self, tx: Transaction, locked: L, outcome: TransferOutcome, facts: F, *, now: Instant
     ) -> Decision[None]:
         """The owner's step on the final outcome, which may be success or failure.
 
@@ -174,7 +181,7 @@ class FollowedOwner(TransferOwner[R], Protocol[R, L, F]):
         """
 
     def on_reversed(
-        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+        self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
         """What the owner takes back: the transfer had succeeded, was undone and has failed."""
 
@@ -198,7 +205,7 @@ class TransferJobs:
         self._followed = {owner.purpose: owner for owner in followed}
         self._owners = (*sent, *self._followed.values())
 
-    def handlers(self) -> Mapping[str, Callable[[Claimed], None]]:
+    def handlers(self) -> Mapping[str, Callable[[ClaimedJob], None]]:
         """What does which job, by its kind."""
         return {
             FOLLOW_AGAIN: self.follow,
@@ -206,135 +213,146 @@ class TransferJobs:
             **{owner.watch_kind: partial(self.watch, owner) for owner in self._followed.values()},
         }
 
-    def send(self, owner: TransferOwner[R], claimed: Claimed) -> None:
+    def send(self, owner: TransferOwner[R], claimed: ClaimedJob) -> None:
         """Hand the transfer to the chain. Its bytes are fixed: sent again, it moves nothing more.
 
         One that was withdrawn, or that its owner wants no more, ends the job.
         """
         record = self._read(owner, claimed)
         transfer = owner.find_to_send(record)
-        sent = self._broadcast(Scope.of(claimed), transfer) if transfer is not None else None
+        sent = (
+            self._broadcast(WorkerAuthority.of(claimed), transfer) if transfer is not None else None
+        )
         if sent is None:
             self._ledger.finish(claimed)
-        elif isinstance(sent, Signed):
+        elif isinstance(sent, SignedTransaction):
             self._ledger.commit(
-                Scope.of(claimed),
-                lambda tx, draw: owner.on_sent(tx, record, sent, now=self._clock.now()),
+                WorkerAuthority.of(claimed),
+                lambda tx, id_sequence: owner.on_sent(tx, record, sent, now=self._clock.now()),
                 claimed=claimed,
             )
         else:
             self._try_again(owner, claimed, record, sent)
 
-    def watch(self, owner: FollowedOwner[R, L, F], claimed: Claimed) -> None:
+    def watch(self, owner: FollowedOwner[R, L, F], claimed: ClaimedJob) -> None:
         """Look at the transfer: not final, final, or failed for good."""
         record = self._read(owner, claimed)
         transfer = owner.find_to_watch(record, claimed.job)
         if transfer is None:
             self._ledger.finish(claimed)
             return
-        look = self._look(claimed, transfer, partial(owner.read_chain, claimed.partition, record))
+        look = self._check_outcome(
+            claimed, transfer, partial(owner.read_chain, claimed.partition, record)
+        )
         if look is None:
             return
         outcome, facts = look
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
             locked = owner.lock(tx, record, transfer.id)
             if locked is None:
                 return Decision(None)
-            noted = concluded(tx, transfer.id, outcome, now=now)
-            return noted.joined(owner.on_final(tx, locked, outcome, facts, now=now))
+            noted = mark_final(tx, transfer.id, outcome, now=now)
+            return noted.merge(owner.on_final(tx, locked, outcome, facts, now=now))
 
-        self._commit_look(claimed, decide)
+        self._commit_outcome(claimed, decide)
 
-    def follow(self, claimed: Claimed) -> None:
+    def follow(self, claimed: ClaimedJob) -> None:
         """Look at a transfer whose success had been final, since a reorg may have undone it."""
         outgoing_id = claimed.job.subject
-        look = self._look(claimed, TransferToWatch(outgoing_id), lambda outcome: None)
+        look = self._check_outcome(claimed, TransferToWatch(outgoing_id), lambda outcome: None)
         if look is None:
             return
         outcome, _ = look
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
-            outgoing = tx.get(Outgoing, outgoing_id)
+            outgoing = tx.get(OutboundTransfer, outgoing_id)
             assert outgoing is not None
             reversed: Decision[None] = Decision(None)
             if outcome.reason is not None:
                 owner = self._followed[outgoing.purpose]
                 reversed = owner.on_reversed(tx, outgoing, outcome.reason, now=now)
-            return reversed.joined(concluded(tx, outgoing_id, outcome, now=now))
+            return reversed.merge(mark_final(tx, outgoing_id, outcome, now=now))
 
-        if self._commit_look(claimed, decide) and outcome.reason is not None:
+        if self._commit_outcome(claimed, decide) and outcome.reason is not None:
             _log.critical(
                 "ALARM: a reorg undid %s, which was final, and it has failed: %s",
                 outgoing_id, outcome.reason,
             )  # fmt: skip
 
-    def _read(self, owner: TransferOwner[R], claimed: Claimed) -> R:
+    def _read(self, owner: TransferOwner[R], claimed: ClaimedJob) -> R:
         record = self._storage.read(
             claimed.partition, lambda snapshot: snapshot.get(owner.record_type, claimed.job.subject)
         )
         assert record is not None
         return record
 
-    def _broadcast(self, scope: Scope, transfer: TransferToSend) -> Signed | Doubt | None:
+    def _broadcast(
+        self, authority: WorkerAuthority, transfer: TransferToSend
+    ) -> SignedTransaction | Doubt | None:
         """The bytes that the chain has now, else why it has none; None if it was withdrawn."""
         try:
-            signed = self._outbox.signed(scope, transfer.chain_id, transfer.id)
+            signed = self._outbox.ensure_signed(authority, transfer.chain_id, transfer.id)
             if signed is None:
                 return None
             if transfer.is_unknown:  # no other step before the chain was asked
-                return signed if self._outbox.is_known(scope, transfer.id) else "absent"
+                return signed if self._outbox.is_known(authority, transfer.id) else "absent"
         except ChainUnavailable:
             return "silent"
         try:
-            self._outbox.broadcast(scope, signed, transfer.id)
+            self._outbox.broadcast(authority, signed, transfer.id)
         except ChainUnavailable:
             return "lost"
         return signed
 
     def _try_again(
-        self, owner: TransferOwner[R], claimed: Claimed, record: R, doubt: Doubt
+        self, owner: TransferOwner[R], claimed: ClaimedJob, record: R, doubt: Doubt
     ) -> None:
         """Keep the job, with what its owner commits meanwhile; or end it, if the owner has."""
         now = self._clock.now()
-        again: Decision[None] = Decision(None, again_at=now, in_vain=True)
-        later = again if doubt == "absent" else wait_for_chain(claimed.job, now)
+        again: Decision[None] = Decision(None, next_run_at=now, made_no_progress=True)
+        later = again if doubt == "absent" else back_off(claimed.job, now)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             change = None
             if owner.on_unsent is not None:
                 change = owner.on_unsent(
-                    tx, draw, claimed.partition, record, doubt, now=self._clock.now()
+                    tx, id_sequence, claimed.partition, record, doubt, now=self._clock.now()
                 )
             if change is None:
                 return later
-            return change if doubt == "silent" else later.joined(change)
+            return change if doubt == "silent" else later.merge(change)
 
-        self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
+        self._ledger.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
 
-    def _look(
-        self, claimed: Claimed, transfer: TransferToWatch, read_chain: Callable[[Outcome], F]
-    ) -> tuple[Outcome, F] | None:
+    def _check_outcome(
+        self,
+        claimed: ClaimedJob,
+        transfer: TransferToWatch,
+        read_chain: Callable[[TransferOutcome], F],
+    ) -> tuple[TransferOutcome, F] | None:
         """The final outcome with the owner's facts; None where the job was put off."""
-        scope = Scope.of(claimed)
+        authority = WorkerAuthority.of(claimed)
         try:
-            outcome = self._outbox.outcome(scope, transfer.id, confirmations=transfer.confirmations)
+            outcome = self._outbox.check_outcome(
+                authority, transfer.id, confirmations=transfer.confirmations
+            )
             if not outcome.is_pending:
                 return outcome, read_chain(outcome)
         except (ChainUnavailable, DependencyFailed):
-            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            self._ledger.finish(claimed, back_off(claimed.job, self._clock.now()))
         else:
             self._ledger.finish(claimed, poll_again(self._clock.now()))
         return None
 
-    def _commit_look(
-        self, claimed: Claimed, decide: Callable[[Transaction, Draw], Decision[None]]
+    def _commit_outcome(
+        self, claimed: ClaimedJob, decide: Callable[[Transaction, IdSequence], Decision[None]]
     ) -> bool:
         """Commit what a look means; False where it is outdated, and the job looks again."""
         try:
-            self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
+            self._ledger.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)
         except StaleView:  # the chain has moved on meanwhile
             self._ledger.finish(claimed, poll_again(self._clock.now()))
             return False

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.chains.outbox.record import Outgoing, Sender, locked_outgoing
+from payments_core.chains.outbox.record import OutboundTransfer, Sender, lock_transfer
 from payments_core.engine.decision import Decision
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
-MOST_SENDERS = 100
+MAX_SENDERS = 100
 """So many keys an environment may have had on a chain."""
 
 
-class SlotBefore(Exception):
+class PreviousNonceUnsigned(Exception):
     """The slot before has no bytes yet; sign that first."""
 
     def __init__(self, outgoing_id: str) -> None:
@@ -27,34 +27,37 @@ class SlotBefore(Exception):
         self.outgoing_id = outgoing_id
 
 
-class SenderChanged(Exception):
+class SignerKeyChanged(Exception):
     """Another worker, with another key, was faster; look again."""
 
 
-def senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
+def load_senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:
     """The environment's senders on a chain: one, and those whose keys were in use before."""
-    return snapshot.find(Sender, "of_chain", (chain_id,), limit=MOST_SENDERS).records
+    return snapshot.find(Sender, "of_chain", (chain_id,), limit=MAX_SENDERS).records
 
 
-def reserve(tx: Transaction, chain_id: int, sender_id: str, known: Outgoing) -> Decision[Outgoing]:
-    """The transfer with the sender's next slot, if it needs one. Raises SlotBefore, SenderChanged.
+def reserve_nonce(
+    tx: Transaction, chain_id: int, sender_id: str, known: OutboundTransfer
+) -> Decision[OutboundTransfer]:
+    """The transfer with the sender's next slot, if it needs one. Raises PreviousNonceUnsigned,
+    SignerKeyChanged.
 
     `known` is the transfer as it was read before, which says whose locks come first. A slot that
     was reserved with a key no longer in use, and never signed, is given back to that key: it is
     its last, and what takes it later must not wait for it.
     """
     former_id = known.sender_id if known.sender_id != sender_id else None
-    locked = {id: tx.get(Sender, id, for_update=True) for id in _in_order(sender_id, former_id)}
-    outgoing = locked_outgoing(tx, known.id)
+    locked = {id: tx.get(Sender, id, for_update=True) for id in _lock_order(sender_id, former_id)}
+    outgoing = lock_transfer(tx, known.id)
     if outgoing.sender_id not in (sender_id, known.sender_id):
-        raise SenderChanged
-    if not _needs_slot(outgoing, sender_id):
+        raise SignerKeyChanged
+    if not _needs_nonce(outgoing, sender_id):
         return Decision(outgoing)
     sender = locked[sender_id]
     if sender is not None and sender.last_outgoing_id is not None:
-        last = locked_outgoing(tx, sender.last_outgoing_id)
+        last = lock_transfer(tx, sender.last_outgoing_id)
         if last.raw is None:
-            raise SlotBefore(last.id)
+            raise PreviousNonceUnsigned(last.id)
     slot = sender.next_slot if sender else 0
     previous_id = sender.last_outgoing_id if sender else None
     reserved = attrs.evolve(
@@ -67,16 +70,16 @@ def reserve(tx: Transaction, chain_id: int, sender_id: str, known: Outgoing) -> 
     )
     replaces: tuple[Record, ...] = (reserved,) if sender is None else (taken, reserved)
     if former_id is not None:
-        replaces += (_given_back(locked[former_id], outgoing),)
+        replaces += (_return_nonce(locked[former_id], outgoing),)
     return Decision(reserved, inserts=(taken,) if sender is None else (), replaces=replaces)
 
 
-def _in_order(*ids: str | None) -> list[str]:
+def _lock_order(*ids: str | None) -> list[str]:
     """The order in which senders are locked, by whoever locks two."""
     return sorted(id for id in ids if id is not None)
 
 
-def _given_back(former: Sender | None, outgoing: Outgoing) -> Sender:
+def _return_nonce(former: Sender | None, outgoing: OutboundTransfer) -> Sender:
     assert former is not None
     assert former.last_outgoing_id == outgoing.id, "a slot without bytes is the last"
     return attrs.evolve(
@@ -84,7 +87,7 @@ def _given_back(former: Sender | None, outgoing: Outgoing) -> Sender:
     )
 
 
-def _needs_slot(outgoing: Outgoing, sender_id: str) -> bool:
+def _needs_nonce(outgoing: OutboundTransfer, sender_id: str) -> bool:
     """Whether a slot is to be reserved, or was with a key that is no longer in use."""
     if outgoing.status == "reserved":
         return outgoing.sender_id != sender_id

@@ -18,32 +18,42 @@ from functools import partial
 
 import attrs
 
-from payments_core.chains.judge import Expectation, deepened, judge
-from payments_core.chains.outbox.inclusion import Bytes, all_bytes, is_lost, standing
-from payments_core.chains.outbox.nonces import SenderChanged, SlotBefore, reserve, senders
+from payments_core.chains.judge import ExpectedTransfer, judge, with_confirmations
+from payments_core.chains.outbox.inclusion import (
+    SignedVersion,
+    find_included_version,
+    load_signed_versions,
+    nonce_was_taken,
+)
+from payments_core.chains.outbox.nonces import (
+    PreviousNonceUnsigned,
+    SignerKeyChanged,
+    load_senders,
+    reserve_nonce,
+)
 from payments_core.chains.outbox.record import (
-    Outcome,
-    Outgoing,
+    OutboundTransfer,
     Replacement,
     Sender,
-    locked_outgoing,
+    TransferOutcome,
+    lock_transfer,
     replacement_id,
 )
 from payments_core.chains.port import (
     AddressSpec,
     Chain,
     ChainUnavailable,
-    Signed,
+    SignedTransaction,
     SignerRefused,
     TransferIntent,
 )
-from payments_core.chains.scanner import scanned_to
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.chains.scanner import get_scanned_height
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.storage.port import Snapshot, Transaction
 
-_MOST_DROPPED = 100
+_MAX_DROPPED = 100
 """So many slots back a gap is looked for; no reorg reaches further."""
 
 _log = logging.getLogger(__name__)
@@ -56,129 +66,146 @@ class Outbox:
         self,
         ports: Ports,
         chains: Mapping[int, Chain],
-        sent: Callable[[Scope, int], None] = lambda scope, chain_id: None,
+        on_sent: Callable[[WorkerAuthority, int], None] = lambda authority, chain_id: None,
     ) -> None:
-        """`sent` hears of every broadcast, with the chain's number."""
+        """`on_sent` hears of every broadcast, with the chain's number."""
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
-        self._sent = sent
+        self._on_sent = on_sent
 
-    def broadcast(self, scope: Scope, signed: Signed, outgoing_id: str) -> None:
+    def broadcast(
+        self, authority: WorkerAuthority, signed: SignedTransaction, outgoing_id: str
+    ) -> None:
         """Send signed bytes, now or once more: it is harmless. Raises ChainUnavailable.
 
         A reorg can drop what stood in the slots before; those bytes are then sent again first, or
         nothing of this sender would ever be included. Nothing is sent, and nothing raised, where a
         final transaction has taken the slot: whoever follows the transfer will see which.
         """
-        outgoing = self._read(scope, outgoing_id)
+        outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
         try:
             chain.broadcast(signed)
         except ChainUnavailable:
-            dropped = self._dropped(scope, chain, outgoing)
-            if not dropped and self.is_lost(scope, outgoing_id):
+            dropped = self._find_dropped(authority, chain, outgoing)
+            if not dropped and self.nonce_was_taken(authority, outgoing_id):
                 return
             if not dropped:
                 raise
             for before in reversed(dropped):
                 chain.broadcast(before)
             chain.broadcast(signed)
-        self._sent(scope, outgoing.chain_id)
+        self._on_sent(authority, outgoing.chain_id)
 
-    def outcome(self, scope: Scope, outgoing_id: str, *, confirmations: int = 0) -> Outcome:
-        """What became of a transfer that was sent, to be `concluded` unless it is pending.
+    def check_outcome(
+        self, authority: WorkerAuthority, outgoing_id: str, *, confirmations: int = 0
+    ) -> TransferOutcome:
+        """What became of a transfer that was sent, to be `mark_final` unless it is pending.
 
         `confirmations` asks for more blocks on top than the chain's own finality may have.
 
         One that is in no block is pushed. Raises ChainUnavailable.
         """
-        outgoing = self._read(scope, outgoing_id)
+        outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        all_known = all_bytes(self._storage, scope, outgoing)
-        scanned = scanned_to(self._storage, scope.mode, chain.chain_id)  # before the chain is asked
-        heads = deepened(chain.heads(), confirmations)
-        taken, view = standing(chain, all_known)
+        all_known = load_signed_versions(self._storage, authority, outgoing)
+        scanned = get_scanned_height(
+            self._storage, authority.mode, chain.chain_id
+        )  # before the chain is asked
+        heads = with_confirmations(chain.heads(), confirmations)
+        taken, view = find_included_version(chain, all_known)
         final = heads.final.number
         outcome = partial(
-            Outcome,
+            TransferOutcome,
             height=final,
             reorgs=outgoing.reorgs,
-            scanned_to=scanned,
+            scanned_height=scanned,
             hash=taken.signed.hash,
         )
-        if view is None and is_lost(chain, outgoing, all_known):
+        if view is None and nonce_was_taken(chain, outgoing, all_known):
             return outcome("transaction_failed", block_number=-1)
         if view is None or view.block is None:
-            self._push(scope, chain, outgoing, all_known[-1], is_known=view is not None)
+            self._push(authority, chain, outgoing, all_known[-1], is_known=view is not None)
         if view is None or view.block is None or view.block.number > final:
             return outcome("not_final", block_number=-1)  # may yet show another
         if not taken.moves:
             return outcome("transaction_failed", block_number=view.block.number)
-        expectation = Expectation(outgoing.chain_id, outgoing.token_address, outgoing.recipient)
+        expectation = ExpectedTransfer(
+            outgoing.chain_id, outgoing.token_address, outgoing.recipient
+        )
         verdicts = judge(expectation, chain.chain_id, view, heads, consumed=frozenset())
         reasons = [verdict.reason for verdict in verdicts]
         reason = None if None in reasons else reasons[0]
         return outcome(reason, block_number=view.block.number)
 
-    def included(self, scope: Scope, outgoing_id: str) -> str | None:
+    def find_included_hash(self, authority: WorkerAuthority, outgoing_id: str) -> str | None:
         """The hash of those bytes of a transfer that are in a block; where none is, it is pushed.
 
         Raises ChainUnavailable.
         """
-        outgoing = self._read(scope, outgoing_id)
+        outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        all_known = all_bytes(self._storage, scope, outgoing)
-        taken, view = standing(chain, all_known)
+        all_known = load_signed_versions(self._storage, authority, outgoing)
+        taken, view = find_included_version(chain, all_known)
         if view is not None and view.block is not None:
             return taken.signed.hash
-        self._push(scope, chain, outgoing, all_known[-1], is_known=view is not None)
+        self._push(authority, chain, outgoing, all_known[-1], is_known=view is not None)
         return None
 
-    def is_known(self, scope: Scope, outgoing_id: str) -> bool:
+    def is_known(self, authority: WorkerAuthority, outgoing_id: str) -> bool:
         """Whether the chain knows any of a transfer's bytes. Raises ChainUnavailable."""
-        outgoing = self._read(scope, outgoing_id)
+        outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        return standing(chain, all_bytes(self._storage, scope, outgoing))[1] is not None
+        return (
+            find_included_version(chain, load_signed_versions(self._storage, authority, outgoing))[
+                1
+            ]
+            is not None
+        )
 
-    def is_lost(self, scope: Scope, outgoing_id: str) -> bool:
+    def nonce_was_taken(self, authority: WorkerAuthority, outgoing_id: str) -> bool:
         """Whether what took a transfer's slot is final and none of its bytes.
 
         Somebody else has used the sender's key, then. Raises ChainUnavailable.
         """
-        outgoing = self._read(scope, outgoing_id)
+        outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        return is_lost(chain, outgoing, all_bytes(self._storage, scope, outgoing))
+        return nonce_was_taken(
+            chain, outgoing, load_signed_versions(self._storage, authority, outgoing)
+        )
 
-    def send_dropped(self, scope: Scope, chain_id: int) -> int:
+    def rebroadcast_dropped(self, authority: WorkerAuthority, chain_id: int) -> int:
         """Send again what a reorg dropped of the environment's transactions; how many they were.
 
         Raises ChainUnavailable.
         """
         chain = self._chains[chain_id]
         count = 0
-        for sender in self._senders(scope, chain_id):
+        for sender in self._load_senders(authority, chain_id):
             if sender.last_outgoing_id is None:
                 continue
-            last = self._read(scope, sender.last_outgoing_id)
-            newest = self._missing(scope, chain, last)
-            dropped = self._dropped(scope, chain, last)
+            last = self._load_transfer(authority, sender.last_outgoing_id)
+            newest = self._find_missing(authority, chain, last)
+            dropped = self._find_dropped(authority, chain, last)
             missing = [newest, *dropped] if newest else dropped
             for signed in reversed(missing):
                 chain.broadcast(signed)
             count += len(missing)
         return count
 
-    def maybe_undone(self, scope: Scope, chain_id: int, first: int) -> tuple[Outgoing, ...]:
+    def find_possibly_reorged(
+        self, authority: WorkerAuthority, chain_id: int, first: int
+    ) -> tuple[OutboundTransfer, ...]:
         """The environment's transfers that may have been in the blocks from `first` on."""
 
-        def read(snapshot: Snapshot) -> tuple[Outgoing, ...]:
-            found: list[Outgoing] = []
-            for sender in senders(snapshot, chain_id):
+        def read(snapshot: Snapshot) -> tuple[OutboundTransfer, ...]:
+            found: list[OutboundTransfer] = []
+            for sender in load_senders(snapshot, chain_id):
                 id = sender.last_outgoing_id
                 while id is not None:
-                    outgoing = snapshot.get(Outgoing, id)
+                    outgoing = snapshot.get(OutboundTransfer, id)
                     assert outgoing is not None, f"no outgoing {id}"
                     if outgoing.block_number is not None and outgoing.block_number < first:
                         break  # so are all before it: slots go into blocks in their order
@@ -186,42 +213,48 @@ class Outbox:
                     id = outgoing.previous_id
             return tuple(found)
 
-        return self._storage.read(scope.partition, read)
+        return self._storage.read(authority.partition, read)
 
-    def signed(self, scope: Scope, chain_id: int, outgoing_id: str) -> Signed | None:
+    def ensure_signed(
+        self, authority: WorkerAuthority, chain_id: int, outgoing_id: str
+    ) -> SignedTransaction | None:
         """The signed transaction of an intent, the newest of its bytes; None if withdrawn.
 
         Raises ChainUnavailable, SignerRefused.
         """
-        sender_id = _sender_id(scope, self._chains[chain_id])
+        sender_id = _sender_id(authority, self._chains[chain_id])
         while True:
-            known = self._read(scope, outgoing_id)
+            known = self._load_transfer(authority, outgoing_id)
             try:
-                outgoing = self._ledger.commit(
-                    scope,
-                    lambda tx, draw, known=known: reserve(  # type: ignore[misc]
+                outgoing = self._committer.commit(
+                    authority,
+                    lambda tx, id_sequence, known=known: reserve_nonce(  # type: ignore[misc]
                         tx, chain_id, sender_id, known
                     ),
                 )
-            except SlotBefore as before:
-                self.signed(scope, chain_id, before.outgoing_id)
+            except PreviousNonceUnsigned as before:
+                self.ensure_signed(authority, chain_id, before.outgoing_id)
                 continue
-            except SenderChanged:
+            except SignerKeyChanged:
                 continue
             if outgoing.status == "withdrawn":
                 return None
             if outgoing.raw is None:
-                outgoing = self._sign(scope, outgoing)
+                outgoing = self._sign(authority, outgoing)
             if outgoing.raw is not None:
                 break
-        moving = [bytes for bytes in all_bytes(self._storage, scope, outgoing) if bytes.moves]
+        moving = [
+            bytes
+            for bytes in load_signed_versions(self._storage, authority, outgoing)
+            if bytes.moves
+        ]
         return moving[-1].signed
 
-    def _sign(self, scope: Scope, outgoing: Outgoing) -> Outgoing:
+    def _sign(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> OutboundTransfer:
         assert outgoing.slot is not None
         intent = TransferIntent(
             outgoing.id,
-            scope.partition,
+            authority.partition,
             outgoing.token_address,
             outgoing.source,
             outgoing.recipient,
@@ -234,12 +267,12 @@ class Outbox:
             signed = chain.prepare(intent, outgoing.slot)
         except SignerRefused as error:  # its slot waits for it, and all after it
             _log.critical(
-                "ALARM: the signer refuses %s of %s: %s", outgoing.id, scope.partition, error
+                "ALARM: the signer refuses %s of %s: %s", outgoing.id, authority.partition, error
             )
             raise ChainUnavailable("the signer refuses") from error
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[Outgoing]:
-            current = locked_outgoing(tx, outgoing.id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
+            current = lock_transfer(tx, outgoing.id)
             slot = (outgoing.sender_id, outgoing.slot)
             if current.raw is not None or (current.sender_id, current.slot) != slot:
                 return Decision(current)  # another worker was faster; its bytes are the ones
@@ -247,25 +280,31 @@ class Outbox:
                 current,
                 status="signed",
                 transaction_hash=signed.hash,
-                raw=_text_of(signed.raw),
+                raw=_to_base64(signed.raw),
                 signed_at=self._clock.now(),
                 signed_above=newest,
             )
             return Decision(stored, replaces=(stored,))
 
-        return self._ledger.commit(scope, decide)
+        return self._committer.commit(authority, decide)
 
     def _push(
-        self, scope: Scope, chain: Chain, outgoing: Outgoing, newest: Bytes, *, is_known: bool
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        outgoing: OutboundTransfer,
+        newest: SignedVersion,
+        *,
+        is_known: bool,
     ) -> None:
         """See that what fills a slot gets into a block: send it again, in time with higher fees."""
         if not is_known:
-            self.broadcast(scope, newest.signed, outgoing.id)
-        patience_ms = chain.patience_ms
+            self.broadcast(authority, newest.signed, outgoing.id)
+        patience_ms = chain.bump_after_ms
         if patience_ms is None or self._clock.now() < newest.signed_at + patience_ms:
             return
         try:
-            bumped = chain.bump(scope.partition, newest.signed)
+            bumped = chain.bump(authority.partition, newest.signed)
         except SignerRefused as error:
             _log.critical(
                 "ALARM: %s is in no block, and the signer refuses: %s", outgoing.id, error
@@ -273,14 +312,21 @@ class Outbox:
             return
         if bumped is None:
             _log.warning("%s is in no block, and its fees cannot rise further", outgoing.id)
-        elif self._replaced(scope, outgoing, bumped, moves=newest.moves):
-            self.broadcast(scope, bumped, outgoing.id)
+        elif self._store_replacement(authority, outgoing, bumped, moves=newest.moves):
+            self.broadcast(authority, bumped, outgoing.id)
 
-    def _replaced(self, scope: Scope, outgoing: Outgoing, signed: Signed, *, moves: bool) -> bool:
+    def _store_replacement(
+        self,
+        authority: WorkerAuthority,
+        outgoing: OutboundTransfer,
+        signed: SignedTransaction,
+        *,
+        moves: bool,
+    ) -> bool:
         """Store bytes for a slot beside those that it had; False if others came first."""
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[bool]:
-            current = locked_outgoing(tx, outgoing.id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+            current = lock_transfer(tx, outgoing.id)
             if current.replacements != outgoing.replacements:
                 return Decision(False)
             number = current.replacements + 1
@@ -288,63 +334,73 @@ class Outbox:
                 id=replacement_id(current.id, number),
                 outgoing_id=current.id,
                 transaction_hash=signed.hash,
-                raw=_text_of(signed.raw),
+                raw=_to_base64(signed.raw),
                 moves=moves,
                 signed_at=self._clock.now(),
             )
             counted = attrs.evolve(current, replacements=number)
             return Decision(True, inserts=(replacement,), replaces=(counted,))
 
-        return self._ledger.commit(scope, decide)
+        return self._committer.commit(authority, decide)
 
-    def _senders(self, scope: Scope, chain_id: int) -> Sequence[Sender]:
-        return self._storage.read(scope.partition, lambda snapshot: senders(snapshot, chain_id))
+    def _load_senders(self, authority: WorkerAuthority, chain_id: int) -> Sequence[Sender]:
+        return self._storage.read(
+            authority.partition, lambda snapshot: load_senders(snapshot, chain_id)
+        )
 
-    def _read(self, scope: Scope, outgoing_id: str) -> Outgoing:
+    def _load_transfer(self, authority: WorkerAuthority, outgoing_id: str) -> OutboundTransfer:
         outgoing = self._storage.read(
-            scope.partition, lambda snapshot: snapshot.get(Outgoing, outgoing_id)
+            authority.partition, lambda snapshot: snapshot.get(OutboundTransfer, outgoing_id)
         )
         assert outgoing is not None, f"no outgoing {outgoing_id}"
         return outgoing
 
-    def _dropped(self, scope: Scope, chain: Chain, outgoing: Outgoing) -> list[Signed]:
+    def _find_dropped(
+        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
+    ) -> list[SignedTransaction]:
         """What fills the slots before that the chain does not know, the newest first."""
-        dropped: list[Signed] = []
-        while outgoing.previous_id is not None and len(dropped) < _MOST_DROPPED:
-            outgoing = self._read(scope, outgoing.previous_id)
-            missing = self._missing(scope, chain, outgoing)
+        dropped: list[SignedTransaction] = []
+        while outgoing.previous_id is not None and len(dropped) < _MAX_DROPPED:
+            outgoing = self._load_transfer(authority, outgoing.previous_id)
+            missing = self._find_missing(authority, chain, outgoing)
             if missing is None:
                 break
             dropped.append(missing)
         return dropped
 
-    def _missing(self, scope: Scope, chain: Chain, outgoing: Outgoing) -> Signed | None:
+    def _find_missing(
+        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
+    ) -> SignedTransaction | None:
         """What must fill the transfer's slot, if the chain knows nothing that does.
 
         What is final there without being ours fills it for good.
         """
         if outgoing.raw is None:
             return None
-        all_known = all_bytes(self._storage, scope, outgoing)
-        if standing(chain, all_known)[1] is not None or is_lost(chain, outgoing, all_known):
+        all_known = load_signed_versions(self._storage, authority, outgoing)
+        if find_included_version(chain, all_known)[1] is not None or nonce_was_taken(
+            chain, outgoing, all_known
+        ):
             return None
         if outgoing.status != "failed" or not all_known[-1].moves:
             return all_known[-1].signed
         assert outgoing.slot is not None
-        if outgoing.sender_id != _sender_id(scope, chain):
+        if outgoing.sender_id != _sender_id(authority, chain):
             _log.critical("ALARM: the slot of %s is empty, and its key no more in use", outgoing.id)
             return None
-        nothing = chain.fill(scope.partition, outgoing.slot)
-        if self._replaced(scope, outgoing, nothing, moves=False):
+        nothing = chain.prepare_noop(authority.partition, outgoing.slot)
+        if self._store_replacement(authority, outgoing, nothing, moves=False):
             return nothing
-        return all_bytes(self._storage, scope, self._read(scope, outgoing.id))[-1].signed
+        return load_signed_versions(
+            self._storage, authority, self._load_transfer(authority, outgoing.id)
+        )[-1].signed
 
 
-def _sender_id(scope: Scope, chain: Chain) -> str:
+def _sender_id(authority: WorkerAuthority, chain: Chain) -> str:
     """The environment's sender on a chain, by the key that is in use now."""
-    operator = chain.derive(AddressSpec(scope.partition, "operator", "operator"))
+    operator = chain.derive(AddressSpec(authority.partition, "operator", "operator"))
     return f"{chain.chain_id}:{operator}"
 
 
-def _text_of(raw: bytes) -> str:
+def _to_base64(raw: bytes) -> str:
     return base64.b64encode(raw).decode()

@@ -8,24 +8,24 @@ from typing import ClassVar, Literal
 import attrs
 
 from payments_core.assets import Asset
-from payments_core.chains.backoff import OVERSIGHT_MS, POLL_MS
+from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS
 from payments_core.chains.judge import Reason
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, Follow, StaleView
+from payments_core.engine.decision import Decision, NewJob, StaleView
 from payments_core.money import Atomic, atomic
-from payments_core.storage.port import LOCATE_KEYS, Storage, Transaction
+from payments_core.storage.port import MAX_LOCATE_KEYS, Storage, Transaction
 from payments_core.storage.records import Collection, Index, Lookup, Record
 
 FOLLOW_AGAIN = "chains.follow_again"
-SENDER_LANES = "sender:"
+SENDER_LANE_PREFIX = "sender:"
 
-OutgoingStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
-Purpose = Literal["funding", "release", "refund", "sweep"]
+OutboundTransferStatus = Literal["queued", "reserved", "signed", "failed", "withdrawn"]
+TransferPurpose = Literal["funding", "release", "refund", "sweep"]
 
 
 @attrs.frozen(kw_only=True)
-class Outgoing(Record):
+class OutboundTransfer(Record):
     """A transfer of ours, from intent to signed bytes. What became of it its owner knows.
 
     `owner_id` is the operation, Payment, refund or deposit that it is for, `source` which of our
@@ -45,7 +45,7 @@ class Outgoing(Record):
         lookups=(Lookup("by_transaction", ("transaction_hash",)),),
     )
 
-    purpose: Purpose
+    purpose: TransferPurpose
     owner_id: str
     chain_id: int
     token_address: str
@@ -53,7 +53,7 @@ class Outgoing(Record):
     recipient: str
     escrow_of: str | None = None
     amount: Atomic = attrs.field(converter=atomic)
-    status: OutgoingStatus = "queued"
+    status: OutboundTransferStatus = "queued"
     sender_id: str | None = None
     slot: int | None = None
     previous_id: str | None = None
@@ -108,19 +108,19 @@ class Sender(Record):
 
 
 @attrs.frozen
-class Outcome:
+class TransferOutcome:
     """What became of a transfer: no reason, it succeeded.
 
     `height` was final when it was asked, `block_number` is where the transfer is and `hash` which
-    of its transactions is there, `reorgs` how often it had been undone until then, and `scanned_to`
-    how far the chain had been scanned.
+    of its transactions is there, `reorgs` how often it had been undone until then, and
+    `scanned_height` how far the chain had been scanned.
     """
 
     reason: Reason | None
     height: int
     block_number: int
     reorgs: int
-    scanned_to: int
+    scanned_height: int
     hash: str
 
     @property
@@ -129,14 +129,14 @@ class Outcome:
         return self.reason == "not_final"
 
 
-class LookOutdated(StaleView):
+class StaleChainView(StaleView):
     """Blocks were undone since the chain was asked what became of a transfer: ask again."""
 
 
-def transfer(
+def new_transfer(
     id: str,
     asset: Asset,
-    purpose: Purpose,
+    purpose: TransferPurpose,
     owner_id: str,
     *,
     source: Contract,
@@ -144,9 +144,9 @@ def transfer(
     amount: int,
     now: Instant,
     escrow_of: str | None = None,
-) -> Outgoing:
+) -> OutboundTransfer:
     """The intent of a transfer, to be inserted with the decision that needs it."""
-    return Outgoing(
+    return OutboundTransfer(
         id=id,
         purpose=purpose,
         owner_id=owner_id,
@@ -167,13 +167,13 @@ def replacement_id(outgoing_id: str, number: int) -> str:
 
 def sender_lane(partition: str, chain_id: int) -> str:
     """The lane of the jobs that send what an environment has to send on a chain."""
-    return f"{SENDER_LANES}{partition}:{chain_id}"
+    return f"{SENDER_LANE_PREFIX}{partition}:{chain_id}"
 
 
-def send_job(kind: str, partition: str, outgoing: Outgoing, now: Instant) -> Follow:
+def send_job(kind: str, partition: str, outgoing: OutboundTransfer, now: Instant) -> NewJob:
     """The job that sends an outgoing transfer for its owner, in its sender's lane."""
     lane = sender_lane(partition, outgoing.chain_id)
-    return Follow("chain", kind, lane, now, outgoing.owner_id)
+    return NewJob("chain", kind, lane, now, outgoing.owner_id)
 
 
 def watch_job(
@@ -183,61 +183,61 @@ def watch_job(
     arguments: Mapping[str, str] | None = None,
     *,
     now: Instant,
-) -> Follow:
+) -> NewJob:
     """The job that watches a transfer that was sent, for its owner."""
-    return Follow("chain", kind, lane, now + POLL_MS, subject, arguments or {})
+    return NewJob("chain", kind, lane, now + POLL_MS, subject, arguments or {})
 
 
-def withdraw(outgoing: Outgoing) -> Outgoing | None:
+def withdraw(outgoing: OutboundTransfer) -> OutboundTransfer | None:
     """The intent withdrawn, or None where a slot is reserved and it can no longer be stopped."""
     if outgoing.status != "queued":
         return None
     return attrs.evolve(outgoing, status="withdrawn")
 
 
-def concluded(
-    tx: Transaction, outgoing_id: str, outcome: Outcome, *, now: Instant
+def mark_final(
+    tx: Transaction, outgoing_id: str, outcome: TransferOutcome, *, now: Instant
 ) -> Decision[None]:
-    """Note that what became of a transfer is final. Raises LookOutdated.
+    """Note that what became of a transfer is final. Raises StaleChainView.
 
     One in a block that no scan has passed is followed on: its undoing would be seen by nobody.
     """
-    outgoing = locked_outgoing(tx, outgoing_id)
+    outgoing = lock_transfer(tx, outgoing_id)
     if outgoing.reorgs != outcome.reorgs:
-        raise LookOutdated
+        raise StaleChainView
     if outcome.reason is not None:
-        return failed_for_good(tx, outgoing_id)
+        return mark_failed(tx, outgoing_id)
     done = attrs.evolve(outgoing, block_number=outcome.block_number)
-    if outcome.block_number <= outcome.scanned_to:
+    if outcome.block_number <= outcome.scanned_height:
         return Decision(None, replaces=(done,))
-    return Decision(None, replaces=(done,), jobs=(follow_job(outgoing_id, now + OVERSIGHT_MS),))
+    return Decision(None, replaces=(done,), jobs=(follow_job(outgoing_id, now + REORG_RECHECK_MS),))
 
 
-def follow_job(outgoing_id: str, due_at: Instant) -> Follow:
+def follow_job(outgoing_id: str, due_at: Instant) -> NewJob:
     """The job that looks again what became of a transfer."""
-    return Follow("chain", FOLLOW_AGAIN, f"outgoing:{outgoing_id}", due_at, outgoing_id)
+    return NewJob("chain", FOLLOW_AGAIN, f"outgoing:{outgoing_id}", due_at, outgoing_id)
 
 
-def failed_for_good(tx: Transaction, outgoing_id: str) -> Decision[None]:
+def mark_failed(tx: Transaction, outgoing_id: str) -> Decision[None]:
     """Note that a transfer's failure is final: its bytes must never be sent again."""
-    outgoing = locked_outgoing(tx, outgoing_id)
+    outgoing = lock_transfer(tx, outgoing_id)
     return Decision(None, replaces=(attrs.evolve(outgoing, status="failed"),))
 
 
-def our_own(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:
+def find_own_hashes(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:
     """Those of some transactions that this deployment itself has signed."""
     keys = [(hash,) for hash in sorted(hashes)]
     found: set[str] = set()
-    for start in range(0, len(keys), LOCATE_KEYS):
-        batch = keys[start : start + LOCATE_KEYS]
-        first = storage.locate(Outgoing, "by_transaction", batch, limit=LOCATE_KEYS)
-        later = storage.locate(Replacement, "by_transaction", batch, limit=LOCATE_KEYS)
+    for start in range(0, len(keys), MAX_LOCATE_KEYS):
+        batch = keys[start : start + MAX_LOCATE_KEYS]
+        first = storage.locate(OutboundTransfer, "by_transaction", batch, limit=MAX_LOCATE_KEYS)
+        later = storage.locate(Replacement, "by_transaction", batch, limit=MAX_LOCATE_KEYS)
         found.update(str(item.record.transaction_hash) for item in first)
         found.update(item.record.transaction_hash for item in later)
     return frozenset(found)
 
 
-def locked_outgoing(tx: Transaction, outgoing_id: str) -> Outgoing:
-    outgoing = tx.get(Outgoing, outgoing_id, for_update=True)
+def lock_transfer(tx: Transaction, outgoing_id: str) -> OutboundTransfer:
+    outgoing = tx.get(OutboundTransfer, outgoing_id, for_update=True)
     assert outgoing is not None, f"no outgoing {outgoing_id}"
     return outgoing

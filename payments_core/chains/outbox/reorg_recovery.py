@@ -12,22 +12,22 @@ from collections.abc import Callable
 
 import attrs
 
-from payments_core.chains.backoff import POLL_MS, wait_for_chain
+from payments_core.chains.backoff import POLL_MS, back_off
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import Outgoing, Sender, follow_job, sender_lane
+from payments_core.chains.outbox.record import OutboundTransfer, Sender, follow_job, sender_lane
 from payments_core.chains.port import ChainUnavailable
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, Follow, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.port import Claimed, Transaction
+from payments_core.storage.port import ClaimedJob, Transaction
 
 RESEND = "chains.resend"
 
 _log = logging.getLogger(__name__)
 
 
-class Resending:
+class ReorgRecovery:
     """Hears of blocks undone, and has every sender of the chain checked."""
 
     def __init__(
@@ -39,13 +39,13 @@ class Resending:
     ) -> None:
         """`is_of_mode` says whether a partition is an environment of the mode."""
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._outbox = outbox
         self._mode = mode
         self._is_of_mode = is_of_mode
 
-    def undone(self, chain_id: int, first: int, last: int) -> None:
+    def on_reorg(self, chain_id: int, first: int, last: int) -> None:
         """Have each environment's sender on the chain checked."""
         after: tuple[str, str] | None = None
         while page := self._storage.locate(Sender, "by_chain", [(chain_id,)], after=after):
@@ -54,43 +54,45 @@ class Resending:
                     continue
                 now = self._clock.now()
                 lane = sender_lane(located.partition, chain_id)
-                check = Follow("chain", RESEND, lane, now, str(chain_id), {"first": str(first)})
+                check = NewJob("chain", RESEND, lane, now, str(chain_id), {"first": str(first)})
                 outcome = Decision(None, jobs=(check,))
-                self._ledger.commit(
-                    Scope(located.partition, self._mode),
-                    lambda tx, draw, it=outcome: it,  # type: ignore[misc]
+                self._committer.commit(
+                    WorkerAuthority(located.partition, self._mode),
+                    lambda tx, id_sequence, it=outcome: it,  # type: ignore[misc]
                 )
             after = (page[-1].partition, page[-1].record.id)
 
-    def resend(self, claimed: Claimed) -> None:
+    def resend(self, claimed: ClaimedJob) -> None:
         """The job: send again what the chain does not know any more, and have it followed."""
-        scope = Scope.of(claimed)
+        authority = WorkerAuthority.of(claimed)
         chain_id = int(claimed.job.subject)
         try:
-            dropped = self._outbox.send_dropped(scope, chain_id)
+            dropped = self._outbox.rebroadcast_dropped(authority, chain_id)
         except ChainUnavailable:
-            self._ledger.finish(claimed, wait_for_chain(claimed.job, self._clock.now()))
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now()))
             return
         if dropped:
             _log.warning(
                 "a reorg of chain %d dropped %d transactions of %s; they were sent again",
                 chain_id, dropped, claimed.partition,
             )  # fmt: skip
-        undone = self._outbox.maybe_undone(scope, chain_id, int(claimed.job.arguments["first"]))
+        undone = self._outbox.find_possibly_reorged(
+            authority, chain_id, int(claimed.job.arguments["first"])
+        )
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             now = self._clock.now()
             decision: Decision[None] = Decision(None)
             for known in undone:
-                decision = decision.joined(_undone(tx, known.id, now=now))
+                decision = decision.merge(_note_reorg(tx, known.id, now=now))
             return decision
 
-        self._ledger.commit(scope, decide, claimed=claimed)
+        self._committer.commit(authority, decide, claimed=claimed)
 
 
-def _undone(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[None]:
+def _note_reorg(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[None]:
     """Whoever looked at the transfer before now must look again; if it was done, somebody must."""
-    outgoing = tx.get(Outgoing, outgoing_id, for_update=True)
+    outgoing = tx.get(OutboundTransfer, outgoing_id, for_update=True)
     assert outgoing is not None
     undone = attrs.evolve(outgoing, block_number=None, reorgs=outgoing.reorgs + 1)
     if outgoing.block_number is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 from payments_core.chains.port import AddressSpec
 
 
@@ -18,14 +18,14 @@ def contract_address(spec: AddressSpec) -> str:
     """The address for a purpose. All simulated EVM chains share it, as CREATE2 makes real ones."""
     seed = f"{spec.environment_id}/{spec.kind}/{spec.owner_id}".encode()
     body = hashlib.sha256(seed).digest()[:16]
-    return checksummed(body + _mark(body))
+    return encode_checksum_address(body + _checksum(body))
 
 
 def is_contract(address: str) -> bool:
     """Whether a service derived the address; of others one in four milliards would pass for it."""
     raw = bytes.fromhex(address.removeprefix("0x"))
-    return raw[16:] == _mark(raw[:16])
+    return raw[16:] == _checksum(raw[:16])
 
 
-def _mark(body: bytes) -> bytes:
+def _checksum(body: bytes) -> bytes:
     return hashlib.sha256(b"simulated contract/" + body).digest()[:4]

@@ -16,7 +16,7 @@ CONFIRMATIONS = 3
 COMMIT_MS = 900
 """How long the commit of a transaction may take before readers would have seen its block empty."""
 
-MOST_FORKS = 64
+MAX_FORKS = 64
 """So many forks are told apart; the blocks of older ones are final long since."""
 
 
@@ -26,7 +26,7 @@ def height(state: SimulatedChainState, now: Instant) -> int:
     return max(grown, state.highest)  # a clock that steps back takes no block away
 
 
-def grown(state: SimulatedChainState, now: Instant, blocks: int) -> SimulatedChainState:
+def add_blocks(state: SimulatedChainState, now: Instant, blocks: int) -> SimulatedChainState:
     """The chain with so many blocks more."""
     return attrs.evolve(
         state,
@@ -35,7 +35,7 @@ def grown(state: SimulatedChainState, now: Instant, blocks: int) -> SimulatedCha
     )
 
 
-def extended(state: SimulatedChainState, now: Instant) -> SimulatedChainState:
+def add_transaction_block(state: SimulatedChainState, now: Instant) -> SimulatedChainState:
     """The chain with a block for a transaction, which is its newest.
 
     Blocks come with time, and whoever looks while the transaction is being committed may see
@@ -48,11 +48,13 @@ def extended(state: SimulatedChainState, now: Instant) -> SimulatedChainState:
     )
 
 
-def forked(state: SimulatedChainState, now: Instant, first: int, nonce: str) -> SimulatedChainState:
+def add_fork(
+    state: SimulatedChainState, now: Instant, first: int, nonce: str
+) -> SimulatedChainState:
     """The chain with other blocks from `first` on. It stays as high as it is."""
     kept = tuple(fork for fork in state.forks if fork[0] < first)
     return attrs.evolve(
-        state, forks=(*kept, (first, nonce))[-MOST_FORKS:], highest=height(state, now)
+        state, forks=(*kept, (first, nonce))[-MAX_FORKS:], highest=height(state, now)
     )
 
 

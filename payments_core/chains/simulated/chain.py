@@ -19,20 +19,25 @@ import msgspec
 from payments_core.assets import ChainType
 from payments_core.chains.port import (
     AddressSpec,
-    BalancesAt,
     Block,
     ChainUnavailable,
     Contract,
+    FinalBalances,
     Heads,
     ScannedTransfer,
-    Signed,
+    SignedTransaction,
     TransactionView,
     TransferIntent,
 )
 from payments_core.chains.simulated import blocks
 from payments_core.chains.simulated.addresses import contract_address, is_contract
 from payments_core.chains.simulated.blocks import CONFIRMATIONS
-from payments_core.chains.simulated.failures import ANY, Failures, Faults, armed_failures
+from payments_core.chains.simulated.failures import (
+    ANY,
+    Failures,
+    FaultInjection,
+    load_armed_failures,
+)
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedChainState,
@@ -41,12 +46,12 @@ from payments_core.chains.simulated.records import (
     SimulatedTransaction,
 )
 from payments_core.chains.simulated.reorgs import (
-    DEEPEST,
+    MAX_REORG_DEPTH,
     Tail,
     decide_reorg,
+    load_tail,
+    load_transactions,
     reorg_id,
-    tail,
-    transactions,
 )
 from payments_core.chains.simulated.transfers import (
     FAUCET,
@@ -54,25 +59,25 @@ from payments_core.chains.simulated.transfers import (
     balance_at,
     balance_id,
     include,
-    put,
+    insert_or_replace,
 )
 from payments_core.clock import HOUR
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
 
 T = TypeVar("T")
 
-_SCOPE = Scope(SIMULATED, "sandbox")
+_AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _ATTEMPTS = 100
 NO_TOKEN = "0x0000000000000000000000000000000000000000"
-_ORDERED = "the sandbox was told to let this fail"
+_INJECTED_FAILURE = "the sandbox was told to let this fail"
 
 
 @attrs.frozen
-class _Call:
+class _SimulatedCall:
     """What the bytes of a simulated transaction say."""
 
     chain_id: int
@@ -85,7 +90,7 @@ class _Call:
     amount: str
 
 
-_CALLS = msgspec.json.Decoder(_Call)
+_CALL_DECODER = msgspec.json.Decoder(_SimulatedCall)
 """Made once: threads that make one at the same time end the process (`documents.py`)."""
 
 
@@ -93,16 +98,16 @@ class SimulatedChain:
     """One chain of the sandbox."""
 
     chain_type: ChainType = "evm"
-    longest_pause_ms = 6 * HOUR  # the sandbox's doors wake the scanner
+    max_scan_interval_ms = 6 * HOUR  # the sandbox's doors wake the scanner
     faucet = FAUCET
-    can_fail_on_order = True
-    patience_ms = None  # what is sent is in a block at once, or not at all
-    longest_scan = 100_000  # more than a day of seconds: what is empty costs nothing
+    supports_fault_injection = True
+    bump_after_ms = None  # what is sent is in a block at once, or not at all
+    max_scan_blocks = 100_000  # more than a day of seconds: what is empty costs nothing
 
     def __init__(self, chain_id: int, ports: Ports) -> None:
         self.chain_id = chain_id
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._failures = Failures(ports)
 
@@ -112,32 +117,32 @@ class SimulatedChain:
         return contract_address(spec)
 
     def heads(self) -> Heads:
-        return self._asked("heads", self._heads)
+        return self._read_or_fail("heads", self._load_heads)
 
     def block(self, number: int) -> Block | None:
-        def look(snapshot: Snapshot) -> Block | None:
-            state = self._state(snapshot)
+        def load(snapshot: Snapshot) -> Block | None:
+            state = self._load_state(snapshot)
             there = 0 <= number <= blocks.height(state, self._clock.now())
             return blocks.block(state, number) if there else None
 
-        return self._asked("heads", look)
+        return self._read_or_fail("heads", load)
 
     def transaction(self, hash: str) -> TransactionView | None:
-        return self._asked("transaction", lambda snapshot: self._seen(snapshot, hash))
+        return self._read_or_fail("transaction", lambda snapshot: self._load_view(snapshot, hash))
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
-        def look(snapshot: Snapshot) -> dict[str, TransactionView | None]:
-            return {hash: self._seen(snapshot, hash) for hash in hashes}
+        def load(snapshot: Snapshot) -> dict[str, TransactionView | None]:
+            return {hash: self._load_view(snapshot, hash) for hash in hashes}
 
-        return self._asked("transaction", look)
+        return self._read_or_fail("transaction", load)
 
     def scan(
         self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
     ) -> tuple[ScannedTransfer, ...]:
         wanted, ours = frozenset(tokens), None if recipients is None else frozenset(recipients)
 
-        def look(snapshot: Snapshot) -> tuple[ScannedTransfer, ...]:
-            state = self._state(snapshot)
+        def load(snapshot: Snapshot) -> tuple[ScannedTransfer, ...]:
+            state = self._load_state(snapshot)
             return tuple(
                 ScannedTransfer(
                     row.hash,
@@ -148,34 +153,34 @@ class SimulatedChain:
                     log.recipient,
                     log.amount_atomic,
                 )
-                for row in transactions(snapshot, self.chain_id, first, last)
+                for row in load_transactions(snapshot, self.chain_id, first, last)
                 for log in blocks.logs(row)
                 if log.token_address in wanted and (ours is None or log.recipient in ours)
             )
 
-        return self._asked("scan", look)
+        return self._read_or_fail("scan", load)
 
-    def balances(self, token_address: str, holders: Sequence[str]) -> BalancesAt:
-        def look(snapshot: Snapshot) -> BalancesAt:
-            final = self._heads(snapshot).final.number
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
+        def load(snapshot: Snapshot) -> FinalBalances:
+            final = self._load_heads(snapshot).final.number
             ids = {holder: balance_id(self.chain_id, token_address, holder) for holder in holders}
             amounts = {
                 holder: balance_at(snapshot.get(SimulatedBalance, id), final)
                 for holder, id in ids.items()
             }
-            return BalancesAt(final, amounts)
+            return FinalBalances(final, amounts)
 
-        return self._asked("balances", look)
+        return self._read_or_fail("balances", load)
 
     def check_contract_signature(
         self, address: str, digest: bytes, signature: bytes
     ) -> bool | None:
         """None: its contracts are addresses without code, and strangers have none."""
-        return self._asked("check_contract_signature", lambda snapshot: None)
+        return self._read_or_fail("check_contract_signature", lambda snapshot: None)
 
-    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+    def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         sender = self.derive(AddressSpec(intent.environment_id, "operator", "operator"))
-        call = _Call(
+        call = _SimulatedCall(
             self.chain_id,
             intent.id,
             sender,
@@ -186,9 +191,9 @@ class SimulatedChain:
             str(intent.amount_atomic),
         )
         raw = msgspec.json.encode(call)
-        return Signed("0x" + hashlib.sha256(raw).hexdigest(), raw)
+        return SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)
 
-    def fill(self, environment_id: str, slot: int) -> Signed:
+    def prepare_noop(self, environment_id: str, slot: int) -> SignedTransaction:
         sender = self.derive(AddressSpec(environment_id, "operator", "operator"))
         nothing = TransferIntent(
             f"nothing/{slot}",
@@ -200,45 +205,47 @@ class SimulatedChain:
         )
         return self.prepare(nothing, slot)
 
-    def bump(self, environment_id: str, signed: Signed) -> None:
+    def bump(self, environment_id: str, signed: SignedTransaction) -> None:
         return None
 
-    def slots_used(self, sender: str) -> int:
+    def final_nonce(self, sender: str) -> int:
         """None: nobody else has a sender's key here."""
         return 0
 
-    def broadcast(self, signed: Signed) -> None:
-        call = _CALLS.decode(signed.raw)
-        trouble = self._commit(lambda tx, draw: self._decide_broadcast(tx, draw, signed.hash, call))
+    def broadcast(self, signed: SignedTransaction) -> None:
+        call = _CALL_DECODER.decode(signed.raw)
+        trouble = self._commit(
+            lambda tx, id_sequence: self._decide_broadcast(tx, id_sequence, signed.hash, call)
+        )
         if trouble is not None:
             raise ChainUnavailable(trouble)
 
     # The sandbox's own doors, which no ordered failure touches. They raise as storage does:
     # Unavailable, StorageError.
 
-    def tip(self) -> Heads:
+    def peek_heads(self) -> Heads:
         """The newest and the newest final block."""
-        return self._looked(self._heads)
+        return self._read_storage(self._load_heads)
 
     def is_contract(self, address: str) -> bool:
         """Whether a service derived the address."""
         return is_contract(address)
 
-    def passed(self, seconds: float) -> None:
+    def advance_time(self, seconds: float) -> None:
         """Nothing: its blocks are computed from the clock."""
 
-    def seen(self, hash: str) -> TransactionView | None:
+    def peek_transaction(self, hash: str) -> TransactionView | None:
         """The transaction, or None where it is not in the chain."""
-        return self._looked(lambda snapshot: self._seen(snapshot, hash))
+        return self._read_storage(lambda snapshot: self._load_view(snapshot, hash))
 
     def mine(self, count: int) -> Heads:
         """Add blocks at once."""
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[SimulatedChainState]:
-            grown = blocks.grown(self._locked_state(tx), self._clock.now(), count)
-            return Decision(grown).joined(put(grown))
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[SimulatedChainState]:
+            grown = blocks.add_blocks(self._lock_state(tx), self._clock.now(), count)
+            return Decision(grown).merge(insert_or_replace(grown))
 
-        return blocks.heads(self._done(decide), self._clock.now())
+        return blocks.heads(self._commit_storage(decide), self._clock.now())
 
     def transfer(
         self,
@@ -265,13 +272,13 @@ class SimulatedChain:
             reverts=reverts,
         )
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[str]:
-            state = self._locked_state(tx)
-            if self._locked_transaction(tx, hash) is not None:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[str]:
+            state = self._lock_state(tx)
+            if self._lock_transaction(tx, hash) is not None:
                 return Decision(hash)
-            return Decision(hash).joined(include(tx, state, movement, self._clock.now()))
+            return Decision(hash).merge(include(tx, state, movement, self._clock.now()))
 
-        return self._done(decide)
+        return self._commit_storage(decide)
 
     def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
         """Credit new tokens, once for each `name`; final when it returns. Answers the hash."""
@@ -285,12 +292,12 @@ class SimulatedChain:
         Their transactions leave the chain; with `reinclude` they come back in one block on top,
         at other places. The chain never gets lower.
         """
-        if not 1 <= depth <= DEEPEST:
-            raise ValueError(f"a reorg takes away 1 to {DEEPEST} blocks")
-        name = name or self._ledger.draw().id("reorg")
+        if not 1 <= depth <= MAX_REORG_DEPTH:
+            raise ValueError(f"a reorg takes away 1 to {MAX_REORG_DEPTH} blocks")
+        name = name or self._committer.id_sequence().issue("reorg")
         for _ in range(_ATTEMPTS):
-            end = self._looked(lambda snapshot: self._tail(snapshot, depth))
-            state = self._done(partial(self._decide_reorg, end, name, reinclude))
+            end = self._read_storage(lambda snapshot: self._load_tail(snapshot, depth))
+            state = self._commit_storage(partial(self._decide_reorg, end, name, reinclude))
             if state is not None:
                 return blocks.heads(state, self._clock.now())
         raise Unavailable()  # the chain did not stand still
@@ -298,18 +305,18 @@ class SimulatedChain:
     # The books.
 
     def _decide_broadcast(
-        self, tx: Transaction, draw: Draw, hash: str, call: _Call
+        self, tx: Transaction, id_sequence: IdSequence, hash: str, call: _SimulatedCall
     ) -> Decision[str | None]:
         """What is wrong, or None. Locks: failures, chain, sender, transaction, balances."""
-        faults = Faults(tx, draw, "chain", self.chain_id)
+        faults = FaultInjection(tx, id_sequence, "chain", self.chain_id)
         outcome: Decision[str | None] = Decision(None)
         if faults.take(ANY, "broadcast"):
-            return attrs.evolve(outcome, result=_ORDERED).joined(faults.used())
-        state = self._locked_state(tx)
+            return attrs.evolve(outcome, result=_INJECTED_FAILURE).merge(faults.as_decision())
+        state = self._lock_state(tx)
         sender_id = f"{self.chain_id}:{call.sender}"
         sender = tx.get(SimulatedSender, sender_id, for_update=True)
         next_slot = sender.next_slot if sender else 0
-        if self._locked_transaction(tx, hash) is None:
+        if self._lock_transaction(tx, hash) is None:
             if call.slot != next_slot:
                 return attrs.evolve(outcome, result=f"slot {call.slot} is not the sender's next")
             movement = Movement(
@@ -324,16 +331,16 @@ class SimulatedChain:
             )
             used = attrs.evolve(sender or SimulatedSender(id=sender_id), next_slot=next_slot + 1)
             included = include(tx, state, movement, self._clock.now())
-            outcome = outcome.joined(included, put(used))
+            outcome = outcome.merge(included, insert_or_replace(used))
         if faults.take("lost_answer"):
-            outcome = attrs.evolve(outcome, result=_ORDERED)
-        return outcome.joined(faults.used())
+            outcome = attrs.evolve(outcome, result=_INJECTED_FAILURE)
+        return outcome.merge(faults.as_decision())
 
     def _decide_reorg(
-        self, end: Tail, name: str, reinclude: bool, tx: Transaction, draw: Draw
+        self, end: Tail, name: str, reinclude: bool, tx: Transaction, id_sequence: IdSequence
     ) -> Decision[SimulatedChainState | None]:
         """The chain after the reorg, or None where it has moved since its end was looked at."""
-        state = self._locked_state(tx)
+        state = self._lock_state(tx)
         outcome: Decision[SimulatedChainState | None] = Decision(None)
         if tx.get(SimulatedReorg, reorg_id(state, name), for_update=True) is not None:
             return attrs.evolve(outcome, result=state)
@@ -341,60 +348,62 @@ class SimulatedChain:
             return outcome
         now = self._clock.now()
         done = decide_reorg(tx, state, end, name=name, reinclude=reinclude, now=now)
-        return attrs.evolve(outcome, result=done.result).joined(done)
+        return attrs.evolve(outcome, result=done.result).merge(done)
 
-    def _tail(self, snapshot: Snapshot, depth: int) -> Tail:
-        return tail(snapshot, self._state(snapshot), depth, self._clock.now())
+    def _load_tail(self, snapshot: Snapshot, depth: int) -> Tail:
+        return load_tail(snapshot, self._load_state(snapshot), depth, self._clock.now())
 
-    def _heads(self, snapshot: Snapshot) -> Heads:
-        return blocks.heads(self._state(snapshot), self._clock.now())
+    def _load_heads(self, snapshot: Snapshot) -> Heads:
+        return blocks.heads(self._load_state(snapshot), self._clock.now())
 
-    def _seen(self, snapshot: Snapshot, hash: str) -> TransactionView | None:
+    def _load_view(self, snapshot: Snapshot, hash: str) -> TransactionView | None:
         row = snapshot.get(SimulatedTransaction, f"{self.chain_id}:{hash}")
-        return blocks.view(self._state(snapshot), row) if row is not None else None
+        return blocks.view(self._load_state(snapshot), row) if row is not None else None
 
-    def _state(self, snapshot: Snapshot) -> SimulatedChainState:
-        return self._begun(snapshot.get(SimulatedChainState, str(self.chain_id)))
+    def _load_state(self, snapshot: Snapshot) -> SimulatedChainState:
+        return self._state_or_new(snapshot.get(SimulatedChainState, str(self.chain_id)))
 
-    def _locked_state(self, tx: Transaction) -> SimulatedChainState:
-        return self._begun(tx.get(SimulatedChainState, str(self.chain_id), for_update=True))
+    def _lock_state(self, tx: Transaction) -> SimulatedChainState:
+        return self._state_or_new(tx.get(SimulatedChainState, str(self.chain_id), for_update=True))
 
-    def _begun(self, state: SimulatedChainState | None) -> SimulatedChainState:
+    def _state_or_new(self, state: SimulatedChainState | None) -> SimulatedChainState:
         return state or SimulatedChainState(id=str(self.chain_id), began_at=self._clock.now())
 
-    def _locked_transaction(self, tx: Transaction, hash: str) -> SimulatedTransaction | None:
+    def _lock_transaction(self, tx: Transaction, hash: str) -> SimulatedTransaction | None:
         return tx.get(SimulatedTransaction, f"{self.chain_id}:{hash}", for_update=True)
 
     # Calls.
 
-    def _asked(self, operation: str, look: Callable[[Snapshot], T]) -> T:
+    def _read_or_fail(self, operation: str, load: Callable[[Snapshot], T]) -> T:
         """The answer to a call of the port, unless it was ordered to fail."""
         wanted = (ANY, operation)
 
-        def both(snapshot: Snapshot) -> tuple[bool, T]:
-            failures = armed_failures(snapshot)
+        def load_with_failures(snapshot: Snapshot) -> tuple[bool, T]:
+            failures = load_armed_failures(snapshot)
             armed = failures is not None and failures.has("chain", wanted, self.chain_id)
-            return armed, look(snapshot)
+            return armed, load(snapshot)
 
-        armed, answer = self._read(both)
-        if armed and self._reached(lambda: self._failures.take("chain", wanted, self.chain_id)):
-            raise ChainUnavailable(_ORDERED)
+        armed, answer = self._read(load_with_failures)
+        if armed and self._translate_errors(
+            lambda: self._failures.take("chain", wanted, self.chain_id)
+        ):
+            raise ChainUnavailable(_INJECTED_FAILURE)
         return answer
 
-    def _read(self, look: Callable[[Snapshot], T]) -> T:
-        return self._reached(lambda: self._looked(look))
+    def _read(self, load: Callable[[Snapshot], T]) -> T:
+        return self._translate_errors(lambda: self._read_storage(load))
 
-    def _commit(self, decide: Callable[[Transaction, Draw], Decision[T]]) -> T:
-        return self._reached(lambda: self._done(decide))
+    def _commit(self, decide: Callable[[Transaction, IdSequence], Decision[T]]) -> T:
+        return self._translate_errors(lambda: self._commit_storage(decide))
 
-    def _reached(self, call: Callable[[], T]) -> T:
+    def _translate_errors(self, call: Callable[[], T]) -> T:
         try:
             return call()
         except (StorageError, Unavailable) as error:
             raise ChainUnavailable(str(error)) from error
 
-    def _looked(self, look: Callable[[Snapshot], T]) -> T:
-        return self._storage.read(SIMULATED, look)
+    def _read_storage(self, load: Callable[[Snapshot], T]) -> T:
+        return self._storage.read(SIMULATED, load)
 
-    def _done(self, decide: Callable[[Transaction, Draw], Decision[T]]) -> T:
-        return self._ledger.commit(_SCOPE, decide)
+    def _commit_storage(self, decide: Callable[[Transaction, IdSequence], Decision[T]]) -> T:
+        return self._committer.commit(_AUTHORITY, decide)

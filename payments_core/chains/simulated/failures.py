@@ -1,6 +1,6 @@
 """Failures to order: the next uses of a dependency fail, each of them once (contract §11).
 
-A simulated adapter asks `Failures.consume` before it does something, or `Faults` inside a
+A simulated adapter asks `Failures.consume` before it does something, or `FaultInjection` inside a
 transaction of its own, where the failure and the work must be one.
 """
 
@@ -16,14 +16,14 @@ from payments_core.chains.simulated.failure_records import (
     Dependency,
     matches,
 )
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import CapabilityNotActive, ValidationFailed
 from payments_core.storage.port import SIMULATED, Snapshot, Transaction
 
 ANY = "any"
-MOST_TIMES = 100
+MAX_TIMES = 100
 
 OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
     "chain": (
@@ -45,8 +45,8 @@ happened and nobody hears of it; a `transfer` of the service's is included and r
 """
 
 _ID = "failures"
-_SCOPE = Scope(SIMULATED, "sandbox")
-_KEPT = 32
+_AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
+_KEPT_USES = 32
 
 
 class Failures:
@@ -54,11 +54,11 @@ class Failures:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
 
-    def armed(self) -> tuple[ArmedFailure, ...]:
+    def list_armed(self) -> tuple[ArmedFailure, ...]:
         """What is to fail, in the order in which it was armed."""
-        row = self._storage.read(SIMULATED, armed_failures)
+        row = self._storage.read(SIMULATED, load_armed_failures)
         return row.armed if row else ()
 
     def arm(
@@ -68,10 +68,10 @@ class Failures:
 
         Raises ValidationFailed, CapabilityNotActive.
         """
-        item = _checked(dependency, operation, times, chain_id)
+        item = _validate_failure(dependency, operation, times, chain_id)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[ArmedFailure]:
-            row = _locked(tx)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ArmedFailure]:
+            row = _lock_failures(tx)
             if row is None:
                 return Decision(item, inserts=(ArmedFailures(id=_ID, armed=(item,)),))
             others = tuple(
@@ -79,14 +79,14 @@ class Failures:
             )
             return Decision(item, replaces=(attrs.evolve(row, armed=(*others, item)),))
 
-        return self._ledger.commit(_SCOPE, decide)
+        return self._committer.commit(_AUTHORITY, decide)
 
     def consume(self, dependency: Dependency, operation: str, chain_id: int | None = None) -> bool:
         """Whether this use shall fail; if so, it is counted. Raises Unavailable.
 
         Without anything armed this is one read.
         """
-        row = self._storage.read(SIMULATED, armed_failures)
+        row = self._storage.read(SIMULATED, load_armed_failures)
         wanted = (ANY, operation)
         return (
             row is not None
@@ -99,24 +99,28 @@ class Failures:
     ) -> bool:
         """Use up one failure that was seen to be armed; False if others did meanwhile."""
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[bool]:
-            faults = Faults(tx, draw, dependency, chain_id)
-            return Decision(faults.take(*operations)).joined(faults.used())
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+            faults = FaultInjection(tx, id_sequence, dependency, chain_id)
+            return Decision(faults.take(*operations)).merge(faults.as_decision())
 
-        return self._ledger.commit(_SCOPE, decide)
+        return self._committer.commit(_AUTHORITY, decide)
 
 
-class Faults:
-    """The armed failures within one transaction; `used` must be joined to its decision.
+class FaultInjection:
+    """The armed failures within one transaction; `as_decision` must be joined to its decision.
 
     Make it before anything else is locked: the row comes first in the order of locks.
     """
 
     def __init__(
-        self, tx: Transaction, draw: Draw, dependency: Dependency, chain_id: int | None = None
+        self,
+        tx: Transaction,
+        id_sequence: IdSequence,
+        dependency: Dependency,
+        chain_id: int | None = None,
     ) -> None:
-        self._before = self._row = _locked(tx)
-        self._use = draw.id("fault")
+        self._before = self._row = _lock_failures(tx)
+        self._use = id_sequence.issue("fault")
         self._dependency = dependency
         self._chain_id = chain_id
 
@@ -131,27 +135,27 @@ class Faults:
             if matches(item, self._dependency, operations, self._chain_id):
                 left = (attrs.evolve(item, times=item.times - 1),) if item.times > 1 else ()
                 armed = (*row.armed[:place], *left, *row.armed[place + 1 :])
-                self._row = attrs.evolve(row, armed=armed, taken=(*row.taken, use)[-_KEPT:])
+                self._row = attrs.evolve(row, armed=armed, taken=(*row.taken, use)[-_KEPT_USES:])
                 return True
         return False
 
-    def used(self) -> Decision[None]:
+    def as_decision(self) -> Decision[None]:
         """The row with what was taken from it."""
         if self._row is None or self._row == self._before:
             return Decision(None)
         return Decision(None, replaces=(self._row,))
 
 
-def armed_failures(snapshot: Snapshot) -> ArmedFailures | None:
+def load_armed_failures(snapshot: Snapshot) -> ArmedFailures | None:
     """The row of all that is armed, for a snapshot that is open anyway."""
     return snapshot.get(ArmedFailures, _ID)
 
 
-def _locked(tx: Transaction) -> ArmedFailures | None:
+def _lock_failures(tx: Transaction) -> ArmedFailures | None:
     return tx.get(ArmedFailures, _ID, for_update=True)
 
 
-def _checked(
+def _validate_failure(
     dependency: Dependency, operation: str, times: int, chain_id: int | None
 ) -> ArmedFailure:
     if dependency not in OPERATIONS:
@@ -159,8 +163,8 @@ def _checked(
     if operation not in OPERATIONS[dependency]:
         known = ", ".join(OPERATIONS[dependency])
         raise ValidationFailed.at("operation", f"must be one of {known}")
-    if not 1 <= times <= MOST_TIMES:
-        raise ValidationFailed.at("times", f"must be 1 to {MOST_TIMES}")
+    if not 1 <= times <= MAX_TIMES:
+        raise ValidationFailed.at("times", f"must be 1 to {MAX_TIMES}")
     if chain_id is not None and dependency != "chain":
         raise ValidationFailed.at("chainId", "belongs to the dependency chain alone")
     return ArmedFailure(dependency=dependency, operation=operation, chain_id=chain_id, times=times)

@@ -10,7 +10,7 @@ import hashlib
 
 import attrs
 
-from payments_core.chains.simulated.blocks import forked, grown, height
+from payments_core.chains.simulated.blocks import add_blocks, add_fork, height
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedChainState,
@@ -18,13 +18,13 @@ from payments_core.chains.simulated.records import (
     SimulatedSender,
     SimulatedTransaction,
 )
-from payments_core.chains.simulated.transfers import balance_id, put
+from payments_core.chains.simulated.transfers import balance_id, insert_or_replace
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.money import Atomic
 from payments_core.storage.port import Position, Snapshot, Transaction
 
-DEEPEST = 50
+MAX_REORG_DEPTH = 50
 """The most blocks that one reorg takes away; balances can be told for more blocks than that."""
 
 _PAGE = 1_000
@@ -43,14 +43,14 @@ class Tail:
     rows: tuple[SimulatedTransaction, ...]
 
 
-def tail(snapshot: Snapshot, state: SimulatedChainState, depth: int, now: Instant) -> Tail:
+def load_tail(snapshot: Snapshot, state: SimulatedChainState, depth: int, now: Instant) -> Tail:
     """The last `depth` blocks; block 0 stays."""
     last = height(state, now)
     first = max(1, last - depth + 1)
-    return Tail(state, first, last, transactions(snapshot, int(state.id), first, last))
+    return Tail(state, first, last, load_transactions(snapshot, int(state.id), first, last))
 
 
-def transactions(
+def load_transactions(
     snapshot: Snapshot, chain_id: int, first: int, last: int
 ) -> tuple[SimulatedTransaction, ...]:
     """The transactions of those blocks, in the chain's order."""
@@ -77,10 +77,10 @@ def decide_reorg(
 ) -> Decision[SimulatedChainState]:
     """Replace the blocks that were seen. `state` must be locked, at the version that was seen."""
     nonce = hashlib.sha256(name.encode()).hexdigest()[:16]
-    after = forked(state, now, seen.first, nonce)
+    after = add_fork(state, now, seen.first, nonce)
     back_in = None
     if reinclude and seen.rows:
-        after = grown(after, now, 1)
+        after = add_blocks(after, now, 1)
         back_in = after.highest
     done = SimulatedReorg(
         id=reorg_id(state, name),
@@ -90,12 +90,12 @@ def decide_reorg(
         dropped=len(seen.rows),
         included_in=back_in,
     )
-    outcome = Decision(after, inserts=(done,)).joined(put(after))
+    outcome = Decision(after, inserts=(done,)).merge(insert_or_replace(after))
     if back_in is None:
-        outcome = outcome.joined(Decision(None, deletes=seen.rows), _slots_back(tx, state, seen))
+        outcome = outcome.merge(Decision(None, deletes=seen.rows), _rewind_nonces(tx, state, seen))
     else:
-        outcome = outcome.joined(_elsewhere(seen, back_in))
-    return outcome.joined(_undone(tx, state, seen, back_in))
+        outcome = outcome.merge(_move_transactions(seen, back_in))
+    return outcome.merge(_revert_balances(tx, state, seen, back_in))
 
 
 def reorg_id(state: SimulatedChainState, name: str) -> str:
@@ -103,7 +103,7 @@ def reorg_id(state: SimulatedChainState, name: str) -> str:
     return f"{state.id}:{name}"
 
 
-def _elsewhere(seen: Tail, block_number: int) -> Decision[None]:
+def _move_transactions(seen: Tail, block_number: int) -> Decision[None]:
     """The same transactions in one block, every log at another place than before."""
     log_index = 1 + max(row.log_index for row in seen.rows)
     moved = []
@@ -113,7 +113,7 @@ def _elsewhere(seen: Tail, block_number: int) -> Decision[None]:
     return Decision(None, replaces=tuple(moved))
 
 
-def _slots_back(tx: Transaction, state: SimulatedChainState, seen: Tail) -> Decision[None]:
+def _rewind_nonces(tx: Transaction, state: SimulatedChainState, seen: Tail) -> Decision[None]:
     """Each sender goes on with the first slot that was dropped."""
     first: dict[str, int] = {}
     for row in seen.rows:
@@ -127,7 +127,7 @@ def _slots_back(tx: Transaction, state: SimulatedChainState, seen: Tail) -> Deci
     return Decision(None, replaces=tuple(senders))
 
 
-def _undone(
+def _revert_balances(
     tx: Transaction, state: SimulatedChainState, seen: Tail, back_in: int | None
 ) -> Decision[None]:
     """The balances without what those blocks changed, or with it at the block on top."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.chains.simulated.blocks import extended
+from payments_core.chains.simulated.blocks import add_transaction_block
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedChainState,
@@ -49,8 +49,8 @@ def include(
     `state` must be locked. Raises AmountOutOfRange where the faucet is to give out more than a
     token can carry in all.
     """
-    after = extended(state, now)
-    log = None if _must_revert(tx, state, movement) else _log(movement)
+    after = add_transaction_block(state, now)
+    log = None if _must_revert(tx, state, movement) else _to_log(movement)
     row = SimulatedTransaction(
         id=f"{state.id}:{movement.hash}",
         chain_id=int(state.id),
@@ -61,11 +61,11 @@ def include(
         sender=movement.sender,
         slot=movement.slot,
     )
-    included = Decision(row, inserts=(row,)).joined(put(after))
+    included = Decision(row, inserts=(row,)).merge(insert_or_replace(after))
     if log is None or log.sender == log.recipient or not log.amount:
         return included
     changes = {log.recipient: log.amount, log.sender: Atomic(-log.amount)}
-    return included.joined(_moved(tx, state, log.token_address, changes, after.highest))
+    return included.merge(_move_balances(tx, state, log.token_address, changes, after.highest))
 
 
 def balance_id(chain_id: int | str, token_address: str, holder: str) -> str:
@@ -80,7 +80,7 @@ def balance_at(row: SimulatedBalance | None, number: int) -> int:
     return row.total - sum(change for block, change in row.recent if block > number)
 
 
-def put(record: Record) -> Decision[None]:
+def insert_or_replace(record: Record) -> Decision[None]:
     """Insert a record that was never stored, replace one that was."""
     if record.version == 0:
         return Decision(None, inserts=(record,))
@@ -95,7 +95,7 @@ def _must_revert(tx: Transaction, state: SimulatedChainState, movement: Movement
     return (payer.total if payer else 0) < movement.amount
 
 
-def _log(movement: Movement) -> SimulatedLog:
+def _to_log(movement: Movement) -> SimulatedLog:
     return SimulatedLog(
         token_address=movement.token_address,
         sender=movement.source,
@@ -104,7 +104,7 @@ def _log(movement: Movement) -> SimulatedLog:
     )
 
 
-def _moved(
+def _move_balances(
     tx: Transaction,
     state: SimulatedChainState,
     token_address: str,
@@ -119,5 +119,5 @@ def _moved(
         changed = attrs.evolve(row, total=row.total + change, recent=(*recent, (number, change)))
         if -changed.total > MAX_ATOMIC:
             raise AmountOutOfRange("no token can carry so much in all")
-        moved = moved.joined(put(changed))
+        moved = moved.merge(insert_or_replace(changed))
     return moved

@@ -28,9 +28,9 @@ from payments_core.conformance.chain.reading import ReadingChecks
 from payments_core.conformance.chain.reorgs import ReorgChecks
 from payments_core.conformance.chain.scanning import ScanChecks
 from payments_core.conformance.chain.sending import SendingChecks
-from payments_core.conformance.chain.setting import Setting
+from payments_core.conformance.chain.setting import Harness
 
-__all__ = ["ChainConformance", "Setting"]
+__all__ = ["ChainConformance", "Harness"]
 
 
 class ChainConformance(ReadingChecks, ScanChecks, AddressChecks, SendingChecks, ReorgChecks):

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from itertools import product
 
-from payments_core.addresses import canonical
+from payments_core.addresses import normalize_address
 from payments_core.chains.port import AddressKind, AddressSpec
-from payments_core.conformance.chain.setting import Setting
+from payments_core.conformance.chain.setting import Harness
 
-KINDS: tuple[AddressKind, ...] = ("vault", "escrow", "deposit")
+ADDRESS_KINDS: tuple[AddressKind, ...] = ("vault", "escrow", "deposit")
 NAMES = ("a", "b", "ab", "a/b", "", "A", "a ", "vault", "acct_-P23J5k", "x" * 200)
 
 
-class AddressChecks(Setting):
+class AddressChecks(Harness):
     """Two purposes that share an address would pay for one another."""
 
     def test_no_two_purposes_share_an_address(self) -> None:
-        self.require("can_send")
+        self.require_capability("can_send")
         chain = self.open()
-        specs = [AddressSpec(*parts) for parts in product(NAMES, KINDS, NAMES)]
+        specs = [AddressSpec(*parts) for parts in product(NAMES, ADDRESS_KINDS, NAMES)]
         found = [chain.derive(spec) for spec in specs]
         assert len(set(found)) == len(specs), "two purposes have one address"
 
     def test_an_address_never_changes(self) -> None:
-        self.require("can_send")
-        for kind in KINDS:
+        self.require_capability("can_send")
+        for kind in ADDRESS_KINDS:
             spec = AddressSpec("env_a", kind, "acct_a")
             before = self.open().derive(spec)
-            self.grow(1)
+            self.mine_blocks(1)
             assert self.open().derive(spec) == before
 
     def test_it_is_written_in_the_canonical_form(self) -> None:
-        self.require("can_send")
+        self.require_capability("can_send")
         chain = self.open()
-        for kind in KINDS:
+        for kind in ADDRESS_KINDS:
             address = chain.derive(AddressSpec("env_a", kind, "acct_a"))
-            assert canonical(chain.chain_type, address) == address
+            assert normalize_address(chain.chain_type, address) == address
 
     def test_environments_have_senders_of_their_own(self) -> None:
-        self.require("can_send")
+        self.require_capability("can_send")
         chain = self.open()
         one, two = (
             chain.derive(AddressSpec(environment, "operator", "operator"))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from payments_core.conformance.chain.setting import (
     AMOUNT,
-    Setting,
-    require_answered,
+    Harness,
+    require_available,
     require_unavailable,
 )
 
 NO_HASH = "0x" + "5a" * 32
 
 
-class ReadingChecks(Setting):
+class ReadingChecks(Harness):
     """What is read is of one chain, and says no more than that chain knows."""
 
     def test_the_final_block_is_not_above_the_newest(self) -> None:
         chain = self.open()
-        self.grow(self.final_after + 2)
+        self.mine_blocks(self.finality_blocks + 2)
         heads = chain.heads()
         assert heads.final.number < heads.latest.number, "what was just added is final"
         assert chain.block(heads.latest.number) is not None
@@ -26,7 +26,7 @@ class ReadingChecks(Setting):
     def test_blocks_come_and_stay(self) -> None:
         chain = self.open()
         first = chain.heads().latest
-        self.grow(2)
+        self.mine_blocks(2)
         after = chain.heads()
         assert after.latest.number >= first.number + 2, "a chain that does not grow"
         assert chain.block(first.number) == first, "a block changed that nothing undid"
@@ -34,7 +34,7 @@ class ReadingChecks(Setting):
 
     def test_every_block_has_a_hash_of_its_own(self) -> None:
         chain = self.open()
-        self.grow(5)
+        self.mine_blocks(5)
         latest = chain.heads().latest.number
         blocks = [chain.block(number) for number in range(latest - 4, latest + 1)]
         assert len({block.hash for block in blocks if block}) == 5, "two blocks of one hash"
@@ -46,32 +46,36 @@ class ReadingChecks(Setting):
         assert chain.transactions([NO_HASH]) == {NO_HASH: None}
 
     def test_a_transfer_is_seen_as_it_was_made(self) -> None:
-        chain, recipient = self.open(), self.address()
-        view, block = self.in_block(chain, self.give(self.token, recipient, AMOUNT))
+        chain, recipient = self.open(), self.new_address()
+        view, block = self.require_in_block(
+            chain, self.send_external_transfer(self.token, recipient, AMOUNT)
+        )
         assert view.succeeded
         (log,) = [log for log in view.logs if log.recipient == recipient]
         assert (log.token_address, log.amount_atomic) == (self.token, AMOUNT)
         assert log.position >= 0
         assert chain.block(block.number) == block, "a transaction in a block of another chain"
 
-    def test_many_are_told_as_each_alone(self) -> None:
-        chain, recipient = self.open(), self.address()
-        hashes = [self.give(self.token, recipient, amount) for amount in (1, 2, 3)]
+    def test_many_transactions_are_read_like_one_by_one(self) -> None:
+        chain, recipient = self.open(), self.new_address()
+        hashes = [
+            self.send_external_transfer(self.token, recipient, amount) for amount in (1, 2, 3)
+        ]
         asked = [*hashes, NO_HASH, hashes[0]]
         assert chain.transactions(asked) == {hash: chain.transaction(hash) for hash in asked}
         assert chain.transactions([]) == {}
 
     def test_a_failed_transaction_has_no_transfers(self) -> None:
-        chain, recipient = self.open(), self.address()
-        view, _ = self.in_block(chain, self.give_in_vain(self.token, recipient))
+        chain, recipient = self.open(), self.new_address()
+        view, _ = self.require_in_block(chain, self.send_failed_transaction(self.token, recipient))
         assert not view.succeeded, "a failed transaction is said to have succeeded"
         assert view.logs == ()
 
     def test_a_balance_is_of_the_final_block(self) -> None:
-        chain, holder, nobody = self.open(), self.address(), self.address()
-        self.give(self.token, holder, AMOUNT)
+        chain, holder, nobody = self.open(), self.new_address(), self.new_address()
+        self.send_external_transfer(self.token, holder, AMOUNT)
         early = chain.balances(self.token, [holder, nobody])
-        _, final = self._height_and_final()
+        _, final = self._latest_and_final()
         assert early.height <= final, "a balance above the final block"
         assert early.amounts == {holder: 0, nobody: 0}, "what is not final is counted"
         self.make_final()
@@ -80,18 +84,18 @@ class ReadingChecks(Setting):
         assert later.height > early.height
 
     def test_a_balance_is_of_one_token(self) -> None:
-        self.require("other_token")
+        self.require_capability("other_token")
         assert self.other_token is not None
-        chain, holder = self.open(), self.address()
-        self.give(self.other_token, holder, AMOUNT)
+        chain, holder = self.open(), self.new_address()
+        self.send_external_transfer(self.other_token, holder, AMOUNT)
         self.make_final()
         assert chain.balances(self.token, [holder]).amounts == {holder: 0}
         assert chain.balances(self.other_token, [holder]).amounts == {holder: AMOUNT}
 
-    def test_silence_is_no_answer(self) -> None:
-        self.require("can_fail")
-        chain, holder = self.open(), self.address()
-        hash = self.give(self.token, holder, AMOUNT)
+    def test_an_unreachable_chain_is_unavailable(self) -> None:
+        self.require_capability("can_fail")
+        chain, holder = self.open(), self.new_address()
+        hash = self.send_external_transfer(self.token, holder, AMOUNT)
         latest = chain.heads().latest.number
         self.fail()
         try:
@@ -102,9 +106,9 @@ class ReadingChecks(Setting):
             require_unavailable(lambda: chain.balances(self.token, [holder]))
             require_unavailable(lambda: chain.scan([self.token], None, 0, latest))
         finally:
-            self.mend()
-        require_answered(chain.heads, self.mended_within_s)
+            self.restore()
+        require_available(chain.heads, self.recovers_within_s)
 
-    def _height_and_final(self) -> tuple[int, int]:
+    def _latest_and_final(self) -> tuple[int, int]:
         heads = self.open().heads()
         return heads.latest.number, heads.final.number

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from payments_core.conformance.chain.setting import AMOUNT, Setting
+from payments_core.conformance.chain.setting import AMOUNT, Harness
 
 
-class ReorgChecks(Setting):
+class ReorgChecks(Harness):
     """What a chain has undone, it must not tell of."""
 
-    def test_what_was_undone_is_in_no_block(self) -> None:
-        self.require("can_reorg")
-        chain, recipient = self.open(), self.address()
-        hash = self.give(self.token, recipient, AMOUNT)
-        _, before = self.in_block(chain, hash)
+    def test_a_reorged_transaction_is_in_no_block(self) -> None:
+        self.require_capability("can_reorg")
+        chain, recipient = self.open(), self.new_address()
+        hash = self.send_external_transfer(self.token, recipient, AMOUNT)
+        _, before = self.require_in_block(chain, hash)
         height = chain.heads().latest.number
         self.reorg(height - before.number + 1)
         view = chain.transaction(hash)
@@ -26,27 +26,29 @@ class ReorgChecks(Setting):
         self.make_final()
         assert chain.balances(self.token, [recipient]).amounts == {recipient: 0}
 
-    def test_what_was_before_stays(self) -> None:
-        self.require("can_reorg")
-        chain, recipient = self.open(), self.address()
-        first = self.give(self.token, recipient, 1)
-        _, block = self.in_block(chain, first)
-        self.give(self.token, recipient, 2)
+    def test_what_was_before_the_reorg_stays(self) -> None:
+        self.require_capability("can_reorg")
+        chain, recipient = self.open(), self.new_address()
+        first = self.send_external_transfer(self.token, recipient, 1)
+        _, block = self.require_in_block(chain, first)
+        self.send_external_transfer(self.token, recipient, 2)
         self.reorg(chain.heads().latest.number - block.number)
-        assert self.in_block(chain, first)[1] == block
-        assert self.newest(chain, recipient) == 1
+        assert self.require_in_block(chain, first)[1] == block
+        assert self.read_final_balance(chain, recipient) == 1
 
-    def test_undone_bytes_are_taken_again(self) -> None:
-        self.require("can_reorg")
-        self.require("can_send")
-        chain, environment = self.open(), self.environment()
-        self.give(self.token, self.vault(chain, environment).address, 2 * AMOUNT)
+    def test_a_reorged_transaction_can_be_broadcast_again(self) -> None:
+        self.require_capability("can_reorg")
+        self.require_capability("can_send")
+        chain, environment = self.open(), self.new_environment_id()
+        self.send_external_transfer(
+            self.token, self.vault_contract(chain, environment).address, 2 * AMOUNT
+        )
         self.make_final()
-        intent = self.funding(chain, environment, AMOUNT)
+        intent = self.funding_intent(chain, environment, AMOUNT)
         signed = chain.prepare(intent, 0)
-        self.send(chain, signed)
-        _, block = self.in_block(chain, signed.hash)
+        self.send_and_mine(chain, signed)
+        _, block = self.require_in_block(chain, signed.hash)
         self.reorg(chain.heads().latest.number - block.number + 1)
-        self.send(chain, signed)
-        self.in_block(chain, signed.hash)
-        assert self.newest(chain, intent.recipient) == AMOUNT
+        self.send_and_mine(chain, signed)
+        self.require_in_block(chain, signed.hash)
+        assert self.read_final_balance(chain, intent.recipient) == AMOUNT

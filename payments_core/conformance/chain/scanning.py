@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from payments_core.chains.port import Chain, ScannedTransfer
-from payments_core.conformance.chain.setting import Setting
+from payments_core.conformance.chain.setting import Harness
 
 
-class ScanChecks(Setting):
+class ScanChecks(Harness):
     """A scan that misses one transfer loses somebody's money."""
 
     def test_a_scan_finds_each_transfer_once_and_in_order(self) -> None:
-        chain, recipient = self.open(), self.address()
+        chain, recipient = self.open(), self.new_address()
         first = chain.heads().latest.number + 1
-        hashes = [self.give(self.token, recipient, amount) for amount in (1, 2, 3, 4)]
-        found = self._found(chain, first, recipient)
+        hashes = [
+            self.send_external_transfer(self.token, recipient, amount) for amount in (1, 2, 3, 4)
+        ]
+        found = self._scan_for(chain, first, recipient)
         assert [item.transaction_hash for item in found] == hashes
         assert [item.amount_atomic for item in found] == [1, 2, 3, 4]
         for item in found:
-            view, block = self.in_block(chain, item.transaction_hash)
+            view, block = self.require_in_block(chain, item.transaction_hash)
             assert item.block == block, "a scan tells of another block than the transaction"
             (log,) = [log for log in view.logs if log.recipient == recipient]
             assert (item.token_address, item.sender, item.log_index) == (
@@ -27,12 +29,14 @@ class ScanChecks(Setting):
             )
 
     def test_both_ends_of_the_range_belong_to_it(self) -> None:
-        chain, recipient = self.open(), self.address()
+        chain, recipient = self.open(), self.new_address()
         blocks = []
         for amount in (1, 2, 3):
-            _, block = self.in_block(chain, self.give(self.token, recipient, amount))
+            _, block = self.require_in_block(
+                chain, self.send_external_transfer(self.token, recipient, amount)
+            )
             blocks.append(block.number)
-            self.grow(1)
+            self.mine_blocks(1)
         for first, last, expected in (
             (blocks[0], blocks[2], [1, 2, 3]),
             (blocks[1], blocks[1], [2]),
@@ -42,13 +46,13 @@ class ScanChecks(Setting):
             found = chain.scan([self.token], [recipient], first, last)
             assert [item.amount_atomic for item in found] == expected, (first, last)
 
-    def test_recipients_and_tokens_choose(self) -> None:
-        chain, one, two = self.open(), self.address(), self.address()
+    def test_a_scan_filters_by_recipient_and_token(self) -> None:
+        chain, one, two = self.open(), self.new_address(), self.new_address()
         first = chain.heads().latest.number + 1
-        self.give(self.token, one, 1)
-        self.give(self.token, two, 2)
+        self.send_external_transfer(self.token, one, 1)
+        self.send_external_transfer(self.token, two, 2)
         if self.other_token is not None:
-            self.give(self.other_token, one, 3)
+            self.send_external_transfer(self.other_token, one, 3)
         last = chain.heads().latest.number
 
         def amounts(tokens: list[str], recipients: list[str] | None) -> list[int]:
@@ -64,14 +68,14 @@ class ScanChecks(Setting):
             assert amounts([self.token, self.other_token], None) == [1, 2, 3]
             assert amounts([self.other_token], [one, two]) == [3]
 
-    def test_what_failed_and_what_is_nothing(self) -> None:
-        chain, recipient = self.open(), self.address()
+    def test_a_scan_omits_failures_and_keeps_zero_amounts(self) -> None:
+        chain, recipient = self.open(), self.new_address()
         first = chain.heads().latest.number + 1
-        self.give_in_vain(self.token, recipient)
-        hash = self.give(self.token, recipient, 0)
-        found = self._found(chain, first, recipient)
+        self.send_failed_transaction(self.token, recipient)
+        hash = self.send_external_transfer(self.token, recipient, 0)
+        found = self._scan_for(chain, first, recipient)
         assert [item.transaction_hash for item in found] == [hash], "zero is an amount too"
 
-    def _found(self, chain: Chain, first: int, recipient: str) -> list[ScannedTransfer]:
+    def _scan_for(self, chain: Chain, first: int, recipient: str) -> list[ScannedTransfer]:
         found = chain.scan([self.token], None, first, chain.heads().latest.number)
         return [item for item in found if item.recipient == recipient]

@@ -12,7 +12,7 @@ from payments_core.chains.port import (
     Chain,
     ChainUnavailable,
     Contract,
-    Signed,
+    SignedTransaction,
     TransactionView,
     TransferIntent,
 )
@@ -21,7 +21,7 @@ from payments_core.entropy import system_entropy
 AMOUNT = 12_345_678
 
 
-class Setting:
+class Harness:
     """Override the hooks, and declare what the adapter can do.
 
     A check of something undeclared is skipped, and the skip is reported.
@@ -31,9 +31,9 @@ class Setting:
     """A token's address, in its canonical text."""
 
     other_token: str | None = None
-    """Another one, where there is one; both are given out by `give`."""
+    """Another one, where there is one; both are given out by `send_external_transfer`."""
 
-    final_after: int = 3
+    finality_blocks: int = 3
     """After so many more blocks a transaction is final."""
 
     can_send: bool = True
@@ -43,28 +43,28 @@ class Setting:
     """`reorg` works."""
 
     can_fail: bool = False
-    """`fail` and `mend` work."""
+    """`fail` and `restore` work."""
 
-    mended_within_s: float = 5.0
-    """How soon after `mend` a call must be answered again, by itself."""
+    recovers_within_s: float = 5.0
+    """How soon after `restore` a call must be answered again, by itself."""
 
     def open(self) -> Chain:
         """A handle to the chain, as another process would have it."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def address(self) -> str:
+    def new_address(self) -> str:
         """An address that was never used."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def give(self, token: str, recipient: str, amount_atomic: int) -> str:
+    def send_external_transfer(self, token: str, recipient: str, amount_atomic: int) -> str:
         """A stranger's transfer, in a block when it returns; its hash."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def give_in_vain(self, token: str, recipient: str) -> str:
+    def send_failed_transaction(self, token: str, recipient: str) -> str:
         """A stranger's transaction that failed, in a block when it returns; its hash."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def grow(self, count: int) -> None:
+    def mine_blocks(self, count: int) -> None:
         """Add blocks."""
         raise NotImplementedError  # the adapter's own test class says how
 
@@ -76,7 +76,7 @@ class Setting:
         """Let what is behind the chain answer nothing more."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Undo `fail`."""
         raise NotImplementedError  # the adapter's own test class says how
 
@@ -90,16 +90,16 @@ class Setting:
 
     # What the checks share.
 
-    def environment(self) -> str:
+    def new_environment_id(self) -> str:
         """An environment that has sent nothing yet."""
         return f"env_{system_entropy(12).hex()}"
 
-    def require(self, capability: str) -> None:
+    def require_capability(self, capability: str) -> None:
         """Skip the check unless the adapter declares the capability."""
         if not getattr(self, capability):
             raise unittest.SkipTest(f"the adapter does not declare `{capability}`")
 
-    def in_block(self, chain: Chain, hash: str) -> tuple[TransactionView, Block]:
+    def require_in_block(self, chain: Chain, hash: str) -> tuple[TransactionView, Block]:
         """A transaction that must be in a block."""
         view = chain.transaction(hash)
         assert view is not None, "a transaction in a block is not known"
@@ -108,14 +108,16 @@ class Setting:
 
     def make_final(self) -> None:
         """Make all that is in a block final."""
-        self.grow(self.final_after)
+        self.mine_blocks(self.finality_blocks)
 
-    def vault(self, chain: Chain, environment_id: str, owner_id: str = "acct_a") -> Contract:
+    def vault_contract(
+        self, chain: Chain, environment_id: str, owner_id: str = "acct_a"
+    ) -> Contract:
         """A vault of ours."""
         address = chain.derive(AddressSpec(environment_id, "vault", owner_id))
         return Contract("vault", owner_id, address)
 
-    def funding(
+    def funding_intent(
         self, chain: Chain, environment_id: str, amount_atomic: int, payment_id: str = "payment_a"
     ) -> TransferIntent:
         """What moves tokens from that vault to a Payment's escrow."""
@@ -124,24 +126,24 @@ class Setting:
             f"out_{payment_id}",
             environment_id,
             self.token,
-            self.vault(chain, environment_id),
+            self.vault_contract(chain, environment_id),
             escrow,
             amount_atomic,
             escrow_of=payment_id,
         )
 
-    def newest(self, chain: Chain, holder: str) -> int:
+    def read_final_balance(self, chain: Chain, holder: str) -> int:
         """What an address has, once all is final."""
         self.make_final()
         return chain.balances(self.token, [holder]).amounts[holder]
 
-    def send(self, chain: Chain, signed: Signed) -> None:
+    def send_and_mine(self, chain: Chain, signed: SignedTransaction) -> None:
         """Broadcast, and give the chain a block to put it in."""
         chain.broadcast(signed)
-        self.grow(1)
+        self.mine_blocks(1)
 
 
-def require_answered(call: Callable[[], object], within_s: float) -> None:
+def require_available(call: Callable[[], object], within_s: float) -> None:
     """The call must be answered before long."""
     until = time.monotonic() + within_s
     while True:

@@ -22,12 +22,14 @@ a check of what the adapter does not declare raises `unittest.SkipTest`.
 from payments_core.conformance.limiter.blocks import BlockChecks
 from payments_core.conformance.limiter.clocks import ClockChecks
 from payments_core.conformance.limiter.counting import CountingChecks
-from payments_core.conformance.limiter.crowds import CrowdChecks
+from payments_core.conformance.limiter.crowds import ConcurrencyChecks
 from payments_core.conformance.limiter.failures import FailureChecks
-from payments_core.conformance.limiter.setting import Address, Setting
+from payments_core.conformance.limiter.setting import AdapterLocation, Harness
 
-__all__ = ["LimiterConformance", "Address", "Setting"]
+__all__ = ["LimiterConformance", "AdapterLocation", "Harness"]
 
 
-class LimiterConformance(CountingChecks, ClockChecks, BlockChecks, CrowdChecks, FailureChecks):
+class LimiterConformance(
+    CountingChecks, ClockChecks, BlockChecks, ConcurrencyChecks, FailureChecks
+):
     """Every check of the limiter port; override `open` and declare what the adapter can do."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from payments_core.clock import MINUTE
-from payments_core.limiters.port import Ask, Limiter
+from payments_core.limiters.port import Limiter, PolicyCheck
 
 
 def main(opener: str, url: str, key: str, limit: str, now: str) -> None:
@@ -21,13 +21,13 @@ def main(opener: str, url: str, key: str, limit: str, now: str) -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
-    sys.stdout.write(f"{counted_by(limiter, Ask(key, int(limit), MINUTE), int(now))}\n")
+    sys.stdout.write(f"{count_admitted(limiter, PolicyCheck(key, int(limit), MINUTE), int(now))}\n")
     limiter.close()
 
 
-def counted_by(limiter: Limiter, ask: Ask, now: int) -> int:
+def count_admitted(limiter: Limiter, policy_check: PolicyCheck, now: int) -> int:
     """How many requests were admitted, of as many as the limit."""
-    return sum(limiter.check([ask], now)[0].admitted for _ in range(ask.limit))
+    return sum(limiter.check([policy_check], now)[0].admitted for _ in range(policy_check.limit))
 
 
 if __name__ == "__main__":

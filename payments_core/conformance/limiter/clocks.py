@@ -8,92 +8,104 @@ from collections import Counter
 from payments_core.clock import DAY, MINUTE, SECOND
 from payments_core.conformance.limiter.setting import (
     START,
-    Setting,
-    a_policy,
-    admitted,
-    count,
-    fill,
-    look,
-    require,
-    require_all,
+    Harness,
+    check_once,
+    check_repeatedly,
+    exhaust,
+    new_check,
+    peek,
+    require_equal,
+    require_state,
 )
 
 
-class ClockChecks(Setting):
+class ClockChecks(Harness):
     """A window is a multiple of its length, by the name that the caller's `now` gives it."""
 
     def test_a_window_ends_where_its_multiple_does(self) -> None:
-        limiter, ask = self.start(), a_policy(limit=2)
+        limiter, policy_check = self.open_handle(), new_check(limit=2)
         late = START + MINUTE - 1
-        require_all(admitted(limiter, ask, 3, START + 1), [True, True, False], "early")
-        require_all(admitted(limiter, ask, 1, late), [False], "in the last millisecond")
-        require_all(admitted(limiter, ask, 3, late + 1), [True, True, False], "in the next window")
+        require_equal(
+            check_repeatedly(limiter, policy_check, 3, START + 1), [True, True, False], "early"
+        )
+        require_equal(
+            check_repeatedly(limiter, policy_check, 1, late), [False], "in the last millisecond"
+        )
+        require_equal(
+            check_repeatedly(limiter, policy_check, 3, late + 1),
+            [True, True, False],
+            "in the next window",
+        )
 
     def test_a_window_does_not_slide(self) -> None:
-        limiter, ask = self.start(), a_policy()
-        fill(limiter, ask, START + MINUTE - 1)
-        fill(limiter, ask, START + MINUTE)
-        require(count(limiter, ask, START + 2 * MINUTE - 1), admitted=False)
+        limiter, policy_check = self.open_handle(), new_check()
+        exhaust(limiter, policy_check, START + MINUTE - 1)
+        exhaust(limiter, policy_check, START + MINUTE)
+        require_state(check_once(limiter, policy_check, START + 2 * MINUTE - 1), admitted=False)
 
     def test_a_window_does_not_begin_with_its_first_request(self) -> None:
-        limiter, ask = self.start(), a_policy()
-        fill(limiter, ask, START + 50 * SECOND)
-        require(count(limiter, ask, START + 59 * SECOND), admitted=False)
-        require(count(limiter, ask, START + 61 * SECOND), admitted=True, remaining=2)
+        limiter, policy_check = self.open_handle(), new_check()
+        exhaust(limiter, policy_check, START + 50 * SECOND)
+        require_state(check_once(limiter, policy_check, START + 59 * SECOND), admitted=False)
+        require_state(
+            check_once(limiter, policy_check, START + 61 * SECOND), admitted=True, remaining=2
+        )
 
     def test_the_reset_is_when_the_window_ends(self) -> None:
-        limiter = self.start()
+        limiter = self.open_handle()
         for window_ms, into in ((MINUTE, 0), (MINUTE, MINUTE - 1), (7, 3), (DAY, 5)):
             now = START + into
             end = (now // window_ms + 1) * window_ms
-            ask = a_policy(limit=1, window_ms=window_ms)
+            policy_check = new_check(limit=1, window_ms=window_ms)
             for _ in range(3):  # refused or not
-                require(count(limiter, ask, now), reset_at=end)
-            require(look(limiter, ask, now), reset_at=end)
+                require_state(check_once(limiter, policy_check, now), reset_at=end)
+            require_state(peek(limiter, policy_check, now), reset_at=end)
 
     def test_a_clock_may_leap_ahead(self) -> None:
-        limiter, ask = self.start(), a_policy()
+        limiter, policy_check = self.open_handle(), new_check()
         for leap in (MINUTE, 2 * MINUTE, DAY, 400 * DAY):
-            require_all(
-                admitted(limiter, ask, 4, START + leap), [True] * 3 + [False], f"{leap} ms ahead"
+            require_equal(
+                check_repeatedly(limiter, policy_check, 4, START + leap),
+                [True] * 3 + [False],
+                f"{leap} ms ahead",
             )
 
     def test_a_clock_that_steps_back_finds_the_counter_as_it_left_it(self) -> None:
-        limiter, ask = self.start(), a_policy()
-        fill(limiter, ask, START)
-        count(limiter, ask, START + MINUTE)
-        require(count(limiter, ask, START + MINUTE - 1), admitted=False)
-        require(look(limiter, ask, START + MINUTE), remaining=2)
-        fill(limiter, a_policy(limit=2), START + 2 * MINUTE)
-        require(count(limiter, ask, START + MINUTE), admitted=True, remaining=1)
-        require(look(limiter, ask, START + 2 * MINUTE), remaining=1)
+        limiter, policy_check = self.open_handle(), new_check()
+        exhaust(limiter, policy_check, START)
+        check_once(limiter, policy_check, START + MINUTE)
+        require_state(check_once(limiter, policy_check, START + MINUTE - 1), admitted=False)
+        require_state(peek(limiter, policy_check, START + MINUTE), remaining=2)
+        exhaust(limiter, new_check(limit=2), START + 2 * MINUTE)
+        require_state(check_once(limiter, policy_check, START + MINUTE), admitted=True, remaining=1)
+        require_state(peek(limiter, policy_check, START + 2 * MINUTE), remaining=1)
 
     def test_a_clock_that_steps_back_frees_no_counter(self) -> None:
-        limiter, ask = self.start(), a_policy()
+        limiter, policy_check = self.open_handle(), new_check()
         now = START + MINUTE
-        fill(limiter, ask, now)
+        exhaust(limiter, policy_check, now)
         for back in (1, SECOND, MINUTE):
-            count(limiter, ask, now - back)
-            require(count(limiter, ask, now), admitted=False)
+            check_once(limiter, policy_check, now - back)
+            require_state(check_once(limiter, policy_check, now), admitted=False)
 
     def test_clocks_a_little_apart_are_both_right(self) -> None:
-        limiter, ask = self.start(), a_policy(limit=20)
+        limiter, policy_check = self.open_handle(), new_check(limit=20)
         slow, fast = START + MINUTE - 1, START + MINUTE
         for left in range(19, -1, -1):
-            require(count(limiter, ask, slow), admitted=True, remaining=left)
-            require(count(limiter, ask, fast), admitted=True, remaining=left)
+            require_state(check_once(limiter, policy_check, slow), admitted=True, remaining=left)
+            require_state(check_once(limiter, policy_check, fast), admitted=True, remaining=left)
         for now in (slow, fast, slow, fast):
-            require(count(limiter, ask, now), admitted=False)
+            require_state(check_once(limiter, policy_check, now), admitted=False)
 
     def test_no_window_ever_admits_more_however_the_clock_jumps(self) -> None:
         for seed in range(5):
-            limiter, chance = self.start(), random.Random(seed)
-            ask = a_policy(f"jumps:{seed}", limit=2, window_ms=SECOND)
+            limiter, chance = self.open_handle(), random.Random(seed)
+            policy_check = new_check(f"jumps:{seed}", limit=2, window_ms=SECOND)
             inside: Counter[int] = Counter()
             now = START
             for _ in range(300):
                 now += chance.choice((0, 1, 300, 1_000, -300, -1_000, 5_000, -4_500))
-                if count(limiter, ask, now).admitted:
+                if check_once(limiter, policy_check, now).admitted:
                     inside[now // SECOND] += 1
             over = {window: number for window, number in inside.items() if number > 2}
             assert not over, f"windows that admitted more than 2: {over}"

@@ -12,70 +12,76 @@ from contextlib import contextmanager
 
 from payments_core.conformance.limiter.setting import (
     START,
-    Setting,
-    a_policy,
-    count,
-    fill,
-    look,
-    require,
+    Harness,
+    check_once,
+    exhaust,
+    new_check,
+    peek,
+    require_state,
 )
-from payments_core.limiters.port import Ask, Limiter
+from payments_core.limiters.port import Limiter, PolicyCheck
 
 CHILD = "payments_core.conformance.limiter.child"
 THREADS = 16
 ROUNDS = 40
 
 
-class CrowdChecks(Setting):
+class ConcurrencyChecks(Harness):
     """However many ask at once, no window admits one too many, and none is lost."""
 
     def test_sixteen_threads_never_get_one_too_many(self) -> None:
-        limiter = self.start()
+        limiter = self.open_handle()
         for number in range(ROUNDS):
-            ask = a_policy(f"round:{number}", limit=THREADS * 3 // 2)
-            inside = sum(self._by_threads(limiter, [ask], each=3))
-            assert inside == ask.limit, f"{inside} were admitted, and the limit is {ask.limit}"
+            policy_check = new_check(f"round:{number}", limit=THREADS * 3 // 2)
+            inside = sum(self._check_from_threads(limiter, [policy_check], each=3))
+            assert inside == policy_check.limit, (
+                f"{inside} were admitted, and the limit is {policy_check.limit}"
+            )
 
     def test_no_count_of_a_thread_is_lost(self) -> None:
-        limiter, each = self.start(), 50
-        asks = [a_policy(f"policy:{number}", limit=THREADS * each + 1) for number in range(6)]
-        self._by_threads(limiter, asks, each=each)
-        for ask in asks:
-            require(look(limiter, ask), remaining=1)
+        limiter, each = self.open_handle(), 50
+        policy_checks = [
+            new_check(f"policy:{number}", limit=THREADS * each + 1) for number in range(6)
+        ]
+        self._check_from_threads(limiter, policy_checks, each=each)
+        for policy_check in policy_checks:
+            require_state(peek(limiter, policy_check), remaining=1)
 
     def test_threads_that_ask_in_another_order_do_not_wait_for_each_other(self) -> None:
-        limiter = self.start()
-        asks = [a_policy(f"policy:{number}", limit=1_000_000) for number in range(6)]
-        self._by_threads(limiter, asks, each=20, turned=True)
-        for ask in asks:
-            require(look(limiter, ask), remaining=ask.limit - THREADS * 20)
+        limiter = self.open_handle()
+        policy_checks = [new_check(f"policy:{number}", limit=1_000_000) for number in range(6)]
+        self._check_from_threads(limiter, policy_checks, each=20, turned=True)
+        for policy_check in policy_checks:
+            require_state(peek(limiter, policy_check), remaining=policy_check.limit - THREADS * 20)
 
     def test_one_of_many_threads_begins_the_block(self) -> None:
-        limiter = self.start()
+        limiter = self.open_handle()
         for number in range(ROUNDS // 4):
-            ask = a_policy(f"abuse:{number}", limit=5, block_ms=10**7)
-            inside = sum(self._by_threads(limiter, [ask], each=1))
-            assert inside == ask.limit, f"{inside} were admitted, and the limit is {ask.limit}"
-            require(look(limiter, ask), admitted=False, reset_at=START + 10**7)
+            policy_check = new_check(f"abuse:{number}", limit=5, block_ms=10**7)
+            inside = sum(self._check_from_threads(limiter, [policy_check], each=1))
+            assert inside == policy_check.limit, (
+                f"{inside} were admitted, and the limit is {policy_check.limit}"
+            )
+            require_state(peek(limiter, policy_check), admitted=False, reset_at=START + 10**7)
 
     def test_handles_count_together(self) -> None:
-        self.require("shared")
-        one, other = self.start(), self.start()
-        fill(one, a_policy())
-        require(count(other, a_policy()), admitted=False)
-        abuse = a_policy("abuse", limit=0, block_ms=10**7)
-        count(other, abuse)
-        require(look(one, abuse, START + 10**6), admitted=False, reset_at=START + 10**7)
+        self.require_capability("shared")
+        one, other = self.open_handle(), self.open_handle()
+        exhaust(one, new_check())
+        require_state(check_once(other, new_check()), admitted=False)
+        abuse = new_check("abuse", limit=0, block_ms=10**7)
+        check_once(other, abuse)
+        require_state(peek(one, abuse, START + 10**6), admitted=False, reset_at=START + 10**7)
 
     def test_what_a_closed_handle_counted_is_still_counted(self) -> None:
-        self.require("shared")
-        fill(self.start(), a_policy())
+        self.require_capability("shared")
+        exhaust(self.open_handle(), new_check())
         self._opened.pop().close()
-        require(count(self.start(), a_policy()), admitted=False)
+        require_state(check_once(self.open_handle(), new_check()), admitted=False)
 
     def test_processes_never_get_one_too_many(self) -> None:
-        self.require("shared")
-        address, limit = self.address(), 500
+        self.require_capability("shared")
+        address, limit = self.location(), 500
         children = [
             subprocess.Popen(
                 [sys.executable, "-m", CHILD, address.opener, address.url,
@@ -89,7 +95,10 @@ class CrowdChecks(Setting):
             for child in children:
                 assert child.stdout is not None
                 assert child.stdout.readline() == "ready\n", "a process cannot open the limiter"
-            outputs = [child.communicate(timeout=self.hang_s)[0] for child in _told(children)]
+            outputs = [
+                child.communicate(timeout=self.hang_timeout_s)[0]
+                for child in _start_counting(children)
+            ]
         finally:
             for child in children:
                 child.kill()  # does nothing to those that have ended
@@ -97,8 +106,13 @@ class CrowdChecks(Setting):
         inside = sum(map(int, outputs))
         assert inside == limit, f"{inside} were admitted, and the limit is {limit}"
 
-    def _by_threads(
-        self, limiter: Limiter, asks: Sequence[Ask], *, each: int, turned: bool = False
+    def _check_from_threads(
+        self,
+        limiter: Limiter,
+        policy_checks: Sequence[PolicyCheck],
+        *,
+        each: int,
+        turned: bool = False,
     ) -> list[int]:
         """How many of its requests each thread had admitted by the first ask."""
         start = threading.Barrier(THREADS)
@@ -106,23 +120,23 @@ class CrowdChecks(Setting):
         errors: list[BaseException] = []
 
         def run(place: int) -> None:
-            order = list(asks)
+            order = list(policy_checks)
             if turned:
                 order = order[place % len(order) :] + order[: place % len(order)]
-            start.wait(self.hang_s)
+            start.wait(self.hang_timeout_s)
             try:
                 for _ in range(each):
                     inside[place] += limiter.check(order, START)[0].admitted
             except BaseException as error:
                 errors.append(error)
 
-        with _quick_switches():
+        with _frequent_thread_switches():
             threads = [
                 threading.Thread(target=run, args=(place,), daemon=True) for place in range(THREADS)
             ]
             for thread in threads:
                 thread.start()
-            deadline = time.monotonic() + self.hang_s
+            deadline = time.monotonic() + self.hang_timeout_s
             for thread in threads:
                 thread.join(max(0, deadline - time.monotonic()))
         for error in errors:
@@ -131,7 +145,7 @@ class CrowdChecks(Setting):
         return inside
 
 
-def _told(children: Sequence[subprocess.Popen[str]]) -> Sequence[subprocess.Popen[str]]:
+def _start_counting(children: Sequence[subprocess.Popen[str]]) -> Sequence[subprocess.Popen[str]]:
     """All are told to begin before any is waited for."""
     for child in children:
         assert child.stdin is not None
@@ -141,7 +155,7 @@ def _told(children: Sequence[subprocess.Popen[str]]) -> Sequence[subprocess.Pope
 
 
 @contextmanager
-def _quick_switches() -> Iterator[None]:
+def _frequent_thread_switches() -> Iterator[None]:
     """Let threads change places far more often than they do by themselves."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

@@ -9,46 +9,46 @@ import attrs
 from msgspec.structs import replace
 
 from payments_core.clock import HOUR, MINUTE, Instant
-from payments_core.limiters.port import Ask, Limiter, Standing
+from payments_core.limiters.port import Limiter, PolicyCheck, PolicyState
 
 START: Instant = 500_000 * HOUR
 """Where the checks begin: every window that they use begins here as well."""
 
 
 @attrs.frozen
-class Address:
+class AdapterLocation:
     """Where another process finds the same counters: `module:function`, called with the URL."""
 
     opener: str
     url: str
 
 
-class Setting:
+class Harness:
     """Override `open`, declare what the adapter can do, and override the hooks that it needs.
 
     A check of something undeclared is skipped, and the skip is reported.
     """
 
     shared: bool = False
-    """Several handles, in several processes, count together. Needs `address`."""
+    """Several handles, in several processes, count together. Needs `location`."""
 
     can_fail: bool = False
-    """`fail` and `mend` work."""
+    """`fail` and `restore` work."""
 
     unavailable_within_s: float = 0.15
     """How soon a check must say that there is no answer."""
 
-    mended_within_s: float = 5.0
-    """How soon after `mend` a check must be answered again, by itself."""
+    recovers_within_s: float = 5.0
+    """How soon after `restore` a check must be answered again, by itself."""
 
-    hang_s: float = 60.0
+    hang_timeout_s: float = 60.0
     """How long threads and processes may take before they are said to hang."""
 
     def open(self) -> Limiter:
         """A handle to this test's counters: none at the first call, later what was left there."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def address(self) -> Address:
+    def location(self) -> AdapterLocation:
         """How another process opens the same counters."""
         raise NotImplementedError  # the adapter's own test class says how
 
@@ -56,7 +56,7 @@ class Setting:
         """Let what is behind the limiter answer nothing more, in the worst way: by silence."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Undo `fail`."""
         raise NotImplementedError  # the adapter's own test class says how
 
@@ -73,60 +73,62 @@ class Setting:
 
     # What the checks share.
 
-    def start(self) -> Limiter:
+    def open_handle(self) -> Limiter:
         """A handle, closed after the check."""
         limiter = self.open()
         self._opened.append(limiter)
         return limiter
 
-    def require(self, capability: str) -> None:
+    def require_capability(self, capability: str) -> None:
         """Skip the check unless the adapter declares the capability."""
         if not getattr(self, capability):
             raise unittest.SkipTest(f"the adapter does not declare `{capability}`")
 
 
-def a_policy(
+def new_check(
     key: str = "policy:subject",
     *,
     limit: int = 3,
     window_ms: int = MINUTE,
     cost: int = 1,
     block_ms: int = 0,
-) -> Ask:
+) -> PolicyCheck:
     """Three a minute, unless told otherwise."""
-    return Ask(key, limit, window_ms, cost, block_ms)
+    return PolicyCheck(key, limit, window_ms, cost, block_ms)
 
 
-def count(limiter: Limiter, ask: Ask, now: Instant = START) -> Standing:
+def check_once(limiter: Limiter, policy_check: PolicyCheck, now: Instant = START) -> PolicyState:
     """How the ask stands after it was counted alone."""
-    (standing,) = limiter.check([ask], now)
-    return standing
+    (policy_state,) = limiter.check([policy_check], now)
+    return policy_state
 
 
-def look(limiter: Limiter, ask: Ask, now: Instant = START) -> Standing:
+def peek(limiter: Limiter, policy_check: PolicyCheck, now: Instant = START) -> PolicyState:
     """How the ask stands, uncounted."""
-    return count(limiter, replace(ask, cost=0), now)
+    return check_once(limiter, replace(policy_check, cost=0), now)
 
 
-def admitted(limiter: Limiter, ask: Ask, times: int, now: Instant = START) -> list[bool]:
+def check_repeatedly(
+    limiter: Limiter, policy_check: PolicyCheck, times: int, now: Instant = START
+) -> list[bool]:
     """What became of each of that many requests in turn."""
-    return [count(limiter, ask, now).admitted for _ in range(times)]
+    return [check_once(limiter, policy_check, now).admitted for _ in range(times)]
 
 
-def fill(limiter: Limiter, ask: Ask, now: Instant = START) -> None:
+def exhaust(limiter: Limiter, policy_check: PolicyCheck, now: Instant = START) -> None:
     """Use up the limit, to the last."""
-    if ask.limit:
-        standing = count(limiter, replace(ask, cost=ask.limit), now)
-        require(standing, admitted=True, remaining=0)
+    if policy_check.limit:
+        policy_state = check_once(limiter, replace(policy_check, cost=policy_check.limit), now)
+        require_state(policy_state, admitted=True, remaining=0)
 
 
-def require(standing: Standing, **expected: object) -> None:
+def require_state(policy_state: PolicyState, **expected: object) -> None:
     """The standing must have these fields."""
     for name, value in expected.items():
-        found = getattr(standing, name)
-        assert found == value, f"{name} is {found}, not {value}: {standing}"
+        found = getattr(policy_state, name)
+        assert found == value, f"{name} is {found}, not {value}: {policy_state}"
 
 
-def require_all(found: Sequence[object], expected: Sequence[object], why: str) -> None:
+def require_equal(found: Sequence[object], expected: Sequence[object], why: str) -> None:
     """The two must be equal."""
     assert list(found) == list(expected), f"{why}: {list(found)}, not {list(expected)}"

@@ -13,14 +13,14 @@ With pytest, a few lines make it run::
         def open(self, kinds):
             return my_package.open_url(self.url, kinds)
 
-        def address(self):
-            return Address("my_package:open_url", self.url)
+        def location(self):
+            return AdapterLocation("my_package:open_url", self.url)
 
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
 a check of what the adapter does not declare raises `unittest.SkipTest`.
 
-The `Address` is imported by other processes, which get this one's `sys.path`. What a failing check
-most often means stands in docs/how-to/write-a-storage-adapter.md.
+What `AdapterLocation` names is imported by other processes, which get this one's `sys.path`. What a
+failing check most often means stands in docs/how-to/write-a-storage-adapter.md.
 """
 
 from payments_core.conformance.storage.bulk import BulkChecks
@@ -30,13 +30,13 @@ from payments_core.conformance.storage.jobs import JobChecks
 from payments_core.conformance.storage.locks import LockChecks
 from payments_core.conformance.storage.lookups import LookupChecks
 from payments_core.conformance.storage.pages import PageChecks
-from payments_core.conformance.storage.setting import Address, Setting
+from payments_core.conformance.storage.setting import AdapterLocation, Harness
 from payments_core.conformance.storage.snapshots import SnapshotChecks
 from payments_core.conformance.storage.transactions import TransactionChecks
 from payments_core.conformance.storage.uniqueness import UniquenessChecks
-from payments_core.conformance.storage.wholes import WholesaleChecks
+from payments_core.conformance.storage.wholes import MaintenanceChecks
 
-__all__ = ["StorageConformance", "Address", "Setting"]
+__all__ = ["StorageConformance", "AdapterLocation", "Harness"]
 
 
 class StorageConformance(
@@ -51,6 +51,6 @@ class StorageConformance(
     JobChecks,
     CrashChecks,
     MigrationChecks,
-    WholesaleChecks,
+    MaintenanceChecks,
 ):
     """Every check of the storage port; override `open` and declare what the adapter can do."""

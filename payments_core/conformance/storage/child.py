@@ -16,19 +16,19 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from payments_core.conformance.storage.records import (
-    AFTER,
-    KINDS,
+    RECORD_TYPES,
+    RECORD_TYPES_AFTER_MIGRATION,
     Counter,
     IndexedParcel,
     Mark,
     Note,
 )
-from payments_core.conformance.storage.setting import HERE, locked
+from payments_core.conformance.storage.setting import PARTITION, lock_existing
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Record
 
 
-def stream(storage: Storage, threads: str) -> None:
+def write_until_killed(storage: Storage, threads: str) -> None:
     """Transact for ever in threads; a name is printed once its transaction was answered."""
 
     def run(thread: int) -> None:
@@ -36,20 +36,20 @@ def stream(storage: Storage, threads: str) -> None:
             name = f"{thread}.{number}"
 
             def work(tx: Transaction, name: str = name) -> None:
-                counter = locked(tx, Counter, "c")
+                counter = lock_existing(tx, Counter, "c")
                 tx.insert(Mark(id=name))
                 tx.insert(Note(id=name, code=name, text="x" * 2_000))
                 tx.replace(attrs.evolve(counter, total=counter.total + 1))
 
-            storage.transact(HERE, work)
-            _say(name)
+            storage.transact(PARTITION, work)
+            _print_line(name)
 
     for thread in range(int(threads)):
         threading.Thread(target=run, args=(thread,)).start()
     threading.Event().wait()
 
 
-def die_inside(storage: Storage) -> None:
+def crash_before_commit(storage: Storage) -> None:
     """Write, and be killed before the commit."""
 
     def work(tx: Transaction) -> None:
@@ -57,54 +57,56 @@ def die_inside(storage: Storage) -> None:
         tx.insert(Note(id="uncommitted", code="the code"))
         os.kill(os.getpid(), signal.SIGKILL)
 
-    storage.transact(HERE, work)
+    storage.transact(PARTITION, work)
 
 
-def add(storage: Storage, times: str) -> None:
+def increment(storage: Storage, times: str) -> None:
     """Raise the counter, so many times."""
 
     def work(tx: Transaction) -> None:
-        counter = locked(tx, Counter, "c")
+        counter = lock_existing(tx, Counter, "c")
         tx.replace(attrs.evolve(counter, total=counter.total + 1))
 
     for _ in range(int(times)):
-        storage.transact(HERE, work)
+        storage.transact(PARTITION, work)
 
 
 def claim(storage: Storage, queue: str, now: str, lease_ms: str) -> None:
     """Claim until there is nothing left, and print what was got."""
-    while batch := storage.claim(queue, int(now), lease_ms=int(lease_ms), limit=2, slots=1):
+    while batch := storage.claim(
+        queue, int(now), lease_ms=int(lease_ms), limit=2, lane_concurrency=1
+    ):
         for claimed in batch:
-            _say(claimed.job.id)
+            _print_line(claimed.job.id)
 
 
 def migrate(storage: Storage, id: str) -> None:
     """Migrate when told to, then write a row of the new kind."""
-    _say("ready")
+    _print_line("ready")
     sys.stdin.readline()
     storage.migrate()
-    storage.transact(HERE, lambda tx: tx.insert(IndexedParcel(id=id, label=id)))
+    storage.transact(PARTITION, lambda tx: tx.insert(IndexedParcel(id=id, label=id)))
 
 
 MODES: dict[str, tuple[Callable[..., None], Sequence[type[Record]]]] = {
-    "stream": (stream, KINDS),
-    "die_inside": (die_inside, KINDS),
-    "add": (add, KINDS),
-    "claim": (claim, KINDS),
-    "migrate": (migrate, AFTER),
+    "stream": (write_until_killed, RECORD_TYPES),
+    "die_inside": (crash_before_commit, RECORD_TYPES),
+    "add": (increment, RECORD_TYPES),
+    "claim": (claim, RECORD_TYPES),
+    "migrate": (migrate, RECORD_TYPES_AFTER_MIGRATION),
 }
 
 
 def main(opener: str, url: str, mode: str, *arguments: str) -> None:
     """Open the storage and do as the mode says."""
     module, _, function = opener.partition(":")
-    run, kinds = MODES[mode]
-    storage: Storage = getattr(importlib.import_module(module), function)(url, kinds)
+    run, record_types = MODES[mode]
+    storage: Storage = getattr(importlib.import_module(module), function)(url, record_types)
     run(storage, *arguments)
     storage.close()
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     """One line, handed to the system at once, so that it outlives this process."""
     os.write(sys.stdout.fileno(), f"{line}\n".encode())
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from subprocess import Popen
 
 from payments_core.conformance.storage.records import (
-    AFTER,
-    BEFORE,
+    RECORD_TYPES_AFTER_MIGRATION,
+    RECORD_TYPES_BEFORE_MIGRATION,
     Counter,
     IndexedParcel,
     Mark,
@@ -16,14 +16,14 @@ from payments_core.conformance.storage.records import (
     Parcel,
 )
 from payments_core.conformance.storage.setting import (
-    HANG_S,
-    HERE,
-    Setting,
-    all_pages,
+    HANG_TIMEOUT_S,
+    PARTITION,
+    Harness,
     fetch,
-    fetch_known,
+    fetch_all_pages,
+    fetch_existing,
     require_no_errors,
-    together,
+    run_concurrently,
 )
 from payments_core.storage.port import Storage, StorageError, Transaction, UniqueConflict
 
@@ -31,25 +31,25 @@ ACKNOWLEDGED = 60
 THREADS = 3
 
 
-class CrashChecks(Setting):
+class CrashChecks(Harness):
     """What is left after an end that nobody announced."""
 
     def test_what_was_committed_is_there_after_closing(self) -> None:
-        self.require("persistent")
-        storage = self.start()
+        self.require_capability("persistent")
+        storage = self.open_handle()
         self.insert(storage, Note(id="n", code="c"))
         storage.close()
-        storage = self.start()
-        assert fetch_known(storage, Note, "n").code == "c"
-        self.refused(storage, UniqueConflict, lambda tx: tx.insert(Note(id="m", code="c")))
+        storage = self.open_handle()
+        assert fetch_existing(storage, Note, "n").code == "c"
+        self.require_error(storage, UniqueConflict, lambda tx: tx.insert(Note(id="m", code="c")))
 
     def test_what_was_not_committed_is_gone_after_a_crash(self) -> None:
-        self.require("persistent")
-        storage = self.start()
+        self.require_capability("persistent")
+        storage = self.open_handle()
         self.insert(storage, Note(id="n"))
-        with _ended(self.run_child("die_inside")) as child:
-            assert child.wait(HANG_S) != 0
-        for handle in (storage, self.start()):
+        with _kill_on_exit(self.run_child("die_inside")) as child:
+            assert child.wait(HANG_TIMEOUT_S) != 0
+        for handle in (storage, self.open_handle()):
             assert fetch(handle, Mark, "uncommitted") is None
             assert fetch(handle, Note, "uncommitted") is None
             assert fetch(handle, Note, "n") is not None
@@ -57,24 +57,24 @@ class CrashChecks(Setting):
 
     def test_a_killed_process_loses_nothing_that_was_answered(self) -> None:
         """kill -9 amid transactions: what was answered is there, and each work is whole."""
-        self.require("persistent")
-        storage = self.start()
+        self.require_capability("persistent")
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
-        with _ended(self.run_child("stream", str(THREADS))) as child:
+        with _kill_on_exit(self.run_child("stream", str(THREADS))) as child:
             assert child.stdout is not None
             answered = [child.stdout.readline() for _ in range(ACKNOWLEDGED)]
             child.kill()
             answered += child.stdout.readlines()
-            child.wait(HANG_S)
-        for handle in (storage, self.start()):
-            self._require_whole(handle, {line.strip() for line in answered})
+            child.wait(HANG_TIMEOUT_S)
+        for handle in (storage, self.open_handle()):
+            self._require_consistent(handle, {line.strip() for line in answered})
         self.insert(storage, Mark(id="life goes on"))
 
-    def _require_whole(self, storage: Storage, answered: set[str]) -> None:
-        notes = {note.id for note in all_pages(storage, Note, "all")}
+    def _require_consistent(self, storage: Storage, answered: set[str]) -> None:
+        notes = {note.id for note in fetch_all_pages(storage, Note, "all")}
         assert answered <= notes, "an answered transaction is gone"
         assert len(notes) - len(answered) <= THREADS
-        assert fetch_known(storage, Counter, "c").total == len(notes)
+        assert fetch_existing(storage, Counter, "c").total == len(notes)
         for name in notes:
             assert fetch(storage, Mark, name) is not None
             number = int(name.rpartition(".")[2])
@@ -82,56 +82,59 @@ class CrashChecks(Setting):
             assert (fetch(storage, Mark, after) is not None) == (after in notes)
 
     def test_two_processes_lose_no_update(self) -> None:
-        self.require("multi_process")
-        storage = self.start()
+        self.require_capability("multi_process")
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
-        with _ended(self.run_child("add", "40")) as one, _ended(self.run_child("add", "40")) as two:
-            assert one.wait(HANG_S) == 0
-            assert two.wait(HANG_S) == 0
-        counter = fetch_known(storage, Counter, "c")
+        with (
+            _kill_on_exit(self.run_child("add", "40")) as one,
+            _kill_on_exit(self.run_child("add", "40")) as two,
+        ):
+            assert one.wait(HANG_TIMEOUT_S) == 0
+            assert two.wait(HANG_TIMEOUT_S) == 0
+        counter = fetch_existing(storage, Counter, "c")
         assert (counter.total, counter.version) == (80, 81)
 
 
-class MigrationChecks(Setting):
+class MigrationChecks(Harness):
     """`migrate` brings any schema up to date, whoever else is doing it."""
 
     def test_migrating_again_changes_nothing(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="n", code="c"))
         storage.migrate()
-        assert fetch_known(storage, Note, "n").code == "c"
+        assert fetch_existing(storage, Note, "n").code == "c"
 
     def test_columns_indexes_and_unique_keys_can_come_later(self) -> None:
-        self.require("persistent")
-        before = self._with_parcels()
+        self.require_capability("persistent")
+        before = self._open_with_parcels()
         before.close()
-        storage = self.start(AFTER)
-        parcels = all_pages(storage, IndexedParcel, "by_state", ("packed",), limit=1)
+        storage = self.open_handle(RECORD_TYPES_AFTER_MIGRATION)
+        parcels = fetch_all_pages(storage, IndexedParcel, "by_state", ("packed",), limit=1)
         assert [parcel.weight for parcel in parcels] == [1, 2, 3]
         located = storage.locate(IndexedParcel, "weighing", [("packed", 2), ("sent", 1)])
         assert [item.record.label for item in located] == ["label 2"]
         taken = IndexedParcel(id="new", label="label 2")
-        error = self.refused(storage, UniqueConflict, lambda tx: tx.insert(taken))
+        error = self.require_error(storage, UniqueConflict, lambda tx: tx.insert(taken))
         assert error.unique == "label"
         self.insert(storage, IndexedParcel(id="new", label="label 4", weight=4))
 
     def test_the_release_before_still_reads_after_a_migration(self) -> None:
-        self.require("multi_process")
-        before = self._with_parcels()
-        after = self.start(AFTER)
-        assert fetch_known(before, Parcel, "p1").weight == 1
+        self.require_capability("multi_process")
+        before = self._open_with_parcels()
+        after = self.open_handle(RECORD_TYPES_AFTER_MIGRATION)
+        assert fetch_existing(before, Parcel, "p1").weight == 1
         self.insert(before, Parcel(id="p9", weight=9))
-        assert fetch_known(after, IndexedParcel, "p9").weight == 9
+        assert fetch_existing(after, IndexedParcel, "p9").weight == 9
 
     def test_a_unique_key_that_the_rows_already_break_is_refused_whole(self) -> None:
-        self.require("persistent")
-        before = self.start(BEFORE)
+        self.require_capability("persistent")
+        before = self.open_handle(RECORD_TYPES_BEFORE_MIGRATION)
         self.insert(before, Parcel(id="a", label="same"), Parcel(id="b", label="same"))
-        after = self.open(AFTER)
+        after = self.open(RECORD_TYPES_AFTER_MIGRATION)
         try:
             after.migrate()
         except StorageError:
-            assert fetch_known(before, Parcel, "a").label == "same"
+            assert fetch_existing(before, Parcel, "a").label == "same"
             self.insert(before, Parcel(id="c", label="same"))
             return
         finally:
@@ -139,16 +142,16 @@ class MigrationChecks(Setting):
         raise AssertionError("a broken unique key was accepted")
 
     def test_two_handles_migrate_at_once(self) -> None:
-        self.require("multi_process")
-        handles = [self.open(AFTER) for _ in range(4)]
+        self.require_capability("multi_process")
+        handles = [self.open(RECORD_TYPES_AFTER_MIGRATION) for _ in range(4)]
         self._opened.extend(handles)
-        require_no_errors(together(*(handle.migrate for handle in handles)))
+        require_no_errors(run_concurrently(*(handle.migrate for handle in handles)))
         self.insert(handles[0], IndexedParcel(id="p", label="l"))
-        assert fetch_known(handles[3], IndexedParcel, "p").label == "l"
+        assert fetch_existing(handles[3], IndexedParcel, "p").label == "l"
 
     def test_processes_migrate_at_once(self) -> None:
-        self.require("multi_process")
-        before = self._with_parcels()
+        self.require_capability("multi_process")
+        before = self._open_with_parcels()
         children = [self.run_child("migrate", f"child {number}") for number in range(3)]
         try:
             for child in children:
@@ -158,35 +161,35 @@ class MigrationChecks(Setting):
                 assert child.stdin is not None
                 child.stdin.write("go\n")
                 child.stdin.flush()
-            assert [child.wait(HANG_S) for child in children] == [0, 0, 0]
+            assert [child.wait(HANG_TIMEOUT_S) for child in children] == [0, 0, 0]
         finally:
             for child in children:
-                _end(child)
+                _kill(child)
         before.close()
-        storage = self.start(AFTER)
-        parcels = all_pages(storage, IndexedParcel, "by_state", ("packed",))
+        storage = self.open_handle(RECORD_TYPES_AFTER_MIGRATION)
+        parcels = fetch_all_pages(storage, IndexedParcel, "by_state", ("packed",))
         assert [parcel.weight for parcel in parcels] == [0, 0, 0, 1, 2, 3]
 
-    def _with_parcels(self) -> Storage:
-        before = self.start(BEFORE)
+    def _open_with_parcels(self) -> Storage:
+        before = self.open_handle(RECORD_TYPES_BEFORE_MIGRATION)
 
         def work(tx: Transaction) -> None:
             for weight in (3, 1, 2):
                 tx.insert(Parcel(id=f"p{weight}", weight=weight, label=f"label {weight}"))
 
-        self.write(before, work, HERE)
+        self.write(before, work, PARTITION)
         return before
 
 
 @contextmanager
-def _ended(child: Popen[str]) -> Iterator[Popen[str]]:
+def _kill_on_exit(child: Popen[str]) -> Iterator[Popen[str]]:
     try:
         yield child
     finally:
-        _end(child)
+        _kill(child)
 
 
-def _end(child: Popen[str]) -> None:
+def _kill(child: Popen[str]) -> None:
     child.kill()
     child.wait()
     for pipe in (child.stdin, child.stdout):

@@ -9,39 +9,39 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.conformance.storage.records import Mark
 from payments_core.conformance.storage.setting import (
-    HANG_S,
-    HERE,
-    THERE,
-    Setting,
+    HANG_TIMEOUT_S,
+    OTHER_PARTITION,
+    PARTITION,
+    Harness,
     fetch,
-    fetch_known,
-    locked,
+    fetch_existing,
+    lock_existing,
     require_no_errors,
-    together,
+    run_concurrently,
 )
-from payments_core.storage.jobs import FOREVER, Job
-from payments_core.storage.port import Claimed, Storage, Transaction, VersionConflict
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import ClaimedJob, Storage, Transaction, VersionConflict
 
 QUEUE = "test.suite"
 NOW: Instant = 1_790_000_000_000
 LEASE_MS = 30_000
 
 
-class JobChecks(Setting):
+class JobChecks(Harness):
     """What `claim` and `next_due` promise."""
 
     def test_a_due_job_is_leased(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, job("j", due_at=NOW))
         (claimed,) = claim(storage)
-        assert claimed.partition == HERE
-        assert claimed.job == fetch_known(storage, Job, "j")
+        assert claimed.partition == PARTITION
+        assert claimed.job == fetch_existing(storage, Job, "j")
         assert (claimed.job.claims, claimed.job.version) == (1, 2)
         assert claimed.job.lease_until == NOW + LEASE_MS
         assert claimed.job.arguments == {"key": "value"}
 
     def test_only_due_jobs_are_claimed(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(
             storage, job("now", lane="a", due_at=NOW), job("later", lane="b", due_at=NOW + 1)
         )
@@ -50,7 +50,7 @@ class JobChecks(Setting):
         assert ids(claim(storage, now=NOW + 1)) == ["later"]
 
     def test_a_lane_keeps_its_order(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         day = 86_400_000
         rows = [
             ("f", NOW, 0),
@@ -62,62 +62,69 @@ class JobChecks(Setting):
         ]
         self.insert(storage, *(job(id, due_at=due, ordinal=n) for id, due, n in rows))
         order = ["b", "a", "c", "d", "e", "f"]
-        first = claim(storage, limit=4, slots=10)
+        first = claim(storage, limit=4, lane_concurrency=10)
         assert ids(first) == order[:4]
-        assert ids(claim(storage, limit=4, slots=10)) == order[4:]
+        assert ids(claim(storage, limit=4, lane_concurrency=10)) == order[4:]
 
-    def test_a_lane_gives_no_more_than_its_slots(self) -> None:
-        storage = self.start()
+    def test_a_lane_gives_no_more_than_its_concurrency(self) -> None:
+        storage = self.open_handle()
         self.insert(storage, *(job(f"j{n}", ordinal=n) for n in range(5)))
-        first = claim(storage, slots=2)
+        first = claim(storage, lane_concurrency=2)
         assert ids(first) == ["j0", "j1"]
-        assert ids(claim(storage, slots=2)) == []
+        assert ids(claim(storage, lane_concurrency=2)) == []
         self.finish(storage, first[0])
-        assert ids(claim(storage, slots=2)) == ["j2"]
-        assert ids(claim(storage, slots=4)) == ["j3", "j4"]
+        assert ids(claim(storage, lane_concurrency=2)) == ["j2"]
+        assert ids(claim(storage, lane_concurrency=4)) == ["j3", "j4"]
 
-    def test_a_lane_may_have_slots_of_its_own(self) -> None:
-        storage = self.start()
+    def test_a_lane_may_have_a_concurrency_of_its_own(self) -> None:
+        storage = self.open_handle()
         for lane in "abc":
             self.insert(storage, *(job(f"{lane}{n}", lane=lane, ordinal=n) for n in range(4)))
-        of_lane = {"a": 3, "b": 0, "unknown": 5}
-        claimed = storage.claim(QUEUE, NOW, lease_ms=LEASE_MS, limit=12, slots=1, of_lane=of_lane)
+        lane_overrides = {"a": 3, "b": 0, "unknown": 5}
+        claimed = storage.claim(
+            QUEUE,
+            NOW,
+            lease_ms=LEASE_MS,
+            limit=12,
+            lane_concurrency=1,
+            lane_overrides=lane_overrides,
+        )
         assert sorted(ids(claimed)) == ["a0", "a1", "a2", "c0"]
-        assert ids(claim(storage, slots=1)) == ["b0"]
+        assert ids(claim(storage, lane_concurrency=1)) == ["b0"]
 
     def test_each_lane_gives_one_before_any_gives_a_second(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         for lane in "abc":
             self.insert(storage, *(job(f"{lane}{n}", lane=lane, ordinal=n) for n in range(3)))
-        assert sorted(ids(claim(storage, limit=5, slots=3))[:3]) == ["a0", "b0", "c0"]
+        assert sorted(ids(claim(storage, limit=5, lane_concurrency=3))[:3]) == ["a0", "b0", "c0"]
 
     def test_no_more_than_the_limit_are_claimed(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, *(job(f"j{n}", lane=f"lane {n}") for n in range(5)))
         assert len(claim(storage, limit=3)) == 3
         assert len(claim(storage, limit=3)) == 2
 
     def test_a_saturated_lane_starves_no_other(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, *(job(f"a{n:02d}", lane="a", due_at=n) for n in range(30)))
-        assert ids(claim(storage, limit=1, slots=1)) == ["a00"]
+        assert ids(claim(storage, limit=1, lane_concurrency=1)) == ["a00"]
         self.insert(storage, job("b", lane="b"), job("c", lane="c"))
-        assert sorted(ids(claim(storage, limit=2, slots=1))) == ["b", "c"]
-        assert ids(claim(storage, limit=2, slots=1)) == []
+        assert sorted(ids(claim(storage, limit=2, lane_concurrency=1))) == ["b", "c"]
+        assert ids(claim(storage, limit=2, lane_concurrency=1)) == []
 
     def test_lanes_take_turns(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         for lane, jobs in (("a", 20), ("b", 2), ("c", 2)):
             self.insert(storage, *(job(f"{lane}{n:02d}", lane=lane) for n in range(jobs)))
-        turns = [ids(claim(storage, limit=1, slots=50))[0][0] for _ in range(6)]
+        turns = [ids(claim(storage, limit=1, lane_concurrency=50))[0][0] for _ in range(6)]
         assert sorted(turns) == ["a", "a", "b", "b", "c", "c"], turns
 
     def test_many_lanes_all_have_their_turn(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         lanes = [f"lane {n}" for n in range(150)]
         self.insert(storage, *(job(f"j {lane} {n}", lane=lane) for lane in lanes for n in (1, 2)))
         for half in (1, 2):
-            seen: list[Claimed] = []
+            seen: list[ClaimedJob] = []
             while len(seen) <= len(lanes) and (batch := claim(storage, limit=40)):
                 seen.extend(batch)
             assert sorted(claimed.job.lane for claimed in seen) == sorted(lanes)
@@ -126,7 +133,7 @@ class JobChecks(Setting):
                 self.finish(storage, claimed)
 
     def test_an_expired_lease_comes_back_with_a_higher_counter(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, job("j"))
         (first,) = claim(storage)
         assert ids(claim(storage, now=NOW + LEASE_MS - 1)) == []
@@ -137,7 +144,7 @@ class JobChecks(Setting):
 
     def test_an_expired_lease_is_fenced(self) -> None:
         """Whoever lost the lease cannot finish the job that another has claimed."""
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, job("j"))
         (first,) = claim(storage)
         (second,) = claim(storage, now=NOW + LEASE_MS)
@@ -146,16 +153,16 @@ class JobChecks(Setting):
             tx.insert(Mark(id="late"))
             tx.delete(first.job)
 
-        self.refused(storage, VersionConflict, finish_late)
-        put_off = attrs.evolve(first.job, due_at=FOREVER)
-        self.refused(storage, VersionConflict, lambda tx: tx.replace(put_off))
+        self.require_error(storage, VersionConflict, finish_late)
+        put_off = attrs.evolve(first.job, due_at=NEVER)
+        self.require_error(storage, VersionConflict, lambda tx: tx.replace(put_off))
         assert fetch(storage, Mark, "late") is None
-        assert fetch_known(storage, Job, "j") == second.job
+        assert fetch_existing(storage, Job, "j") == second.job
         self.finish(storage, second)
         assert fetch(storage, Job, "j") is None
 
     def test_a_job_put_off_comes_when_it_is_due(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, job("j"))
         (claimed,) = claim(storage)
         later = attrs.evolve(claimed.job, due_at=NOW + 500, lease_until=0)
@@ -164,46 +171,48 @@ class JobChecks(Setting):
         assert ids(claim(storage, now=NOW + 500)) == ["j"]
 
     def test_a_job_parked_by_its_lease_stops_its_lane(self) -> None:
-        storage = self.start()
-        self.insert(storage, job("a", lease_until=FOREVER), job("b", ordinal=1))
-        assert ids(claim(storage, now=FOREVER - 1)) == []
-        assert ids(claim(storage, slots=2)) == ["b"]
+        storage = self.open_handle()
+        self.insert(storage, job("a", lease_until=NEVER), job("b", ordinal=1))
+        assert ids(claim(storage, now=NEVER - 1)) == []
+        assert ids(claim(storage, lane_concurrency=2)) == ["b"]
 
     def test_a_job_parked_by_its_due_time_lets_its_lane_go_on(self) -> None:
-        storage = self.start()
-        self.insert(storage, job("a", due_at=FOREVER), job("b", ordinal=1))
+        storage = self.open_handle()
+        self.insert(storage, job("a", due_at=NEVER), job("b", ordinal=1))
         assert ids(claim(storage)) == ["b"]
 
     def test_queues_are_apart(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, job("j"), job("k", queue="other"))
-        assert ids(claim(storage, slots=5)) == ["j"]
+        assert ids(claim(storage, lane_concurrency=5)) == ["j"]
         assert ids(claim(storage, queue="other")) == ["k"]
         assert ids(claim(storage, queue="third")) == []
 
     def test_claims_cross_partitions_and_say_which(self) -> None:
-        storage = self.start()
-        self.insert(storage, job("j", lane="a"), partition=HERE)
-        self.insert(storage, job("j", lane="b"), job("k", lane="a", ordinal=1), partition=THERE)
-        claimed = claim(storage, slots=2)
+        storage = self.open_handle()
+        self.insert(storage, job("j", lane="a"), partition=PARTITION)
+        self.insert(
+            storage, job("j", lane="b"), job("k", lane="a", ordinal=1), partition=OTHER_PARTITION
+        )
+        claimed = claim(storage, lane_concurrency=2)
         assert sorted((item.partition, item.job.id) for item in claimed) == [
-            (HERE, "j"),
-            (THERE, "j"),
-            (THERE, "k"),
+            (PARTITION, "j"),
+            (OTHER_PARTITION, "j"),
+            (OTHER_PARTITION, "k"),
         ]
         self.finish(storage, next(item for item in claimed if item.job.lane == "b"))
-        assert fetch(storage, Job, "j", HERE) is not None
-        assert fetch(storage, Job, "j", THERE) is None
+        assert fetch(storage, Job, "j", PARTITION) is not None
+        assert fetch(storage, Job, "j", OTHER_PARTITION) is None
 
-    def test_a_lane_of_two_partitions_shares_its_slots(self) -> None:
-        storage = self.start()
-        self.insert(storage, job("j"), partition=HERE)
-        self.insert(storage, job("k"), partition=THERE)
-        assert len(claim(storage, slots=1)) == 1
-        assert len(claim(storage, slots=1)) == 0
+    def test_a_lane_of_two_partitions_shares_its_concurrency(self) -> None:
+        storage = self.open_handle()
+        self.insert(storage, job("j"), partition=PARTITION)
+        self.insert(storage, job("k"), partition=OTHER_PARTITION)
+        assert len(claim(storage, lane_concurrency=1)) == 1
+        assert len(claim(storage, lane_concurrency=1)) == 0
 
     def test_next_due_is_the_earliest_that_can_be_claimed(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         assert storage.next_due(QUEUE) is None
         self.insert(storage, job("a", lane="a", due_at=NOW + 50))
         self.insert(storage, job("b", lane="b", due_at=NOW + 40, lease_until=NOW + 70))
@@ -216,17 +225,17 @@ class JobChecks(Setting):
         assert storage.next_due(QUEUE) == NOW + 60 + LEASE_MS
 
     def test_next_due_after_an_instant_is_later_than_it(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(
             storage,
             job("blocked", lane="a", due_at=NOW - 5),
             job("a", lane="b", due_at=NOW),
             job("b", lane="c", due_at=NOW + 10, lease_until=NOW + 40),
-            job("parked", lane="d", lease_until=FOREVER),
+            job("parked", lane="d", lease_until=NEVER),
         )
-        self.insert(storage, job("there", lane="e", due_at=NOW + 50), partition=THERE)
+        self.insert(storage, job("there", lane="e", due_at=NOW + 50), partition=OTHER_PARTITION)
         self.insert(storage, job("other", queue="other", due_at=NOW + 1))
-        afters = (None, 0, NOW - 5, NOW - 1, NOW, NOW + 39, NOW + 40, NOW + 50, FOREVER)
+        afters = (None, 0, NOW - 5, NOW - 1, NOW, NOW + 39, NOW + 40, NOW + 50, NEVER)
         assert [storage.next_due(QUEUE, after) for after in afters] == [
             NOW - 5,
             NOW - 5,
@@ -235,36 +244,38 @@ class JobChecks(Setting):
             NOW + 40,
             NOW + 40,
             NOW + 50,
-            FOREVER,
+            NEVER,
             None,
         ]
         assert storage.next_due("third", NOW) is None
 
     def test_two_claimers_never_get_the_same_job(self) -> None:
-        storage = self.start()
-        self._share(storage, storage, storage, storage)
+        storage = self.open_handle()
+        self._require_disjoint_claims(storage, storage, storage, storage)
 
     def test_claimers_of_two_handles_never_get_the_same_job(self) -> None:
-        self.require("multi_process")
-        first, second = self.start(), self.start()
-        self._share(first, first, second, second)
+        self.require_capability("multi_process")
+        first, second = self.open_handle(), self.open_handle()
+        self._require_disjoint_claims(first, first, second, second)
 
-    def _share(self, *storages: Storage) -> None:
+    def _require_disjoint_claims(self, *storages: Storage) -> None:
         """Each lane is claimed by all at once, and gives no more than its slots."""
         lanes = [f"lane {n}" for n in range(6)]
         for lane in lanes:
             self.insert(storages[0], *(job(f"{lane} {n}", lane=lane) for n in range(6)))
 
-        def drain(storage: Storage) -> list[Claimed]:
-            taken: list[Claimed] = []
+        def drain(storage: Storage) -> list[ClaimedJob]:
+            taken: list[ClaimedJob] = []
             empty = 0
             while empty < 3 and len(taken) <= 36:
-                batch = claim(storage, limit=3, slots=2)
+                batch = claim(storage, limit=3, lane_concurrency=2)
                 empty = 0 if batch else empty + 1
                 taken.extend(batch)
             return taken
 
-        outcomes = together(*(lambda storage=storage: drain(storage) for storage in storages))
+        outcomes = run_concurrently(
+            *(lambda storage=storage: drain(storage) for storage in storages)
+        )
         require_no_errors(outcomes)
         claimed = [item for taken in outcomes if isinstance(taken, list) for item in taken]
         names = [item.job.id for item in claimed]
@@ -274,36 +285,36 @@ class JobChecks(Setting):
         assert all(item.job.claims == 1 for item in claimed)
 
     def test_claims_and_transactions_on_the_same_jobs_lose_nothing(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, *(job(f"j{n:02d}", lane=f"lane {n % 4}") for n in range(40)))
         done: list[str] = []
 
         def work_off() -> None:
             while storage.next_due(QUEUE) is not None and len(done) <= 40:
-                for claimed in claim(storage, limit=2, slots=2):
+                for claimed in claim(storage, limit=2, lane_concurrency=2):
                     self.finish(storage, claimed)
                     done.append(claimed.job.id)
 
-        require_no_errors(together(work_off, work_off, work_off))
+        require_no_errors(run_concurrently(work_off, work_off, work_off))
         assert sorted(done) == [f"j{n:02d}" for n in range(40)]
 
     def test_another_process_does_not_claim_what_this_one_has(self) -> None:
-        self.require("multi_process")
-        storage = self.start()
+        self.require_capability("multi_process")
+        storage = self.open_handle()
         self.insert(storage, *(job(f"j{n:02d}", lane=f"lane {n}") for n in range(60)))
         child = self.run_child("claim", QUEUE, str(NOW), str(LEASE_MS))
         mine: list[str] = []
         while len(mine) <= 60 and (batch := claim(storage, limit=2)):
             mine.extend(ids(batch))
-        theirs, _ = child.communicate(timeout=HANG_S)
+        theirs, _ = child.communicate(timeout=HANG_TIMEOUT_S)
         assert child.returncode == 0
         assert sorted([*mine, *theirs.split()]) == [f"j{n:02d}" for n in range(60)]
 
-    def finish(self, storage: Storage, claimed: Claimed) -> None:
+    def finish(self, storage: Storage, claimed: ClaimedJob) -> None:
         """End a job as a worker does: under its counter."""
 
         def work(tx: Transaction) -> None:
-            current = locked(tx, Job, claimed.job.id)
+            current = lock_existing(tx, Job, claimed.job.id)
             assert current.claims == claimed.job.claims, "the lease was lost"
             tx.delete(current)
 
@@ -334,12 +345,19 @@ def job(
 
 
 def claim(
-    storage: Storage, *, queue: str = QUEUE, now: Instant = NOW, limit: int = 10, slots: int = 1
-) -> Sequence[Claimed]:
+    storage: Storage,
+    *,
+    queue: str = QUEUE,
+    now: Instant = NOW,
+    limit: int = 10,
+    lane_concurrency: int = 1,
+) -> Sequence[ClaimedJob]:
     """Claim with the suite's lease."""
-    return storage.claim(queue, now, lease_ms=LEASE_MS, limit=limit, slots=slots)
+    return storage.claim(
+        queue, now, lease_ms=LEASE_MS, limit=limit, lane_concurrency=lane_concurrency
+    )
 
 
-def ids(claimed: Sequence[Claimed]) -> list[str]:
+def ids(claimed: Sequence[ClaimedJob]) -> list[str]:
     """The ids of the claimed jobs."""
     return [item.job.id for item in claimed]

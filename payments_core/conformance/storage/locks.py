@@ -9,14 +9,14 @@ import attrs
 
 from payments_core.conformance.storage.records import Counter, Note
 from payments_core.conformance.storage.setting import (
-    Meeting,
-    Setting,
-    all_pages,
-    errors_among,
-    fetch_known,
-    locked,
+    Harness,
+    Rendezvous,
+    fetch_all_pages,
+    fetch_existing,
+    find_errors,
+    lock_existing,
     require_no_errors,
-    together,
+    run_concurrently,
 )
 from payments_core.storage.port import (
     Conflict,
@@ -27,32 +27,32 @@ from payments_core.storage.port import (
 )
 
 
-class LockChecks(Setting):
+class LockChecks(Harness):
     """Write skew, lost updates, deadlocks."""
 
     def test_hold_sees_the_writes_of_its_own_work(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
-        before = fetch_known(storage, Counter, "c")
+        before = fetch_existing(storage, Counter, "c")
 
         def hold_the_new(tx: Transaction) -> None:
-            tx.replace(locked(tx, Counter, "c"))
-            tx.hold(locked(tx, Counter, "c"))
+            tx.replace(lock_existing(tx, Counter, "c"))
+            tx.hold(lock_existing(tx, Counter, "c"))
 
         def hold_the_old(tx: Transaction) -> None:
-            tx.replace(locked(tx, Counter, "c"))
+            tx.replace(lock_existing(tx, Counter, "c"))
             tx.hold(before)
 
-        self.refused(storage, VersionConflict, hold_the_old)
+        self.require_error(storage, VersionConflict, hold_the_old)
         self.write(storage, hold_the_new)
-        assert fetch_known(storage, Counter, "c").version == 2
+        assert fetch_existing(storage, Counter, "c").version == 2
 
     def test_hold_prevents_write_skew(self) -> None:
         """Each of two works relies on the record that the other changes."""
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="a", total=1), Counter(id="b", total=1))
-        seen = [fetch_known(storage, Counter, id) for id in ("a", "b")]
-        meeting = Meeting()
+        seen = [fetch_existing(storage, Counter, id) for id in ("a", "b")]
+        meeting = Rendezvous()
 
         def leave(mine: Counter, other: Counter) -> bool:
             def work(tx: Transaction) -> None:
@@ -63,16 +63,18 @@ class LockChecks(Setting):
             self.write(storage, work)
             return True
 
-        outcomes = together(lambda: leave(seen[0], seen[1]), lambda: leave(seen[1], seen[0]))
-        left = sum(fetch_known(storage, Counter, id).total for id in ("a", "b"))
+        outcomes = run_concurrently(
+            lambda: leave(seen[0], seen[1]), lambda: leave(seen[1], seen[0])
+        )
+        left = sum(fetch_existing(storage, Counter, id).total for id in ("a", "b"))
         assert left >= 1, "both works relied on what the other changed"
-        assert all(isinstance(error, Conflict) for error in errors_among(outcomes)), outcomes
+        assert all(isinstance(error, Conflict) for error in find_errors(outcomes)), outcomes
 
     def test_a_held_record_does_not_change_before_the_commit(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="right"), Counter(id="c"))
-        right = fetch_known(storage, Counter, "right")
-        meeting = Meeting()
+        right = fetch_existing(storage, Counter, "right")
+        meeting = Rendezvous()
         order: list[str] = []
 
         def rely() -> None:
@@ -80,7 +82,7 @@ class LockChecks(Setting):
                 tx.hold(right)
                 meeting.wait()  # the other may now try to change what is held
                 meeting.wait()
-                tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=1))
+                tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=1))
 
             self.write(storage, work)
             order.append("relied")
@@ -88,22 +90,22 @@ class LockChecks(Setting):
         def revoke() -> None:
             def work(tx: Transaction) -> bool:
                 meeting.wait()
-                tx.replace(attrs.evolve(locked(tx, Counter, "right"), total=1))
-                return locked(tx, Counter, "c").total == 1
+                tx.replace(attrs.evolve(lock_existing(tx, Counter, "right"), total=1))
+                return lock_existing(tx, Counter, "c").total == 1
 
             # Whoever changed the right after it was relied on must see what rested on it.
             if not self.write(storage, work):
                 order.append("revoked first")
 
-        outcomes = together(rely, revoke)
-        for error in errors_among(outcomes):
+        outcomes = run_concurrently(rely, revoke)
+        for error in find_errors(outcomes):
             assert isinstance(error, VersionConflict), outcomes
         assert order in (["relied"], ["revoked first"]), order
 
     def test_many_may_hold_the_same_record(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="shared"))
-        shared = fetch_known(storage, Counter, "shared")
+        shared = fetch_existing(storage, Counter, "shared")
 
         def call(number: int) -> None:
             def work(tx: Transaction) -> None:
@@ -112,87 +114,87 @@ class LockChecks(Setting):
 
             self.write(storage, work)
 
-        require_no_errors(together(*(lambda n=n: call(n) for n in range(6))))
-        assert len(all_pages(storage, Note, "all")) == 6
+        require_no_errors(run_concurrently(*(lambda n=n: call(n) for n in range(6))))
+        assert len(fetch_all_pages(storage, Note, "all")) == 6
 
     def test_get_for_update_loses_no_update(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
-        meeting = Meeting()
+        meeting = Rendezvous()
 
         def add() -> None:
             def work(tx: Transaction) -> None:
-                counter = locked(tx, Counter, "c")
+                counter = lock_existing(tx, Counter, "c")
                 meeting.wait()
                 tx.replace(attrs.evolve(counter, total=counter.total + 1))
 
             for _ in range(8):
                 self.write(storage, work)
 
-        require_no_errors(together(add, add, add, add))
-        counter = fetch_known(storage, Counter, "c")
+        require_no_errors(run_concurrently(add, add, add, add))
+        counter = fetch_existing(storage, Counter, "c")
         assert (counter.total, counter.version) == (32, 33)
 
     def test_get_for_update_is_current_also_after_a_plain_get(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
-        self._add_amid_another(storage)
-        meeting = Meeting(threads=3, patience_s=0.5)
+        self._add_during_another(storage)
+        meeting = Rendezvous(threads=3, timeout_s=0.5)
 
         def add() -> None:
             def work(tx: Transaction) -> None:
                 tx.get(Counter, "c")
                 meeting.wait()
-                counter = locked(tx, Counter, "c")
+                counter = lock_existing(tx, Counter, "c")
                 tx.replace(attrs.evolve(counter, total=counter.total + 1))
 
             for _ in range(10):
                 self.write(storage, work)
 
-        require_no_errors(together(add, add, add))
-        assert fetch_known(storage, Counter, "c").total == 32
+        require_no_errors(run_concurrently(add, add, add))
+        assert fetch_existing(storage, Counter, "c").total == 32
 
-    def _add_amid_another(self, storage: Storage) -> None:
+    def _add_during_another(self, storage: Storage) -> None:
         """One adds while another is between its plain look and its lock, if it may."""
         looked, written = threading.Event(), threading.Event()
 
         def add(before: Callable[[Transaction], object]) -> None:
             def work(tx: Transaction) -> None:
                 before(tx)
-                counter = locked(tx, Counter, "c")
+                counter = lock_existing(tx, Counter, "c")
                 tx.replace(attrs.evolve(counter, total=counter.total + 1))
 
             self.write(storage, work)
 
-        def look(tx: Transaction) -> None:
+        def read_first(tx: Transaction) -> None:
             tx.get(Counter, "c")
             looked.set()
             written.wait(0.2)  # in vain where works are kept apart
 
-        def other() -> None:
+        def add_between() -> None:
             looked.wait(5)
             add(lambda tx: None)
             written.set()
 
-        require_no_errors(together(lambda: add(look), other))
+        require_no_errors(run_concurrently(lambda: add(read_first), add_between))
 
     def test_locks_taken_in_opposite_orders_end(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="a"), Counter(id="b"))
-        meeting = Meeting()
+        meeting = Rendezvous()
 
         def move(first: str, second: str) -> None:
             def work(tx: Transaction) -> None:
-                one = locked(tx, Counter, first)
+                one = lock_existing(tx, Counter, first)
                 meeting.wait()
-                two = locked(tx, Counter, second)
+                two = lock_existing(tx, Counter, second)
                 tx.replace(attrs.evolve(one, total=one.total + 1))
                 tx.replace(attrs.evolve(two, total=two.total + 1))
 
             self.write(storage, work)
 
-        outcomes = together(lambda: move("a", "b"), lambda: move("b", "a"))
-        errors = errors_among(outcomes)
+        outcomes = run_concurrently(lambda: move("a", "b"), lambda: move("b", "a"))
+        errors = find_errors(outcomes)
         assert all(isinstance(e, Conflict | StorageUnavailable) for e in errors), outcomes
-        totals = {fetch_known(storage, Counter, id).total for id in ("a", "b")}
+        totals = {fetch_existing(storage, Counter, id).total for id in ("a", "b")}
         assert totals == {2 - len(errors)}

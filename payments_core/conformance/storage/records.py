@@ -128,6 +128,6 @@ class IndexedParcel(Record):
     label: str | None = None
 
 
-KINDS: tuple[type[Record], ...] = (Mark, Counter, Note, Letter, NewerLetter, Job)
-BEFORE: tuple[type[Record], ...] = (*KINDS, Parcel)
-AFTER: tuple[type[Record], ...] = (*KINDS, IndexedParcel)
+RECORD_TYPES: tuple[type[Record], ...] = (Mark, Counter, Note, Letter, NewerLetter, Job)
+RECORD_TYPES_BEFORE_MIGRATION: tuple[type[Record], ...] = (*RECORD_TYPES, Parcel)
+RECORD_TYPES_AFTER_MIGRATION: tuple[type[Record], ...] = (*RECORD_TYPES, IndexedParcel)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import attrs
 
-from payments_core.conformance.storage.records import KINDS, Mark
+from payments_core.conformance.storage.records import RECORD_TYPES, Mark
 from payments_core.storage.port import (
     CommitUnknown,
     Page,
@@ -27,20 +27,20 @@ from payments_core.storage.records import R, Record, Value
 T = TypeVar("T")
 E = TypeVar("E", bound=Exception)
 
-HERE = "env_here"
-THERE = "env_there"
-HANG_S = 30.0
+PARTITION = "env_here"
+OTHER_PARTITION = "env_there"
+HANG_TIMEOUT_S = 30.0
 
 
 @attrs.frozen
-class Address:
+class AdapterLocation:
     """Where another process finds the same data: `module:function`, called with URL and kinds."""
 
     opener: str
     url: str
 
 
-class Setting:
+class Harness:
     """Override `open`, declare what the adapter can do, and override the hooks that it needs.
 
     One check opens several handles on the same data where `multi_process` is declared, and with
@@ -52,16 +52,16 @@ class Setting:
     """Data outlives `close` and the process."""
 
     multi_process: bool = False
-    """Several handles, in several processes, use the same data at once. Needs `address`."""
+    """Several handles, in several processes, use the same data at once. Needs `location`."""
 
     can_lose_commits: bool = False
     """`lose_next_commit` works."""
 
-    def open(self, kinds: Sequence[type[Record]]) -> Storage:
+    def open(self, record_types: Sequence[type[Record]]) -> Storage:
         """A handle to this test's data: nothing at the first call, later what was left there."""
         raise NotImplementedError  # the adapter's own test class says how
 
-    def address(self) -> Address:
+    def location(self) -> AdapterLocation:
         """How another process opens the same data."""
         raise NotImplementedError  # the adapter's own test class says how
 
@@ -87,37 +87,39 @@ class Setting:
 
     # What the checks share.
 
-    def start(self, kinds: Sequence[type[Record]] = KINDS) -> Storage:
+    def open_handle(self, record_types: Sequence[type[Record]] = RECORD_TYPES) -> Storage:
         """A handle with its schema up to date, closed after the check."""
-        storage = self.open(kinds)
+        storage = self.open(record_types)
         self._opened.append(storage)
         storage.migrate()
         return storage
 
-    def require(self, capability: str) -> None:
+    def require_capability(self, capability: str) -> None:
         """Skip the check unless the adapter declares the capability."""
         if not getattr(self, capability):
             raise unittest.SkipTest(f"the adapter does not declare `{capability}`")
 
-    def write(self, storage: Storage, work: Callable[[Transaction], T], partition: str = HERE) -> T:
+    def write(
+        self, storage: Storage, work: Callable[[Transaction], T], partition: str = PARTITION
+    ) -> T:
         """Transact, and resolve a lost COMMIT by a mark that the transaction inserts."""
         self._marks += 1
         mark = Mark(id=f"mark_{threading.get_ident()}_{self._marks}_{id(work)}")
         results: list[T] = []
 
-        def marked(tx: Transaction) -> None:
+        def work_with_mark(tx: Transaction) -> None:
             tx.insert(mark)
             results.append(work(tx))
 
         while True:
             try:
-                storage.transact(partition, marked)
+                storage.transact(partition, work_with_mark)
             except CommitUnknown:
                 if storage.read(partition, lambda snapshot: snapshot.get(Mark, mark.id)) is None:
                     continue
             return results[-1]
 
-    def insert(self, storage: Storage, *records: Record, partition: str = HERE) -> None:
+    def insert(self, storage: Storage, *records: Record, partition: str = PARTITION) -> None:
         """Insert records in one transaction."""
 
         def work(tx: Transaction) -> None:
@@ -126,12 +128,12 @@ class Setting:
 
         self.write(storage, work, partition)
 
-    def refused(
+    def require_error(
         self,
         storage: Storage,
         error: type[E],
         work: Callable[[Transaction], object],
-        partition: str = HERE,
+        partition: str = PARTITION,
     ) -> E:
         """The error that the work must end with."""
         try:
@@ -142,7 +144,7 @@ class Setting:
 
     def run_child(self, mode: str, *arguments: str) -> subprocess.Popen[str]:
         """Another process on the same data; see `child.py` for the modes."""
-        address = self.address()
+        address = self.location()
         module = "payments_core.conformance.storage.child"
         return subprocess.Popen(
             [sys.executable, "-m", module, address.opener, address.url, mode, *arguments],
@@ -153,26 +155,26 @@ class Setting:
         )
 
 
-def fetch(storage: Storage, kind: type[R], id: str, partition: str = HERE) -> R | None:
+def fetch(storage: Storage, kind: type[R], id: str, partition: str = PARTITION) -> R | None:
     """The record in a snapshot of its own."""
     return storage.read(partition, lambda snapshot: snapshot.get(kind, id))
 
 
-def fetch_known(storage: Storage, kind: type[R], id: str, partition: str = HERE) -> R:
+def fetch_existing(storage: Storage, kind: type[R], id: str, partition: str = PARTITION) -> R:
     """The record, which must be there."""
     record = fetch(storage, kind, id, partition)
     assert record is not None, f"{id} is gone"
     return record
 
 
-def locked(tx: Transaction, kind: type[R], id: str) -> R:
+def lock_existing(tx: Transaction, kind: type[R], id: str) -> R:
     """The record, locked, which must be there."""
     record = tx.get(kind, id, for_update=True)
     assert record is not None, f"{id} is gone"
     return record
 
 
-def all_pages(
+def fetch_all_pages(
     storage: Storage,
     kind: type[R],
     index: str,
@@ -180,7 +182,7 @@ def all_pages(
     *,
     where: Sequence[Where] = (),
     limit: int = 50,
-    partition: str = HERE,
+    partition: str = PARTITION,
 ) -> list[R]:
     """The records of every page in turn, each read in a snapshot of its own."""
     found: list[R] = []
@@ -199,33 +201,33 @@ def all_pages(
         after = page.next
 
 
-class Meeting:
+class Rendezvous:
     """Where threads wait for each other inside their works, but not for long.
 
     An adapter that keeps them apart lets one wait in vain; one that does not lets all go on at
     the same moment, and so shows its fault each time and not by luck.
     """
 
-    def __init__(self, threads: int = 2, patience_s: float = 0.2) -> None:
+    def __init__(self, threads: int = 2, timeout_s: float = 0.2) -> None:
         self._barrier = threading.Barrier(threads)
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
 
     def wait(self) -> bool:
         """Whether all came."""
         try:
-            self._barrier.wait(self._patience_s)
+            self._barrier.wait(self._timeout_s)
         except threading.BrokenBarrierError:
             return False
         return True
 
 
-def together(*calls: Callable[[], T]) -> list[T | Exception]:
+def run_concurrently(*calls: Callable[[], T]) -> list[T | Exception]:
     """What each call returned or raised, all begun at once in threads of their own."""
     outcomes: list[T | Exception] = [TimeoutError("it hangs")] * len(calls)
     start = threading.Barrier(len(calls))
 
     def run(place: int, call: Callable[[], T]) -> None:
-        start.wait(HANG_S)
+        start.wait(HANG_TIMEOUT_S)
         try:
             outcomes[place] = call()
         except Exception as error:
@@ -238,16 +240,16 @@ def together(*calls: Callable[[], T]) -> list[T | Exception]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(HANG_S)
+        thread.join(HANG_TIMEOUT_S)
     return outcomes
 
 
-def errors_among(outcomes: Sequence[T | Exception]) -> list[Exception]:
-    """The errors of `together`."""
+def find_errors(outcomes: Sequence[T | Exception]) -> list[Exception]:
+    """The errors of `run_concurrently`."""
     return [outcome for outcome in outcomes if isinstance(outcome, Exception)]
 
 
 def require_no_errors(outcomes: Sequence[T | Exception]) -> None:
-    """Raise the first error of `together`, if there is one."""
-    for error in errors_among(outcomes):
+    """Raise the first error of `run_concurrently`, if there is one."""
+    for error in find_errors(outcomes):
         raise AssertionError(f"a thread failed: {error!r}") from error

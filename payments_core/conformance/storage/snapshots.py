@@ -8,27 +8,27 @@ import attrs
 
 from payments_core.conformance.storage.records import Counter, Note
 from payments_core.conformance.storage.setting import (
-    HERE,
-    Setting,
-    fetch_known,
-    locked,
+    PARTITION,
+    Harness,
+    fetch_existing,
+    lock_existing,
     require_no_errors,
-    together,
+    run_concurrently,
 )
 from payments_core.storage.port import Snapshot, Storage, Transaction
 
 
-class SnapshotChecks(Setting):
+class SnapshotChecks(Harness):
     """What `read` promises."""
 
     def test_a_reader_never_sees_half_a_transaction(self) -> None:
         """A writer moves 1 from one counter to the other between the reader's two looks."""
-        storage = self.start()
-        self._fill(storage)
+        storage = self.open_handle()
+        self._insert_counters(storage)
         written = threading.Event()
         looked = threading.Event()
 
-        def look(snapshot: Snapshot) -> int:
+        def read_sum(snapshot: Snapshot) -> int:
             first = snapshot.get(Counter, "a")
             looked.set()
             written.wait(0.2)  # in vain where the writer waits for the reader
@@ -39,21 +39,21 @@ class SnapshotChecks(Setting):
 
         def write() -> int:
             looked.wait(5)
-            self._move(storage)
+            self._move_one(storage)
             written.set()
             return 100
 
-        outcomes = together(lambda: storage.read(HERE, look), write)
+        outcomes = run_concurrently(lambda: storage.read(PARTITION, read_sum), write)
         require_no_errors(outcomes)
         assert outcomes == [100, 100]
 
     def test_find_and_get_of_one_read_agree(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="n", rank=1))
         written = threading.Event()
         looked = threading.Event()
 
-        def look(snapshot: Snapshot) -> list[int]:
+        def read_both_ways(snapshot: Snapshot) -> list[int]:
             ranks = [note.rank for note in snapshot.find(Note, "by_rank", ("one",)).records]
             looked.set()
             written.wait(0.2)
@@ -66,26 +66,26 @@ class SnapshotChecks(Setting):
             looked.wait(5)
 
             def work(tx: Transaction) -> None:
-                tx.replace(attrs.evolve(locked(tx, Note, "n"), rank=2))
+                tx.replace(attrs.evolve(lock_existing(tx, Note, "n"), rank=2))
                 tx.insert(Note(id="m", rank=3))
 
             self.write(storage, work)
             written.set()
             return []
 
-        outcomes = together(lambda: storage.read(HERE, look), write)
+        outcomes = run_concurrently(lambda: storage.read(PARTITION, read_both_ways), write)
         require_no_errors(outcomes)
         assert outcomes[0] == [1, 1, 1]
 
     def test_readers_beside_a_writer_see_whole_transactions_in_order(self) -> None:
-        storage = self.start()
-        self._fill(storage)
+        storage = self.open_handle()
+        self._insert_counters(storage)
         stop = threading.Event()
 
         def read() -> None:
             last = 0
             while not stop.is_set():
-                first, second = storage.read(HERE, _both)
+                first, second = storage.read(PARTITION, _read_totals)
                 assert first + second == 100
                 assert second >= last, "a later snapshot was older"
                 last = second
@@ -93,79 +93,81 @@ class SnapshotChecks(Setting):
         def write() -> None:
             try:
                 for _ in range(40):
-                    self._move(storage)
+                    self._move_one(storage)
             finally:
                 stop.set()
 
-        require_no_errors(together(read, read, write))
+        require_no_errors(run_concurrently(read, read, write))
 
     def test_a_snapshot_has_every_answered_commit(self) -> None:
-        self._follow(*[self.start()] * 2)
+        self._require_fresh_reads(*[self.open_handle()] * 2)
 
     def test_a_snapshot_of_another_handle_has_every_answered_commit(self) -> None:
-        self.require("multi_process")
-        self._follow(self.start(), self.start())
+        self.require_capability("multi_process")
+        self._require_fresh_reads(self.open_handle(), self.open_handle())
 
-    def _follow(self, writer: Storage, reader: Storage) -> None:
+    def _require_fresh_reads(self, writer: Storage, reader: Storage) -> None:
         """Threads write, and tell; others read, and must find what was told."""
-        self._fill(writer)
+        self._insert_counters(writer)
         told = [0, 0]
         done = threading.Event()
 
         def write() -> None:
             try:
                 for _ in range(40):
-                    self._move(writer)
+                    self._move_one(writer)
                     told[0] += 1
-                    assert reader.read(HERE, _both)[1] == told[0], "an answer was not kept"
+                    assert reader.read(PARTITION, _read_totals)[1] == told[0], (
+                        "an answer was not kept"
+                    )
             finally:
                 done.set()
 
         def read() -> None:
             while not done.is_set():
                 known = told[0]
-                _, second = reader.read(HERE, _both)
+                _, second = reader.read(PARTITION, _read_totals)
                 assert second >= known, "a snapshot was older than an answered commit"
 
-        require_no_errors(together(write, read, read))
-        assert fetch_known(reader, Counter, "b").total == 40
+        require_no_errors(run_concurrently(write, read, read))
+        assert fetch_existing(reader, Counter, "b").total == 40
 
     def test_a_snapshot_does_not_see_what_is_not_committed(self) -> None:
-        storage = self.start()
-        self._fill(storage)
+        storage = self.open_handle()
+        self._insert_counters(storage)
         seen: list[tuple[int, int]] = []
         inside = threading.Event()
         looked = threading.Event()
 
         def write() -> None:
             def work(tx: Transaction) -> None:
-                tx.replace(attrs.evolve(locked(tx, Counter, "a"), total=-1))
+                tx.replace(attrs.evolve(lock_existing(tx, Counter, "a"), total=-1))
                 inside.set()
                 looked.wait(0.1)  # in vain where readers wait for writers
                 raise ArithmeticError
 
-            self.refused(storage, ArithmeticError, work)
+            self.require_error(storage, ArithmeticError, work)
 
         def read() -> None:
             inside.wait(5)
-            seen.append(storage.read(HERE, _both))
+            seen.append(storage.read(PARTITION, _read_totals))
             looked.set()
 
-        require_no_errors(together(write, read))
+        require_no_errors(run_concurrently(write, read))
         assert seen == [(100, 0)]
 
     def test_a_read_may_hold_another(self) -> None:
-        storage = self.start()
-        self._fill(storage)
+        storage = self.open_handle()
+        self._insert_counters(storage)
 
         def outer(snapshot: Snapshot) -> tuple[int, int]:
-            return storage.read(HERE, _both)
+            return storage.read(PARTITION, _read_totals)
 
-        assert storage.read(HERE, outer) == (100, 0)
+        assert storage.read(PARTITION, outer) == (100, 0)
 
     def test_an_error_in_a_read_comes_out_and_leaves_storage_usable(self) -> None:
-        storage = self.start()
-        self._fill(storage)
+        storage = self.open_handle()
+        self._insert_counters(storage)
         refusal = ArithmeticError("no")
 
         def work(snapshot: Snapshot) -> None:
@@ -173,24 +175,24 @@ class SnapshotChecks(Setting):
             raise refusal
 
         for _ in range(20):
-            (outcome,) = together(lambda: storage.read(HERE, work))
+            (outcome,) = run_concurrently(lambda: storage.read(PARTITION, work))
             assert outcome is refusal
-        self._move(storage)
-        assert storage.read(HERE, _both) == (99, 1)
+        self._move_one(storage)
+        assert storage.read(PARTITION, _read_totals) == (99, 1)
 
-    def _fill(self, storage: Storage) -> None:
+    def _insert_counters(self, storage: Storage) -> None:
         self.insert(storage, Counter(id="a", total=100), Counter(id="b", total=0))
 
-    def _move(self, storage: Storage) -> None:
+    def _move_one(self, storage: Storage) -> None:
         def work(tx: Transaction) -> None:
-            first, second = locked(tx, Counter, "a"), locked(tx, Counter, "b")
+            first, second = lock_existing(tx, Counter, "a"), lock_existing(tx, Counter, "b")
             tx.replace(attrs.evolve(first, total=first.total - 1))
             tx.replace(attrs.evolve(second, total=second.total + 1))
 
         self.write(storage, work)
 
 
-def _both(snapshot: Snapshot) -> tuple[int, int]:
+def _read_totals(snapshot: Snapshot) -> tuple[int, int]:
     first, second = snapshot.get(Counter, "a"), snapshot.get(Counter, "b")
     assert first is not None
     assert second is not None

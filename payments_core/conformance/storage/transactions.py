@@ -9,15 +9,15 @@ import attrs
 
 from payments_core.conformance.storage.records import Counter, Mark, Note
 from payments_core.conformance.storage.setting import (
-    HERE,
-    THERE,
-    Setting,
-    all_pages,
+    OTHER_PARTITION,
+    PARTITION,
+    Harness,
     fetch,
-    fetch_known,
-    locked,
+    fetch_all_pages,
+    fetch_existing,
+    lock_existing,
     require_no_errors,
-    together,
+    run_concurrently,
 )
 from payments_core.storage.port import (
     CommitUnknown,
@@ -30,86 +30,88 @@ from payments_core.storage.port import (
 Work = Callable[[Transaction], None]
 
 
-class TransactionChecks(Setting):
+class TransactionChecks(Harness):
     """Versions, isolation, reruns, lost commits."""
 
     def test_a_record_comes_back_as_it_was_inserted_at_version_1(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         note = Note(id="n", rank=-3, name="Zoë", tag="t", code="c", text="x")
         self.insert(storage, note)
         assert fetch(storage, Note, "n") == attrs.evolve(note, version=1, schema=1)
 
     def test_an_absent_record_is_none(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         assert fetch(storage, Note, "n") is None
         assert fetch(storage, Note, "n\0") is None
         assert self.write(storage, lambda tx: tx.get(Note, "n")) is None
         assert self.write(storage, lambda tx: tx.get(Note, "n", for_update=True)) is None
 
     def test_the_result_of_the_work_comes_back(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="n"))
         result = object()
         assert self.write(storage, lambda tx: result) is result
-        assert storage.read(HERE, lambda snapshot: result) is result
+        assert storage.read(PARTITION, lambda snapshot: result) is result
 
     def test_a_version_rises_by_one_with_each_replace(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
         for total in range(1, 4):
 
             def work(tx: Transaction, total: int = total) -> None:
-                tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=total))
+                tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=total))
 
             self.write(storage, work)
-            counter = fetch_known(storage, Counter, "c")
+            counter = fetch_existing(storage, Counter, "c")
             assert (counter.version, counter.total) == (total + 1, total)
 
     def test_one_work_may_write_a_record_more_than_once(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
 
         def work(tx: Transaction) -> None:
             tx.insert(Counter(id="c", total=1))
-            tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=2))
-            tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=3))
+            tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=2))
+            tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=3))
             tx.insert(Note(id="gone", code="code"))
-            tx.delete(locked(tx, Note, "gone"))
+            tx.delete(lock_existing(tx, Note, "gone"))
 
         self.write(storage, work)
-        assert fetch_known(storage, Counter, "c") == Counter(id="c", total=3, version=3, schema=1)
+        assert fetch_existing(storage, Counter, "c") == Counter(
+            id="c", total=3, version=3, schema=1
+        )
         assert fetch(storage, Note, "gone") is None
 
     def test_a_stale_version_is_refused(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
-        stale = fetch_known(storage, Counter, "c")
+        stale = fetch_existing(storage, Counter, "c")
         self.write(
             storage,
-            lambda tx: tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=5)),
+            lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=5)),
         )
-        self.refused(storage, VersionConflict, lambda tx: tx.replace(stale))
-        self.refused(storage, VersionConflict, lambda tx: tx.delete(stale))
-        self.refused(storage, VersionConflict, lambda tx: tx.hold(stale))
-        assert fetch_known(storage, Counter, "c").total == 5
+        self.require_error(storage, VersionConflict, lambda tx: tx.replace(stale))
+        self.require_error(storage, VersionConflict, lambda tx: tx.delete(stale))
+        self.require_error(storage, VersionConflict, lambda tx: tx.hold(stale))
+        assert fetch_existing(storage, Counter, "c").total == 5
 
     def test_what_is_gone_or_never_was_is_refused(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
-        gone = fetch_known(storage, Counter, "c")
-        self.write(storage, lambda tx: tx.delete(locked(tx, Counter, "c")))
+        gone = fetch_existing(storage, Counter, "c")
+        self.write(storage, lambda tx: tx.delete(lock_existing(tx, Counter, "c")))
         for record in (gone, Counter(id="c"), Counter(id="never"), Counter(id="c", version=2)):
-            for work in _each_use_of(record):
-                self.refused(storage, VersionConflict, work)
+            for work in _writes_of(record):
+                self.require_error(storage, VersionConflict, work)
         assert fetch(storage, Counter, "c") is None
 
     def test_a_work_sees_its_own_writes(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="a", rank=1), Note(id="b", rank=2), Note(id="z", rank=9))
 
         def work(tx: Transaction) -> list[tuple[str, int]]:
             tx.insert(Note(id="c", rank=3))
-            tx.replace(attrs.evolve(locked(tx, Note, "a"), rank=4))
-            tx.delete(locked(tx, Note, "b"))
+            tx.replace(attrs.evolve(lock_existing(tx, Note, "a"), rank=4))
+            tx.delete(lock_existing(tx, Note, "b"))
             for id, rank in (("c", 3), ("a", 4)):
                 note = tx.get(Note, id)
                 assert note is not None
@@ -123,26 +125,26 @@ class TransactionChecks(Setting):
         assert own == [("c", 3), ("a", 4)]
 
     def test_an_error_undoes_everything_and_comes_out_unchanged(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"), Note(id="old", code="old"))
         refusal = ArithmeticError("no")
 
         def work(tx: Transaction) -> None:
             tx.insert(Note(id="n", code="new"))
-            tx.replace(attrs.evolve(locked(tx, Counter, "c"), total=9))
-            tx.delete(locked(tx, Note, "old"))
+            tx.replace(attrs.evolve(lock_existing(tx, Counter, "c"), total=9))
+            tx.delete(lock_existing(tx, Note, "old"))
             raise refusal
 
-        assert self.refused(storage, ArithmeticError, work) is refusal
+        assert self.require_error(storage, ArithmeticError, work) is refusal
         assert fetch(storage, Note, "n") is None
-        assert fetch_known(storage, Counter, "c").total == 0
+        assert fetch_existing(storage, Counter, "c").total == 0
         self.insert(storage, Note(id="other", code="new"))
-        assert fetch_known(storage, Note, "old").code == "old"
+        assert fetch_existing(storage, Note, "old").code == "old"
 
     def test_a_conflict_that_the_work_swallows_commits_nothing(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="n", code="c"))
-        stale = attrs.evolve(fetch_known(storage, Note, "n"), version=7)
+        stale = attrs.evolve(fetch_existing(storage, Note, "n"), version=7)
         conflicts: list[Work] = [
             lambda tx: tx.insert(Note(id="n")),
             lambda tx: tx.insert(Note(id="m", code="c")),
@@ -160,81 +162,81 @@ class TransactionChecks(Setting):
                     except Conflict:
                         continue
 
-            self.refused(storage, Conflict, work)
+            self.require_error(storage, Conflict, work)
             assert fetch(storage, Mark, "first") is None
 
     def test_a_work_has_one_effect_however_often_it_runs(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
         runs = 0
 
         def work(tx: Transaction) -> None:
             nonlocal runs
             runs += 1
-            counter = locked(tx, Counter, "c")
+            counter = lock_existing(tx, Counter, "c")
             tx.replace(attrs.evolve(counter, total=counter.total + 1))
             tx.insert(Note(id=f"run {runs}"))
 
         for _ in range(20):
             self.write(storage, work)
-        assert fetch_known(storage, Counter, "c").total == 20
-        assert len(all_pages(storage, Note, "all")) == 20
+        assert fetch_existing(storage, Counter, "c").total == 20
+        assert len(fetch_all_pages(storage, Note, "all")) == 20
 
     def test_partitions_are_apart(self) -> None:
-        storage = self.start()
-        self.insert(storage, Note(id="n", code="c", text="here"), partition=HERE)
-        self.insert(storage, Note(id="n", code="c", text="there"), partition=THERE)
-        self.insert(storage, Note(id="m", code="d", tag="t"), partition=THERE)
-        assert fetch(storage, Note, "m", HERE) is None
-        assert [n.text for n in all_pages(storage, Note, "by_rank", ("one",))] == ["here"]
-        assert all_pages(storage, Note, "by_tag", ("t",)) == []
-        there = fetch_known(storage, Note, "m", THERE)
-        self.refused(storage, VersionConflict, lambda tx: tx.replace(there), HERE)
-        self.refused(storage, VersionConflict, lambda tx: tx.delete(there), HERE)
-        self.refused(storage, VersionConflict, lambda tx: tx.hold(there), HERE)
-        self.write(storage, lambda tx: tx.delete(locked(tx, Note, "n")), HERE)
-        assert fetch_known(storage, Note, "n", THERE).text == "there"
+        storage = self.open_handle()
+        self.insert(storage, Note(id="n", code="c", text="here"), partition=PARTITION)
+        self.insert(storage, Note(id="n", code="c", text="there"), partition=OTHER_PARTITION)
+        self.insert(storage, Note(id="m", code="d", tag="t"), partition=OTHER_PARTITION)
+        assert fetch(storage, Note, "m", PARTITION) is None
+        assert [n.text for n in fetch_all_pages(storage, Note, "by_rank", ("one",))] == ["here"]
+        assert fetch_all_pages(storage, Note, "by_tag", ("t",)) == []
+        there = fetch_existing(storage, Note, "m", OTHER_PARTITION)
+        self.require_error(storage, VersionConflict, lambda tx: tx.replace(there), PARTITION)
+        self.require_error(storage, VersionConflict, lambda tx: tx.delete(there), PARTITION)
+        self.require_error(storage, VersionConflict, lambda tx: tx.hold(there), PARTITION)
+        self.write(storage, lambda tx: tx.delete(lock_existing(tx, Note, "n")), PARTITION)
+        assert fetch_existing(storage, Note, "n", OTHER_PARTITION).text == "there"
 
     def test_many_threads_write_side_by_side(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
 
         def call(thread: int) -> None:
             for number in range(10):
                 self.insert(storage, Note(id=f"n{thread}_{number}"))
 
-        require_no_errors(together(*(lambda t=t: call(t) for t in range(8))))
-        assert len(all_pages(storage, Note, "all")) == 80
+        require_no_errors(run_concurrently(*(lambda t=t: call(t) for t in range(8))))
+        assert len(fetch_all_pages(storage, Note, "all")) == 80
 
-    def test_a_lost_commit_that_happened_is_told_and_can_be_looked_up(self) -> None:
-        self._lose(applied=True)
+    def test_a_lost_commit_that_was_applied_is_reported_and_can_be_looked_up(self) -> None:
+        self._lose_commit(applied=True)
 
-    def test_a_lost_commit_that_did_not_happen_leaves_nothing(self) -> None:
-        self._lose(applied=False)
+    def test_a_lost_commit_that_was_not_applied_leaves_nothing(self) -> None:
+        self._lose_commit(applied=False)
 
-    def _lose(self, *, applied: bool) -> None:
-        self.require("can_lose_commits")
-        storage = self.start()
+    def _lose_commit(self, *, applied: bool) -> None:
+        self.require_capability("can_lose_commits")
+        storage = self.open_handle()
         self.lose_next_commit(storage, applied=applied)
 
         def work(tx: Transaction) -> None:
             tx.insert(Mark(id="m"))
             tx.insert(Note(id="n", code="c"))
 
-        self.refused(storage, CommitUnknown, work)
+        self.require_error(storage, CommitUnknown, work)
         for kind, id in ((Mark, "m"), (Note, "n")):
             assert (fetch(storage, kind, id) is not None) == applied
         if not applied:
             self.insert(storage, Mark(id="m"), Note(id="n", code="c"))
-        assert fetch_known(storage, Note, "n").version == 1
+        assert fetch_existing(storage, Note, "n").version == 1
 
     def test_a_closed_storage_is_unavailable(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         storage.close()
         storage.close()
-        self.refused(storage, StorageUnavailable, lambda tx: tx.insert(Mark(id="m")))
+        self.require_error(storage, StorageUnavailable, lambda tx: tx.insert(Mark(id="m")))
         calls = (
-            lambda: storage.read(HERE, lambda snapshot: snapshot.get(Mark, "m")),
-            lambda: storage.claim("q", 0, lease_ms=1, limit=1, slots=1),
+            lambda: storage.read(PARTITION, lambda snapshot: snapshot.get(Mark, "m")),
+            lambda: storage.claim("q", 0, lease_ms=1, limit=1, lane_concurrency=1),
             lambda: storage.locate(Note, "named", [("n",)]),
             lambda: storage.next_due("q"),
             storage.migrate,
@@ -247,7 +249,7 @@ class TransactionChecks(Setting):
             raise AssertionError("a closed storage still answers")
 
     def test_closing_waits_for_no_one_for_ever(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Counter(id="c"))
         stop = threading.Event()
 
@@ -259,11 +261,11 @@ class TransactionChecks(Setting):
             storage.close()
             stop.set()
 
-        for outcome in together(keep_reading, close):
+        for outcome in run_concurrently(keep_reading, close):
             assert outcome is None or isinstance(outcome, StorageUnavailable), outcome
 
 
-def _each_use_of(record: Counter) -> list[Work]:
+def _writes_of(record: Counter) -> list[Work]:
     return [
         lambda tx: tx.replace(record),
         lambda tx: tx.delete(record),

@@ -8,64 +8,66 @@ import attrs
 
 from payments_core.conformance.storage.records import Note
 from payments_core.conformance.storage.setting import (
-    Meeting,
-    Setting,
-    all_pages,
-    errors_among,
+    Harness,
+    Rendezvous,
     fetch,
-    fetch_known,
-    locked,
+    fetch_all_pages,
+    fetch_existing,
+    find_errors,
+    lock_existing,
     require_no_errors,
-    together,
+    run_concurrently,
 )
 from payments_core.storage.port import Storage, Transaction, UniqueConflict
 
-NoteOf = Callable[[int], Note]
+NoteFactory = Callable[[int], Note]
 
 
-class UniquenessChecks(Setting):
+class UniquenessChecks(Harness):
     """What two records of a partition may not share."""
 
     def test_an_id_is_taken_once(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="n", text="first"))
-        error = self.refused(storage, UniqueConflict, lambda tx: tx.insert(Note(id="n")))
+        error = self.require_error(storage, UniqueConflict, lambda tx: tx.insert(Note(id="n")))
         assert (error.collection, error.unique) == ("suite_notes", "id")
-        assert fetch_known(storage, Note, "n").text == "first"
+        assert fetch_existing(storage, Note, "n").text == "first"
 
     def test_a_unique_key_is_taken_once(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="a", code="c", left="l", right="r"))
-        error = self.refused(storage, UniqueConflict, lambda tx: tx.insert(Note(id="b", code="c")))
+        error = self.require_error(
+            storage, UniqueConflict, lambda tx: tx.insert(Note(id="b", code="c"))
+        )
         assert (error.collection, error.unique) == ("suite_notes", "code")
-        error = self.refused(
+        error = self.require_error(
             storage, UniqueConflict, lambda tx: tx.insert(Note(id="b", left="l", right="r"))
         )
         assert error.unique == "pair"
         self.insert(storage, Note(id="b", left="l", right="other"))
 
     def test_a_unique_key_holds_within_one_work(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
 
         def work(tx: Transaction) -> None:
             tx.insert(Note(id="a", code="c"))
             tx.insert(Note(id="b", code="c"))
 
-        self.refused(storage, UniqueConflict, work)
+        self.require_error(storage, UniqueConflict, work)
         assert fetch(storage, Note, "a") is None
 
     def test_an_id_is_taken_once_by_concurrent_inserts(self) -> None:
-        storage = self.start()
-        self._race(storage, lambda thread: Note(id="n", text=str(thread)), "id")
+        storage = self.open_handle()
+        self._race_inserts(storage, lambda thread: Note(id="n", text=str(thread)), "id")
 
     def test_a_unique_key_is_taken_once_by_concurrent_inserts(self) -> None:
-        storage = self.start()
-        self._race(storage, lambda thread: Note(id=f"n{thread}", code="c"), "code")
+        storage = self.open_handle()
+        self._race_inserts(storage, lambda thread: Note(id=f"n{thread}", code="c"), "code")
 
     def test_a_unique_key_is_taken_once_by_two_handles(self) -> None:
-        self.require("multi_process")
-        first, second = self.start(), self.start()
-        meeting = Meeting()
+        self.require_capability("multi_process")
+        first, second = self.open_handle(), self.open_handle()
+        meeting = Rendezvous()
 
         def call(storage: Storage, id: str) -> None:
             def work(tx: Transaction) -> None:
@@ -74,11 +76,11 @@ class UniquenessChecks(Setting):
 
             self.write(storage, work)
 
-        outcomes = together(lambda: call(first, "a"), lambda: call(second, "b"))
-        assert [type(error) for error in errors_among(outcomes)] == [UniqueConflict]
+        outcomes = run_concurrently(lambda: call(first, "a"), lambda: call(second, "b"))
+        assert [type(error) for error in find_errors(outcomes)] == [UniqueConflict]
 
-    def _race(self, storage: Storage, note: NoteOf, unique: str) -> None:
-        meeting = Meeting(threads=6)
+    def _race_inserts(self, storage: Storage, note: NoteFactory, unique: str) -> None:
+        meeting = Rendezvous(threads=6)
 
         def call(thread: int) -> None:
             def work(tx: Transaction) -> None:
@@ -88,16 +90,16 @@ class UniquenessChecks(Setting):
 
             self.write(storage, work)
 
-        outcomes = together(*(lambda t=t: call(t) for t in range(6)))
-        errors = errors_among(outcomes)
-        assert len(all_pages(storage, Note, "all")) == 1, "a key was given twice"
+        outcomes = run_concurrently(*(lambda t=t: call(t) for t in range(6)))
+        errors = find_errors(outcomes)
+        assert len(fetch_all_pages(storage, Note, "all")) == 1, "a key was given twice"
         assert len(errors) == 5, outcomes
         for error in errors:
             assert isinstance(error, UniqueConflict), outcomes
             assert error.unique == unique
 
     def test_a_null_excuses_from_a_unique_key(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(
             storage,
             Note(id="a"),
@@ -107,66 +109,70 @@ class UniquenessChecks(Setting):
             Note(id="e", right="r"),
             Note(id="f", right="r"),
         )
-        assert len(all_pages(storage, Note, "all")) == 6
+        assert len(fetch_all_pages(storage, Note, "all")) == 6
 
     def test_a_unique_key_is_enforced_on_replace(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="a", code="c"), Note(id="b", code="d"))
-        error = self.refused(
+        error = self.require_error(
             storage,
             UniqueConflict,
-            lambda tx: tx.replace(attrs.evolve(locked(tx, Note, "b"), code="c")),
+            lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Note, "b"), code="c")),
         )
         assert error.unique == "code"
-        assert fetch_known(storage, Note, "b").code == "d"
+        assert fetch_existing(storage, Note, "b").code == "d"
 
     def test_a_record_may_keep_its_own_unique_key(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="a", code="c"))
-        self.write(storage, lambda tx: tx.replace(attrs.evolve(locked(tx, Note, "a"), text="x")))
-        assert fetch_known(storage, Note, "a").text == "x"
+        self.write(
+            storage, lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Note, "a"), text="x"))
+        )
+        assert fetch_existing(storage, Note, "a").text == "x"
 
     def test_replace_and_delete_release_a_unique_key(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="a", code="c"), Note(id="b", code="d"))
-        self.write(storage, lambda tx: tx.replace(attrs.evolve(locked(tx, Note, "a"), code="e")))
+        self.write(
+            storage, lambda tx: tx.replace(attrs.evolve(lock_existing(tx, Note, "a"), code="e"))
+        )
         self.insert(storage, Note(id="new a", code="c"))
-        self.write(storage, lambda tx: tx.delete(locked(tx, Note, "b")))
+        self.write(storage, lambda tx: tx.delete(lock_existing(tx, Note, "b")))
         self.insert(storage, Note(id="new b", code="d"), Note(id="b", code="f"))
         for code in ("c", "d", "e", "f"):
-            self._refuse(storage, Note(id="x", code=code))
+            self._require_conflict(storage, Note(id="x", code=code))
 
     def test_a_unique_key_moves_within_one_work(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
         self.insert(storage, Note(id="a", code="c"), Note(id="b", code="d"))
 
         def work(tx: Transaction) -> None:
             tx.insert(Note(id="e", code="spare"))
-            tx.replace(attrs.evolve(locked(tx, Note, "a"), code=None))
-            tx.replace(attrs.evolve(locked(tx, Note, "e"), code="c"))
-            tx.delete(locked(tx, Note, "b"))
+            tx.replace(attrs.evolve(lock_existing(tx, Note, "a"), code=None))
+            tx.replace(attrs.evolve(lock_existing(tx, Note, "e"), code="c"))
+            tx.delete(lock_existing(tx, Note, "b"))
             tx.insert(Note(id="b", code="spare"))
 
         self.write(storage, work)
-        codes = {note.id: note.code for note in all_pages(storage, Note, "all")}
+        codes = {note.id: note.code for note in fetch_all_pages(storage, Note, "all")}
         assert codes == {"a": None, "b": "spare", "e": "c"}
         for code in ("c", "spare"):
-            self._refuse(storage, Note(id="x", code=code))
+            self._require_conflict(storage, Note(id="x", code=code))
         self.insert(storage, Note(id="x", code="d"))
 
     def test_a_key_undone_with_its_work_is_free(self) -> None:
-        storage = self.start()
+        storage = self.open_handle()
 
         def work(tx: Transaction) -> None:
             tx.insert(Note(id="a", code="c"))
             raise ArithmeticError
 
-        self.refused(storage, ArithmeticError, work)
+        self.require_error(storage, ArithmeticError, work)
         self.insert(storage, Note(id="b", code="c"))
 
     def test_keys_change_hands_under_threads(self) -> None:
         """One key, taken and given back by many: never held twice."""
-        storage = self.start()
+        storage = self.open_handle()
 
         def call(thread: int) -> int:
             taken = 0
@@ -182,12 +188,12 @@ class UniquenessChecks(Setting):
                 self._delete(storage, id)
             return taken
 
-        outcomes = together(*(lambda t=t: call(t) for t in range(4)))
+        outcomes = run_concurrently(*(lambda t=t: call(t) for t in range(4)))
         require_no_errors(outcomes)
         assert any(outcomes)
 
-    def _refuse(self, storage: Storage, note: Note) -> None:
-        self.refused(storage, UniqueConflict, lambda tx: tx.insert(note))
+    def _require_conflict(self, storage: Storage, note: Note) -> None:
+        self.require_error(storage, UniqueConflict, lambda tx: tx.insert(note))
 
     def _delete(self, storage: Storage, id: str) -> None:
-        self.write(storage, lambda tx: tx.delete(locked(tx, Note, id)))
+        self.write(storage, lambda tx: tx.delete(lock_existing(tx, Note, id)))

@@ -12,14 +12,14 @@ a check that needs what the machine has not got raises `unittest.SkipTest`.
 """
 
 from payments_core.conformance.transport.addresses import AddressChecks
-from payments_core.conformance.transport.answers import AnswerChecks
+from payments_core.conformance.transport.answers import ResponseChecks
 from payments_core.conformance.transport.limits import LimitChecks
 from payments_core.conformance.transport.reuse import ReuseChecks
-from payments_core.conformance.transport.setting import Setting
+from payments_core.conformance.transport.setting import Harness
 from payments_core.conformance.transport.tls import TlsChecks
 
-__all__ = ["TransportConformance", "Setting"]
+__all__ = ["TransportConformance", "Harness"]
 
 
-class TransportConformance(AnswerChecks, AddressChecks, LimitChecks, ReuseChecks, TlsChecks):
+class TransportConformance(ResponseChecks, AddressChecks, LimitChecks, ReuseChecks, TlsChecks):
     """Every check of the transport port; override `open`."""

@@ -5,28 +5,33 @@ from __future__ import annotations
 import os
 import socket
 
-from payments_core.conformance.transport.servers import Server, header, reset, saying
-from payments_core.conformance.transport.setting import Setting, require_answer, require_failure
-from payments_core.webhooks.transports.port import KEPT_BYTES, Outcome
+from payments_core.conformance.transport.servers import (
+    LocalServer,
+    find_header,
+    reset_connection,
+    respond_with,
+)
+from payments_core.conformance.transport.setting import Harness, require_failure, require_response
+from payments_core.webhooks.transports.port import MAX_RESPONSE_BODY_BYTES, TransportResult
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-ANSWERS = (
-    (b"HTTP/1.1 204 No Content\r\n\r\n", Outcome(204)),
-    (b"HTTP/1.1 500\r\nContent-Length: 0\r\n\r\n", Outcome(500)),
-    (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", Outcome(200, b"until the end")),
-    (b"HTTP/1.1 200 OK\r\nCONTENT-LENGTH:2\r\n\r\nok", Outcome(200, b"ok")),
-    (CHUNKED + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", Outcome(200, b"abcde")),
-    (CHUNKED + b"3;a=b\r\nabc\r\n0\r\nx-trailer: y\r\n\r\n", Outcome(200, b"abc")),
-    (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n\r\n", Outcome(201)),
-    (HINTS + HINTS + b"HTTP/1.1 200 OK\r\n\r\nk", Outcome(200, b"k")),
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\ncut", Outcome(200, b"cut")),
+EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+VALID_RESPONSES = (
+    (b"HTTP/1.1 204 No Content\r\n\r\n", TransportResult(204)),
+    (b"HTTP/1.1 500\r\nContent-Length: 0\r\n\r\n", TransportResult(500)),
+    (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", TransportResult(200, b"until the end")),
+    (b"HTTP/1.1 200 OK\r\nCONTENT-LENGTH:2\r\n\r\nok", TransportResult(200, b"ok")),
+    (CHUNKED + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", TransportResult(200, b"abcde")),
+    (CHUNKED + b"3;a=b\r\nabc\r\n0\r\nx-trailer: y\r\n\r\n", TransportResult(200, b"abc")),
+    (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n\r\n", TransportResult(201)),
+    (EARLY_HINTS + EARLY_HINTS + b"HTTP/1.1 200 OK\r\n\r\nk", TransportResult(200, b"k")),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\ncut", TransportResult(200, b"cut")),
     (
         b"HTTP/1.1 429 Slow Down\r\nretry-after: 7 \r\nContent-Length: 0\r\n\r\n",
-        Outcome(429, b"", "7"),
+        TransportResult(429, b"", "7"),
     ),
 )
-NO_ANSWERS = (
+INVALID_RESPONSES = (
     b"",
     b"HTTP/1.1 ",
     b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
@@ -40,92 +45,92 @@ NO_ANSWERS = (
 REDIRECTS = (300, 301, 302, 303, 305, 307, 308)
 
 
-class AnswerChecks(Setting):
+class ResponseChecks(Harness):
     """One request, one answer."""
 
     def test_the_request_arrives_as_it_was_given(self) -> None:
-        server = self.server()
+        server = self.start_server()
         body = bytes(range(256)) * 300
-        require_answer(self.post(self.transport(), server, body=body))
+        require_response(self.post(self.open_transport(), server, body=body))
         (request,) = server.requests
         head, _, arrived = request.partition(b"\r\n\r\n")
         assert arrived == body
         lines = head.split(b"\r\n")
         assert lines[0] == b"POST /hook?a=b HTTP/1.1"
-        assert header(request, "Host") == f"partner.example:{server.port}"
-        assert header(request, "Content-Length") == str(len(body))
-        assert header(request, "Content-Type") == "application/json"
-        assert header(request, "x-service-event") == "e"
+        assert find_header(request, "Host") == f"partner.example:{server.port}"
+        assert find_header(request, "Content-Length") == str(len(body))
+        assert find_header(request, "Content-Type") == "application/json"
+        assert find_header(request, "x-service-event") == "e"
         expected = {"host", "content-length", "content-type", "x-service-event", "connection"}
         names = {line.split(b":")[0].decode().lower() for line in lines[1:]}
         assert names <= expected, f"{names - expected} was added"
 
     def test_an_empty_body_arrives(self) -> None:
-        server = self.server()
-        require_answer(self.post(self.transport(), server, body=b""))
-        assert header(server.requests[0], "Content-Length") == "0"
+        server = self.start_server()
+        require_response(self.post(self.open_transport(), server, body=b""))
+        assert find_header(server.requests[0], "Content-Length") == "0"
 
-    def test_every_honest_form_of_answer_is_read(self) -> None:
-        transport = self.transport()
-        for response, outcome in ANSWERS:
-            found = self.post(transport, self.server(saying(response)))
+    def test_every_valid_form_of_response_is_read(self) -> None:
+        transport = self.open_transport()
+        for response, outcome in VALID_RESPONSES:
+            found = self.post(transport, self.start_server(respond_with(response)))
             assert found == outcome, f"{response!r} is read as {found}"
 
-    def test_what_is_no_answer_is_a_failure(self) -> None:
-        transport = self.transport()
-        for response in NO_ANSWERS:
-            require_failure(self.post(transport, self.server(saying(response))))
+    def test_what_is_no_http_response_is_a_failure(self) -> None:
+        transport = self.open_transport()
+        for response in INVALID_RESPONSES:
+            require_failure(self.post(transport, self.start_server(respond_with(response))))
 
     def test_a_reset_is_a_failure(self) -> None:
         def serve(connection: socket.socket, request: bytes) -> bool:
-            reset(connection)
+            reset_connection(connection)
             return False
 
-        require_failure(self.post(self.transport(), self.server(serve)))
+        require_failure(self.post(self.open_transport(), self.start_server(serve)))
 
     def test_a_reset_in_the_middle_of_the_head_is_a_failure(self) -> None:
         def serve(connection: socket.socket, request: bytes) -> bool:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Le")
-            reset(connection)
+            reset_connection(connection)
             return False
 
-        require_failure(self.post(self.transport(), self.server(serve)))
+        require_failure(self.post(self.open_transport(), self.start_server(serve)))
 
-    def test_a_status_stands_though_its_body_never_comes_whole(self) -> None:
-        server = self.server(saying(b"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\nha"))
-        assert self.post(self.transport(), server) == Outcome(503, b"ha")
+    def test_a_status_counts_though_its_body_is_cut_short(self) -> None:
+        server = self.start_server(respond_with(b"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\nha"))
+        assert self.post(self.open_transport(), server) == TransportResult(503, b"ha")
 
     def test_a_connection_that_is_refused_is_a_failure(self) -> None:
-        server = self.server()
+        server = self.start_server()
         server.close()
-        require_failure(self.post(self.transport(), server))
+        require_failure(self.post(self.open_transport(), server))
 
     def test_a_redirect_is_the_answer(self) -> None:
-        transport, elsewhere = self.transport(), self.server()
+        transport, elsewhere = self.open_transport(), self.start_server()
         for status in REDIRECTS:
-            server = self.server(saying(_redirect(status, elsewhere)))
-            require_answer(self.post(transport, server), status)
+            server = self.start_server(respond_with(_redirect(status, elsewhere)))
+            require_response(self.post(transport, server), status)
         assert elsewhere.connections == 0, "a redirect was followed"
 
     def test_a_redirect_to_itself_is_the_answer(self) -> None:
-        server = self.server(saying(b"HTTP/1.1 307 Again\r\nLocation: /\r\n\r\n"))
-        require_answer(self.post(self.transport(), server), 307)
+        server = self.start_server(respond_with(b"HTTP/1.1 307 Again\r\nLocation: /\r\n\r\n"))
+        require_response(self.post(self.open_transport(), server), 307)
         assert len(server.requests) == 1, "a redirect was followed"
 
-    def test_no_more_of_a_body_is_kept_than_is_said(self) -> None:
-        body = b"x" * (KEPT_BYTES + 1)
+    def test_no_more_of_a_body_is_kept_than_the_limit(self) -> None:
+        body = b"x" * (MAX_RESPONSE_BODY_BYTES + 1)
         head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
-        outcome = self.post(self.transport(), self.server(saying(head + body)))
-        assert outcome == Outcome(200, body[:KEPT_BYTES])
+        outcome = self.post(self.open_transport(), self.start_server(respond_with(head + body)))
+        assert outcome == TransportResult(200, body[:MAX_RESPONSE_BODY_BYTES])
 
     def test_the_environments_proxies_are_not_used(self) -> None:
-        proxy, server = self.server(), self.server()
+        proxy, server = self.start_server(), self.start_server()
         names = [f"{scheme}_proxy" for scheme in ("http", "https", "all")]
         names += [name.upper() for name in names]
         before = {name: os.environ.get(name) for name in names}
         os.environ.update(dict.fromkeys(names, f"http://127.0.0.1:{proxy.port}"))
         try:
-            require_answer(self.post(self.transport(), server))
+            require_response(self.post(self.open_transport(), server))
         finally:
             for name, value in before.items():
                 os.environ.pop(name)
@@ -134,7 +139,7 @@ class AnswerChecks(Setting):
         assert proxy.connections == 0, "a proxy was asked"
 
     def test_a_line_break_in_a_header_sends_nothing(self) -> None:
-        server, transport = self.server(), self.transport()
+        server, transport = self.start_server(), self.open_transport()
         for bad in ("a\r\nHost: b", "a\nb", "a\rb"):
             try:
                 self.post(transport, server, headers={"x": bad})
@@ -144,7 +149,7 @@ class AnswerChecks(Setting):
         assert server.requests == []
 
 
-def _redirect(status: int, to: Server) -> bytes:
+def _redirect(status: int, to: LocalServer) -> bytes:
     location = f"http://127.0.0.1:{to.port}/"
     return (
         f"HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"

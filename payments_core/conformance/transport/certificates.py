@@ -19,7 +19,7 @@ import attrs
 
 NAME = "partner.example"
 OTHER_NAME = "other.example"
-FOLDER = "payments-certificates-"
+FOLDER_PREFIX = "payments-certificates-"
 
 _CONFIGURATION = """
 [req]
@@ -55,7 +55,7 @@ subjectAltName = DNS:{name}
 class Certificates:
     """An authority, and servers' certificates with their keys, each in one file."""
 
-    authority: Path
+    ca_file: Path
     """What a transport is to trust."""
 
     good: Path
@@ -74,17 +74,17 @@ def certificates() -> Certificates:
     openssl = shutil.which("openssl")
     if openssl is None:
         raise unittest.SkipTest("no certificate can be made without the command `openssl`")
-    folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "ca.cnf").write_text(_CONFIGURATION.format(name=NAME))
     (folder / "index.txt").touch()
-    maker = _Maker(openssl, folder)
-    maker.authority("authority")
+    maker = _CertificateIssuer(openssl, folder)
+    maker.issue_ca("authority")
     return Certificates(
-        authority=folder / "authority.crt",
-        good=maker.server("good", "20200101000000Z", "20991231000000Z"),
-        expired=maker.server("expired", "20200101000000Z", "20210101000000Z"),
-        self_signed=maker.self_signed("self-signed"),
+        ca_file=folder / "authority.crt",
+        good=maker.issue_server("good", "20200101000000Z", "20991231000000Z"),
+        expired=maker.issue_server("expired", "20200101000000Z", "20210101000000Z"),
+        self_signed=maker.issue_self_signed("self-signed"),
     )
 
 
@@ -96,49 +96,49 @@ def server_context(certificate: Path) -> ssl.SSLContext:
 
 
 @attrs.frozen
-class _Maker:
+class _CertificateIssuer:
     openssl: str
     folder: Path
 
-    def authority(self, name: str) -> None:
-        self._key(name)
-        self._run(
+    def issue_ca(self, name: str) -> None:
+        self._generate_key(name)
+        self._run_openssl(
             "req", "-x509", "-new", "-key", f"{name}.key", "-subj", "/CN=Suite",
             "-days", "3650", "-config", "ca.cnf", "-out", f"{name}.crt",
         )  # fmt: skip
 
-    def server(self, name: str, begins: str, ends: str) -> Path:
-        self._key(name)
-        self._run(
+    def issue_server(self, name: str, begins: str, ends: str) -> Path:
+        self._generate_key(name)
+        self._run_openssl(
             "req", "-new", "-key", f"{name}.key", "-subj", f"/CN={NAME}",
             "-config", "ca.cnf", "-out", f"{name}.csr",
         )  # fmt: skip
-        self._run(
+        self._run_openssl(
             "ca", "-batch", "-notext", "-config", "ca.cnf", "-extensions", "server",
             "-cert", "authority.crt", "-keyfile", "authority.key", "-in", f"{name}.csr",
             "-startdate", begins, "-enddate", ends, "-out", f"{name}.crt",
         )  # fmt: skip
-        return self._joined(name)
+        return self._bundle(name)
 
-    def self_signed(self, name: str) -> Path:
-        self._key(name)
-        self._run(
+    def issue_self_signed(self, name: str) -> Path:
+        self._generate_key(name)
+        self._run_openssl(
             "req", "-x509", "-new", "-key", f"{name}.key", "-subj", f"/CN={NAME}",
             "-addext", f"subjectAltName=DNS:{NAME}", "-days", "3650", "-out", f"{name}.crt",
         )  # fmt: skip
-        return self._joined(name)
+        return self._bundle(name)
 
-    def _key(self, name: str) -> None:
+    def _generate_key(self, name: str) -> None:
         curve = "ec_paramgen_curve:prime256v1"
-        self._run("genpkey", "-algorithm", "EC", "-pkeyopt", curve, "-out", f"{name}.key")
+        self._run_openssl("genpkey", "-algorithm", "EC", "-pkeyopt", curve, "-out", f"{name}.key")
 
-    def _joined(self, name: str) -> Path:
+    def _bundle(self, name: str) -> Path:
         both = self.folder / f"{name}.pem"
         parts = (self.folder / f"{name}.{kind}" for kind in ("key", "crt"))
         both.write_text("".join(part.read_text() for part in parts))
         return both
 
-    def _run(self, *arguments: str) -> None:
+    def _run_openssl(self, *arguments: str) -> None:
         done = subprocess.run(
             [self.openssl, *arguments],
             cwd=self.folder,

@@ -6,83 +6,95 @@ import socket
 import threading
 import time
 
-from payments_core.conformance.transport.servers import PATIENCE_S, dripping, pouring
-from payments_core.conformance.transport.setting import Setting, require_answer, require_failure
-from payments_core.webhooks.transports.port import KEPT_BYTES, Outcome
+from payments_core.conformance.transport.servers import (
+    SOCKET_TIMEOUT_S,
+    respond_endlessly,
+    respond_slowly,
+)
+from payments_core.conformance.transport.setting import Harness, require_failure, require_response
+from payments_core.webhooks.transports.port import MAX_RESPONSE_BODY_BYTES, TransportResult
 
-SOON_S = 0.5
+SHORT_TIMEOUT_S = 0.5
 HEAD = b"HTTP/1.1 200 OK\r\n"
 BLOCK = b"x" * 65_536
 
 
-class LimitChecks(Setting):
+class LimitChecks(Harness):
     """However slowly or endlessly the other side talks."""
 
     def test_a_head_that_drips_meets_the_deadline(self) -> None:
-        transport = self.transport()
+        transport = self.open_transport()
         interim = b"HTTP/1.1 100 Continue\r\n\r\n"
         for drip in (HEAD + b"x-a: " + b"b" * 200, HEAD + b"a: b\r\n" * 40, interim * 8):
-            server = self.server(dripping(b"", drip))
-            require_failure(self.post(transport, server, timeout_s=SOON_S))
+            server = self.start_server(respond_slowly(b"", drip))
+            require_failure(self.post(transport, server, timeout_s=SHORT_TIMEOUT_S))
 
-    def test_a_body_that_drips_meets_the_deadline_and_the_status_stands(self) -> None:
-        transport = self.transport()
+    def test_a_body_that_drips_meets_the_deadline_and_the_status_counts(self) -> None:
+        transport = self.open_transport()
         for head in (
             b"Content-Length: 5000\r\n\r\n",
             b"\r\n",
             b"Transfer-Encoding: chunked\r\n\r\n",
         ):
             drip = b"1\r\nx\r\n" * 40 if b"chunked" in head else b"x" * 240
-            server = self.server(dripping(HEAD + head, drip))
-            outcome = self.post(transport, server, timeout_s=SOON_S)
-            require_answer(outcome)
+            server = self.start_server(respond_slowly(HEAD + head, drip))
+            outcome = self.post(transport, server, timeout_s=SHORT_TIMEOUT_S)
+            require_response(outcome)
             assert len(outcome.body) < 200
 
     def test_silence_meets_the_deadline(self) -> None:
         def serve(connection: socket.socket, request: bytes) -> bool:
-            return not server.closing.wait(PATIENCE_S)
+            return not server.closing.wait(SOCKET_TIMEOUT_S)
 
-        server = self.server(serve)
-        require_failure(self.post(self.transport(), server, timeout_s=SOON_S))
+        server = self.start_server(serve)
+        require_failure(self.post(self.open_transport(), server, timeout_s=SHORT_TIMEOUT_S))
 
     def test_a_server_that_reads_nothing_meets_the_deadline(self) -> None:
-        server = self.server(raw=lambda connection: _wait(server.closing))
+        server = self.start_server(raw=lambda connection: _wait(server.closing))
         body = b"x" * 30_000_000
-        require_failure(self.post(self.transport(), server, timeout_s=SOON_S, body=body))
+        require_failure(
+            self.post(self.open_transport(), server, timeout_s=SHORT_TIMEOUT_S, body=body)
+        )
 
     def test_an_endless_body_is_cut(self) -> None:
-        transport = self.transport()
+        transport = self.open_transport()
         for head in (b"\r\n", b"Content-Length: 2000000000\r\n\r\n"):
-            server = self.server(pouring(HEAD + head, BLOCK))
+            server = self.start_server(respond_endlessly(HEAD + head, BLOCK))
             began = time.monotonic()
-            outcome = self.post(transport, server, timeout_s=self.endless_s)
-            assert outcome == Outcome(200, b"x" * KEPT_BYTES)
-            assert time.monotonic() - began < self.endless_s / 2, "it reads on, whatever it keeps"
+            outcome = self.post(transport, server, timeout_s=self.endless_timeout_s)
+            assert outcome == TransportResult(200, b"x" * MAX_RESPONSE_BODY_BYTES)
+            assert time.monotonic() - began < self.endless_timeout_s / 2, (
+                "it reads on, whatever it keeps"
+            )
 
     def test_endless_chunks_are_cut(self) -> None:
         head = b"Transfer-Encoding: chunked\r\n\r\n"
-        server = self.server(pouring(HEAD + head, b"10\r\n" + b"x" * 16 + b"\r\n"))
+        server = self.start_server(respond_endlessly(HEAD + head, b"10\r\n" + b"x" * 16 + b"\r\n"))
         began = time.monotonic()
-        outcome = self.post(self.transport(), server, timeout_s=self.endless_s)
-        assert outcome == Outcome(200, b"x" * KEPT_BYTES)
-        assert time.monotonic() - began < self.endless_s / 2, "it reads on, whatever it keeps"
+        outcome = self.post(self.open_transport(), server, timeout_s=self.endless_timeout_s)
+        assert outcome == TransportResult(200, b"x" * MAX_RESPONSE_BODY_BYTES)
+        assert time.monotonic() - began < self.endless_timeout_s / 2, (
+            "it reads on, whatever it keeps"
+        )
 
     def test_trailers_without_end_are_not_read(self) -> None:
         chunks = b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n"
-        server = self.server(pouring(HEAD + chunks, b"x: y\r\n" * 1000))
+        server = self.start_server(respond_endlessly(HEAD + chunks, b"x: y\r\n" * 1000))
         began = time.monotonic()
-        outcome = self.post(self.transport(), server, timeout_s=self.endless_s)
-        assert outcome == Outcome(200, b"ok")
-        assert time.monotonic() - began < self.endless_s / 2, "it reads trailers without end"
+        outcome = self.post(self.open_transport(), server, timeout_s=self.endless_timeout_s)
+        assert outcome == TransportResult(200, b"ok")
+        assert time.monotonic() - began < self.endless_timeout_s / 2, (
+            "it reads trailers without end"
+        )
 
     def test_an_endless_head_is_a_failure(self) -> None:
-        transport = self.transport()
+        transport = self.open_transport()
         for block in (b"x: y\r\n" * 1000, BLOCK, b"HTTP/1.1 100 Continue\r\n\r\n" * 1000):
-            server = self.server(pouring(HEAD if block[:1] == b"x" else b"", block))
+            server = self.start_server(respond_endlessly(HEAD if block[:1] == b"x" else b"", block))
             began = time.monotonic()
-            require_failure(self.post(transport, server, timeout_s=self.endless_s))
-            assert time.monotonic() - began < self.endless_s / 2, "it reads an endless head"
+            require_failure(self.post(transport, server, timeout_s=self.endless_timeout_s))
+            assert time.monotonic() - began < self.endless_timeout_s / 2, "it reads an endless head"
 
 
 def _wait(event: threading.Event) -> None:
-    event.wait(PATIENCE_S)
+    event.wait(SOCKET_TIMEOUT_S)

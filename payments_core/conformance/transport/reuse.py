@@ -8,32 +8,32 @@ from contextlib import suppress
 
 from payments_core.conformance.transport.certificates import NAME, OTHER_NAME, certificates
 from payments_core.conformance.transport.servers import (
-    BESIDE,
-    HERE,
+    LOOPBACK_ADDRESS,
     OK,
-    PATIENCE_S,
-    Serve,
-    header,
-    reset,
-    saying,
+    OTHER_LOOPBACK_ADDRESS,
+    SOCKET_TIMEOUT_S,
+    RequestHandler,
+    find_header,
+    reset_connection,
+    respond_with,
 )
-from payments_core.conformance.transport.setting import Setting, require_answer, require_failure
-from payments_core.webhooks.transports.port import KEPT_BYTES
+from payments_core.conformance.transport.setting import Harness, require_failure, require_response
+from payments_core.webhooks.transports.port import MAX_RESPONSE_BODY_BYTES
 
 FORGED = b"HTTP/1.1 299 Forged\r\nContent-Length: 0\r\n\r\n"
 THREADS = 8
-EACH = 20
+REQUESTS_PER_THREAD = 20
 
 
-class ReuseChecks(Setting):
+class ReuseChecks(Harness):
     """A connection is never used for whom it was not verified, nor an answer for another."""
 
     def test_a_connection_for_one_name_is_not_used_for_another(self) -> None:
-        server = self.server(saying(OK, keep=True), certificate=certificates().good)
-        transport = self.trusting()
-        require_answer(self.post(transport, server, scheme="https", name=NAME))
+        server = self.start_server(respond_with(OK, keep=True), certificate=certificates().good)
+        transport = self.open_trusting_transport()
+        require_response(self.post(transport, server, scheme="https", name=NAME))
         require_failure(self.post(transport, server, scheme="https", name=OTHER_NAME))
-        assert [header(request, "Host") for request in server.requests] == [
+        assert [find_header(request, "Host") for request in server.requests] == [
             f"{NAME}:{server.port}"
         ], "a request went over a connection that was verified for another name"
 
@@ -41,38 +41,46 @@ class ReuseChecks(Setting):
         names: dict[socket.socket, set[str | None]] = {}
 
         def serve(connection: socket.socket, request: bytes) -> bool:
-            names.setdefault(connection, set()).add(header(request, "Host"))
+            names.setdefault(connection, set()).add(find_header(request, "Host"))
             connection.sendall(OK)
             return True
 
-        server, transport = self.server(serve), self.transport()
+        server, transport = self.start_server(serve), self.open_transport()
         for name in (NAME, OTHER_NAME, NAME, OTHER_NAME):
-            require_answer(self.post(transport, server, name=name))
+            require_response(self.post(transport, server, name=name))
         assert all(len(found) == 1 for found in names.values()), "two names share a connection"
 
     def test_a_connection_to_an_address_no_longer_vetted_is_not_used(self) -> None:
-        first = self.server(saying(OK, keep=True), address=BESIDE)
-        second = self.server(saying(OK, keep=True), address=HERE, port=first.port)
-        transport = self.transport()
-        for vetted, there, other in ((BESIDE, first, second), (HERE, second, first)) * 2:
+        first = self.start_server(respond_with(OK, keep=True), address=OTHER_LOOPBACK_ADDRESS)
+        second = self.start_server(
+            respond_with(OK, keep=True), address=LOOPBACK_ADDRESS, port=first.port
+        )
+        transport = self.open_transport()
+        for vetted, there, other in (
+            (OTHER_LOOPBACK_ADDRESS, first, second),
+            (LOOPBACK_ADDRESS, second, first),
+        ) * 2:
             before = len(there.requests), len(other.requests)
-            require_answer(self.post(transport, there, addresses=(vetted,)))
+            require_response(self.post(transport, there, addresses=(vetted,)))
             after = len(there.requests), len(other.requests)
             assert after == (before[0] + 1, before[1]), "a request went where it was not vetted"
 
     def test_a_plain_connection_is_not_used_for_tls(self) -> None:
-        server, transport = self.server(saying(OK, keep=True)), self.trusting()
-        require_answer(self.post(transport, server))
+        server, transport = (
+            self.start_server(respond_with(OK, keep=True)),
+            self.open_trusting_transport(),
+        )
+        require_response(self.post(transport, server))
         require_failure(self.post(transport, server, scheme="https", timeout_s=0.5))
         assert len(server.requests) == 1, "what should be encrypted went over a plain connection"
 
-    def test_an_answer_behind_an_answer_is_for_nobody(self) -> None:
+    def test_a_response_behind_a_response_answers_no_request(self) -> None:
         """Both come in one TLS record, the first as long as a read might be: no poll of the
         connection shows that something is left."""
         for length in (4_096, 8_192, 12_288, 16_384 - len(FORGED)):
-            self._forge_behind(length)
+            self._send_forged_after(length)
 
-    def _forge_behind(self, length: int) -> None:
+    def _send_forged_after(self, length: int) -> None:
         start = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Padding: "
         answer = start + b"p" * (length - len(start) - 6) + b"\r\n\r\n{}"
 
@@ -80,19 +88,23 @@ class ReuseChecks(Setting):
             connection.sendall(answer + FORGED)
             return True
 
-        server = self.server(serve, certificate=certificates().good)
-        transport = self.trusting()
+        server = self.start_server(serve, certificate=certificates().good)
+        transport = self.open_trusting_transport()
         for _ in range(3):
             outcome = self.post(transport, server, scheme="https", name=NAME)
             assert outcome.status != 299, "an answer was taken for that of the next request"
 
     def test_a_connection_closed_between_two_requests_is_no_failure(self) -> None:
-        transport = self.transport()
-        closings: tuple[Serve, ...] = (saying(OK), _then_reset, _then_half_closed)
+        transport = self.open_transport()
+        closings: tuple[RequestHandler, ...] = (
+            respond_with(OK),
+            _respond_then_reset,
+            _respond_then_half_close,
+        )
         for serve in closings:
-            server = self.server(serve)
+            server = self.start_server(serve)
             for _ in range(4):
-                require_answer(self.post(transport, server))
+                require_response(self.post(transport, server))
             assert len(server.requests) == 4
 
     def test_a_connection_that_breaks_at_the_next_request_is_no_failure(self) -> None:
@@ -106,13 +118,13 @@ class ReuseChecks(Setting):
             connection.sendall(OK)
             return True
 
-        server, transport = self.server(serve), self.transport()
+        server, transport = self.start_server(serve), self.open_transport()
         for _ in range(4):
-            require_answer(self.post(transport, server))
+            require_response(self.post(transport, server))
 
     def test_what_is_left_over_answers_no_other_request(self) -> None:
         """A response that nobody asked for must not be taken for the next one's answer."""
-        transport = self.transport()
+        transport = self.open_transport()
         begin = b"HTTP/1.1 200 OK\r\n"
         chunks = b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
         for left_over in (
@@ -125,19 +137,21 @@ class ReuseChecks(Setting):
             b"HTTP/1.1 204 None\r\nContent-Length: 3\r\n\r\n" + FORGED,
             b"HTTP/1.1 304 Same\r\nContent-Length: 0\r\n\r\n" + FORGED,
         ):
-            server = self.server(saying(left_over, keep=True))
+            server = self.start_server(respond_with(left_over, keep=True))
             for _ in range(3):
                 outcome = self.post(transport, server)
                 assert outcome.status != 299, f"{left_over!r} answered the next request"
 
     def test_what_was_not_read_to_its_end_answers_no_other_request(self) -> None:
         """Its rest comes with the next request, if that goes over the same connection."""
-        transport = self.transport()
-        length = b"Content-Length: %d\r\n\r\n" % (KEPT_BYTES + len(FORGED))
-        chunk = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (KEPT_BYTES + len(FORGED))
+        transport = self.open_transport()
+        length = b"Content-Length: %d\r\n\r\n" % (MAX_RESPONSE_BODY_BYTES + len(FORGED))
+        chunk = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (
+            MAX_RESPONSE_BODY_BYTES + len(FORGED)
+        )
         for unfinished in (
-            b"HTTP/1.1 200 OK\r\n" + length + b"x" * KEPT_BYTES,
-            b"HTTP/1.1 200 OK\r\n" + chunk + b"x" * KEPT_BYTES,
+            b"HTTP/1.1 200 OK\r\n" + length + b"x" * MAX_RESPONSE_BODY_BYTES,
+            b"HTTP/1.1 200 OK\r\n" + chunk + b"x" * MAX_RESPONSE_BODY_BYTES,
             b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
             b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
         ):
@@ -153,9 +167,9 @@ class ReuseChecks(Setting):
                 begun.add(connection)
                 return True
 
-            server = self.server(serve)
+            server = self.start_server(serve)
             for _ in range(3):
-                require_answer(self.post(transport, server))
+                require_response(self.post(transport, server))
 
     def test_what_comes_between_two_requests_answers_neither(self) -> None:
         """Servers say 408 to a connection that they tire of, before they close it."""
@@ -163,18 +177,18 @@ class ReuseChecks(Setting):
 
         def serve(connection: socket.socket, request: bytes) -> bool:
             connection.sendall(OK)
-            if not answered.wait(PATIENCE_S):  # the other side has failed, and says so itself
+            if not answered.wait(SOCKET_TIMEOUT_S):  # the other side has failed, and says so itself
                 return False
             with suppress(OSError):  # it may be closed by now, which is just as well
                 connection.sendall(FORGED)
             sent.set()
             return True
 
-        server, transport = self.server(serve), self.transport()
+        server, transport = self.start_server(serve), self.open_transport()
         for _ in range(3):
-            require_answer(self.post(transport, server))
+            require_response(self.post(transport, server))
             answered.set()
-            assert sent.wait(PATIENCE_S)
+            assert sent.wait(SOCKET_TIMEOUT_S)
             answered.clear()
             sent.clear()
 
@@ -185,11 +199,11 @@ class ReuseChecks(Setting):
             connection.sendall(head + body)
             return True
 
-        server, transport = self.server(serve), self.transport()
+        server, transport = self.start_server(serve), self.open_transport()
         wrong: list[str] = []
 
         def send(thread: int) -> None:
-            for turn in range(EACH):
+            for turn in range(REQUESTS_PER_THREAD):
                 body = f"{thread}/{turn}".encode()
                 outcome = self.post(transport, server, body=body, timeout_s=4)
                 if outcome.status != 200 or outcome.body != body:
@@ -203,17 +217,17 @@ class ReuseChecks(Setting):
         for thread in threads:
             thread.join()
         assert not wrong, wrong[:3]
-        assert len(server.requests) == THREADS * EACH
+        assert len(server.requests) == THREADS * REQUESTS_PER_THREAD
 
 
-def _then_reset(connection: socket.socket, request: bytes) -> bool:
+def _respond_then_reset(connection: socket.socket, request: bytes) -> bool:
     connection.sendall(OK)
     threading.Event().wait(0.05)  # else the answer may be lost with what comes after it
-    reset(connection)
+    reset_connection(connection)
     return False
 
 
-def _then_half_closed(connection: socket.socket, request: bytes) -> bool:
+def _respond_then_half_close(connection: socket.socket, request: bytes) -> bool:
     """No more is said, but the connection is not closed until the other side does it."""
     connection.sendall(OK)
     connection.shutdown(socket.SHUT_WR)

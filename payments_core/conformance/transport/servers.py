@@ -12,22 +12,22 @@ from contextlib import suppress
 
 import attrs
 
-Serve = Callable[[socket.socket, bytes], bool]
+RequestHandler = Callable[[socket.socket, bytes], bool]
 """What is done with a request that was read whole; whether another may come over the connection."""
 
 _ERRORS = (OSError, ValueError)
 """What goes wrong for the servers is the business of the transport's side alone."""
 
-PATIENCE_S = 20.0
-HERE = "127.0.0.1"
-BESIDE = "127.0.0.2"
+SOCKET_TIMEOUT_S = 20.0
+LOOPBACK_ADDRESS = "127.0.0.1"
+OTHER_LOOPBACK_ADDRESS = "127.0.0.2"
 """Another address of this machine, where a system gives loopback more than one."""
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-def saying(response: bytes, *, keep: bool = False) -> Serve:
+def respond_with(response: bytes, *, keep: bool = False) -> RequestHandler:
     """The same response to every request."""
 
     def serve(connection: socket.socket, request: bytes) -> bool:
@@ -37,23 +37,23 @@ def saying(response: bytes, *, keep: bool = False) -> Serve:
     return serve
 
 
-def agreeing(connection: socket.socket, request: bytes) -> bool:
+def respond_ok(connection: socket.socket, request: bytes) -> bool:
     """OK, and then the end."""
     connection.sendall(OK)
     return False
 
 
 @attrs.define(eq=False)
-class Server:
+class LocalServer:
     """Accepts connections until it is closed, one thread for each.
 
-    With `raw` it does that to each connection as it is accepted, and reads nothing itself.
+    With `on_connect` it does that to each connection as it is accepted, and reads nothing itself.
     """
 
-    serve: Serve = agreeing
+    serve: RequestHandler = respond_ok
     tls: ssl.SSLContext | None = None
-    raw: Callable[[socket.socket], None] | None = None
-    address: str = HERE
+    on_connect: Callable[[socket.socket], None] | None = None
+    address: str = LOOPBACK_ADDRESS
     port: int = 0
     connections: int = 0
     requests: list[bytes] = attrs.field(factory=list)
@@ -65,8 +65,10 @@ class Server:
         try:
             self._listener = socket.create_server((self.address, self.port))
         except OSError as error:
-            if self.address == BESIDE:
-                raise unittest.SkipTest(f"{BESIDE} is not an address of this system") from error
+            if self.address == OTHER_LOOPBACK_ADDRESS:
+                raise unittest.SkipTest(
+                    f"{OTHER_LOOPBACK_ADDRESS} is not an address of this system"
+                ) from error
             raise
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
@@ -89,16 +91,16 @@ class Server:
                 return
             self.connections += 1
             self._open.add(connection)
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve_connection, args=(connection,), daemon=True).start()
 
-    def _answer(self, accepted: socket.socket) -> None:
+    def _serve_connection(self, accepted: socket.socket) -> None:
         connection = accepted
         try:
             with suppress(*_ERRORS):
-                connection.settimeout(PATIENCE_S)
+                connection.settimeout(SOCKET_TIMEOUT_S)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self.raw is not None:
-                    self.raw(connection)
+                if self.on_connect is not None:
+                    self.on_connect(connection)
                     return
                 if self.tls is not None:
                     connection = self.tls.wrap_socket(connection, server_side=True)
@@ -129,7 +131,7 @@ def read_request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def header(request: bytes, name: str) -> str | None:
+def find_header(request: bytes, name: str) -> str | None:
     """The value of a header of a request."""
     for line in request.partition(b"\r\n\r\n")[0].split(b"\r\n")[1:]:
         found, _, value = line.partition(b": ")
@@ -138,7 +140,7 @@ def header(request: bytes, name: str) -> str | None:
     return None
 
 
-def dripping(at_once: bytes, response: bytes, pause_s: float = 0.02) -> Serve:
+def respond_slowly(at_once: bytes, response: bytes, pause_s: float = 0.02) -> RequestHandler:
     """Some of a response at once, and then a byte at a time."""
 
     def serve(connection: socket.socket, request: bytes) -> bool:
@@ -152,7 +154,7 @@ def dripping(at_once: bytes, response: bytes, pause_s: float = 0.02) -> Serve:
     return serve
 
 
-def pouring(at_once: bytes, block: bytes) -> Serve:
+def respond_endlessly(at_once: bytes, block: bytes) -> RequestHandler:
     """Some of a response, and then the same for ever."""
 
     def serve(connection: socket.socket, request: bytes) -> bool:
@@ -163,7 +165,7 @@ def pouring(at_once: bytes, block: bytes) -> Serve:
     return serve
 
 
-def reset(connection: socket.socket) -> None:
+def reset_connection(connection: socket.socket) -> None:
     """End a connection with RST, whatever is still on its way."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()

@@ -13,16 +13,16 @@ from contextlib import contextmanager
 
 from payments_core.errors import IdempotencyInProgress
 
-WAIT_S = 2.0
+MAX_WAIT_S = 2.0
 
 
-class Flights:
+class SingleFlight:
     """At most one caller per key at a time; a few wait for it, the rest are sent away at once.
 
     The table holds only keys whose request is under way, so it never outgrows the threads.
     """
 
-    def __init__(self, threads: int, wait_s: float = WAIT_S) -> None:
+    def __init__(self, threads: int, wait_s: float = MAX_WAIT_S) -> None:
         """`threads` is how many serve requests: a quarter of them may wait, so that a storm of
         retries of one slow request never takes all of them."""
         self._changed = threading.Condition()
@@ -31,7 +31,7 @@ class Flights:
         self._wait_s = wait_s
 
     @contextmanager
-    def alone(self, key: str) -> Iterator[None]:
+    def acquire(self, key: str) -> Iterator[None]:
         """Be the only one inside with this key, waiting for another if need be.
 
         Whoever comes in must look the answer up first: the one before may have stored it, or may

@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 from payments_core.clock import HOUR, SECOND, Instant
-from payments_core.engine.decision import Decision, Follow, Scope
-from payments_core.engine.idempotency.record import StoredAnswer
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
+from payments_core.engine.idempotency.record import StoredResponse
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.storage.port import Claimed, Transaction, Where
+from payments_core.storage.port import ClaimedJob, Transaction, Where
 
 PURGE = "idempotency.purge"
 BATCH = 200
 
 
-def purge_job(partition: str, now: Instant) -> Follow:
+def purge_job(partition: str, now: Instant) -> NewJob:
     """The job that an environment is created with; it comes back for ever."""
-    return Follow("timers", PURGE, f"purge:{partition}", now + HOUR, partition)
+    return NewJob("timers", PURGE, f"purge:{partition}", now + HOUR, partition)
 
 
-class Purge:
+class ResponsePurge:
     """Deletes the answers of one environment whose time is over."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
 
-    def run(self, claimed: Claimed) -> None:
+    def run(self, claimed: ClaimedJob) -> None:
         """Delete a batch; come back soon while there is more, else in an hour."""
         now = self._clock.now()
         page = self._storage.read(
             claimed.partition,
             lambda snapshot: snapshot.find(
-                StoredAnswer, "by_expiry", where=(Where("expires_at", "<=", now),), limit=BATCH
+                StoredResponse, "by_expiry", where=(Where("expires_at", "<=", now),), limit=BATCH
             ),
         )
-        again_at = now + (SECOND if len(page.records) == BATCH else HOUR)
+        next_run_at = now + (SECOND if len(page.records) == BATCH else HOUR)
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-            found = [tx.get(StoredAnswer, old.id, for_update=True) for old in page.records]
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            found = [tx.get(StoredResponse, old.id, for_update=True) for old in page.records]
             # Its key may have been used anew meanwhile.
             over = tuple(answer for answer in found if answer and answer.expires_at <= now)
-            return Decision(None, deletes=over, again_at=again_at)
+            return Decision(None, deletes=over, next_run_at=next_run_at)
 
-        self._ledger.commit(Scope.of(claimed), decide, claimed=claimed)
+        self._committer.commit(WorkerAuthority.of(claimed), decide, claimed=claimed)

@@ -19,11 +19,11 @@ PUBLIC_RETENTION_MS = HOUR
 """Of public creation, whose keys browsers make up and anybody can send."""
 
 SEAL_PURPOSE = "idempotent answer"
-_COMPRESSED_FROM = 16_384
+_COMPRESS_FROM_BYTES = 16_384
 
 
 @attrs.frozen
-class Answer:
+class Response:
     """A status and the exact bytes of a body, with the headers of a read; none are stored."""
 
     status: int
@@ -32,16 +32,16 @@ class Answer:
     headers: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
 
-class AlreadyAnswered(Exception):
+class AlreadyResponded(Exception):
     """The request was answered before; here is the answer. Not an error, but a way out."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Response) -> None:
         super().__init__("already answered")
         self.answer = answer
 
 
 @attrs.frozen(kw_only=True)
-class StoredAnswer(Record):
+class StoredResponse(Record):
     """The answer under an id made from principal and key; the body is sealed to that id."""
 
     collection: ClassVar[Collection] = Collection(
@@ -59,7 +59,7 @@ class StoredAnswer(Record):
 
 
 @attrs.define
-class Idempotent:
+class IdempotentRequest:
     """What makes one request safe to repeat.
 
     `id` is made from the principal and the key, `fingerprint` from the request. `render` is pure:
@@ -69,16 +69,16 @@ class Idempotent:
 
     id: str
     fingerprint: str
-    render: Callable[[Any], Answer]
+    render: Callable[[Any], Response]
     retention_ms: int = RETENTION_MS
-    answered: Answer | None = None
+    response: Response | None = None
 
-    def stored(self, result: Any, now: Instant, key_ring: KeyRing) -> StoredAnswer:
+    def build_record(self, result: Any, now: Instant, key_ring: KeyRing) -> StoredResponse:
         """The record of this request's answer."""
         answer = self.render(result)
-        self.answered = answer
-        sealed = key_ring.seal(SEAL_PURPOSE, self.id, _packed(answer.body))
-        return StoredAnswer(
+        self.response = answer
+        sealed = key_ring.seal(SEAL_PURPOSE, self.id, _compress(answer.body))
+        return StoredResponse(
             id=self.id,
             fingerprint=self.fingerprint,
             status=answer.status,
@@ -88,20 +88,20 @@ class Idempotent:
             expires_at=now + self.retention_ms,
         )
 
-    def replay(self, stored: StoredAnswer, key_ring: KeyRing) -> AlreadyAnswered:
+    def replay(self, stored: StoredResponse, key_ring: KeyRing) -> AlreadyResponded:
         """The way out with the stored answer. Raises IdempotencyConflict for another request."""
         if stored.fingerprint != self.fingerprint:
             raise IdempotencyConflict()
         packed = key_ring.open(SEAL_PURPOSE, stored.id, base64.b64decode(stored.sealed_body))
-        return AlreadyAnswered(Answer(stored.status, _unpacked(packed), stored.api_version))
+        return AlreadyResponded(Response(stored.status, _decompress(packed), stored.api_version))
 
 
-def _packed(body: bytes) -> bytes:
+def _compress(body: bytes) -> bytes:
     """Large answers are compressed: sealed and in base64, the largest would not fit a document."""
-    if len(body) < _COMPRESSED_FROM:
+    if len(body) < _COMPRESS_FROM_BYTES:
         return b"-" + body
     return b"z" + zlib.compress(body, level=1)
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _decompress(packed: bytes) -> bytes:
     return packed[1:] if packed[:1] == b"-" else zlib.decompress(packed[1:])

@@ -11,14 +11,14 @@ import attrs
 from payments_core.clock import MINUTE, SECOND, Clock, Instant
 from payments_core.engine.decision import LeaseLost
 from payments_core.errors import PaymentsError
-from payments_core.storage.jobs import FOREVER, Job
-from payments_core.storage.port import Claimed, Storage, Transaction
-from payments_core.telemetry import DEAF, Telemetry
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import ClaimedJob, Storage, Transaction
+from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
 CLAIMS_BEFORE_PARKING = 20
-FIRST_BACK_OFF_MS = 1 * SECOND
-LONGEST_BACK_OFF_MS = 10 * MINUTE
-UNKNOWN_KIND_MS = 30 * SECOND
+INITIAL_BACK_OFF_MS = 1 * SECOND
+MAX_BACK_OFF_MS = 10 * MINUTE
+UNKNOWN_KIND_DELAY_MS = 30 * SECOND
 """How long a job waits that this release has no handler for; another process may have one."""
 
 _log = logging.getLogger(__name__)
@@ -28,17 +28,17 @@ _log = logging.getLogger(__name__)
 class Queue:
     """A queue of jobs, named without its mode.
 
-    `slots` jobs of a lane may run at once. `lease_ms` must outlast the slowest handler. With
-    `stops`, a job that fails holds up its lane, since those behind it rest on it (a Payment, a
-    sender); without, the others go on (a webhook endpoint). At most `threads` of a process serve
-    it at once, so that slow work there leaves threads for the other queues; None is no limit, and
-    with 0 a companion serves it.
+    `lane_concurrency` jobs of a lane may run at once. `lease_ms` must outlast the slowest handler.
+    With `failure_blocks_lane`, a job that fails holds up its lane, since those behind it rest on it
+    (a Payment, a sender); without, the others go on (a webhook endpoint). At most `threads` of a
+    process serve it at once, so that slow work there leaves threads for the other queues; None is
+    no limit, and with 0 a companion serves it.
     """
 
     name: str
-    slots: int = 1
+    lane_concurrency: int = 1
     lease_ms: int = 1 * MINUTE
-    stops: bool = True
+    failure_blocks_lane: bool = True
     threads: int | None = None
 
     def full_name(self, mode: str) -> str:
@@ -46,7 +46,7 @@ class Queue:
         return f"{mode}.{self.name}"
 
 
-class Parking:
+class ParkingPolicy:
     """The rules, for whoever runs jobs."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Parking:
         storage: Storage,
         clock: Clock,
         kinds: Collection[str],
-        telemetry: Telemetry = DEAF,
+        telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         """`kinds` are those that this release has handlers for."""
         self._storage = storage
@@ -62,7 +62,7 @@ class Parking:
         self._kinds = kinds
         self.telemetry = telemetry
 
-    def admits(self, queue: Queue, claimed: Claimed) -> bool:
+    def should_run(self, queue: Queue, claimed: ClaimedJob) -> bool:
         """Whether a claimed job may be run; one that may not parks, or waits for its release."""
         job = claimed.job
         if job.claims > CLAIMS_BEFORE_PARKING:  # those before took the process down with them
@@ -71,12 +71,12 @@ class Parking:
         if job.kind not in self._kinds:
             _log.error("no handler for jobs of kind %s: %s waits", job.kind, job.id)
             # It was not tried, so this claim does not count towards parking.
-            until = self._clock.now() + UNKNOWN_KIND_MS
-            self._rewrite(claimed, _not_before(queue, attrs.evolve(job, claims=0), until))
+            until = self._clock.now() + UNKNOWN_KIND_DELAY_MS
+            self._rewrite(claimed, _delay_until(queue, attrs.evolve(job, claims=0), until))
             return False
         return True
 
-    def failed(self, queue: Queue, claimed: Claimed, error: Exception) -> None:
+    def record_failure(self, queue: Queue, claimed: ClaimedJob, error: Exception) -> None:
         """A job that was run came to no outcome."""
         job = claimed.job
         if isinstance(error, LeaseLost):
@@ -84,32 +84,32 @@ class Parking:
             return
         _log.warning(
             "job %s (%s of %s) failed at claim %d: %s",
-            job.id, job.kind, job.subject, job.claims, described(error),
+            job.id, job.kind, job.subject, job.claims, describe_error(error),
         )  # fmt: skip
         if job.claims >= CLAIMS_BEFORE_PARKING:
             self._park(queue, claimed)
             return
         # By its claims: its failures count on through outcomes that were in vain.
-        doubled = FIRST_BACK_OFF_MS << (job.claims - 1)
-        until = self._clock.now() + min(doubled, LONGEST_BACK_OFF_MS)
-        self._rewrite(claimed, _not_before(queue, job, until))
+        doubled = INITIAL_BACK_OFF_MS << (job.claims - 1)
+        until = self._clock.now() + min(doubled, MAX_BACK_OFF_MS)
+        self._rewrite(claimed, _delay_until(queue, job, until))
 
-    def put_back(self, claimed: Claimed) -> None:
+    def release_unstarted(self, claimed: ClaimedJob) -> None:
         """A claimed job was not begun: it is due again at once, as if it had not been claimed."""
         job = claimed.job
         self._rewrite(claimed, attrs.evolve(job, lease_until=0, claims=job.claims - 1))
 
-    def _park(self, queue: Queue, claimed: Claimed) -> None:
+    def _park(self, queue: Queue, claimed: ClaimedJob) -> None:
         job = claimed.job
         _log.critical(
             "ALARM: job %s (%s of %s) is parked after %d claims without an outcome; %s",
             job.id, job.kind, job.subject, job.claims,
-            f"its lane {job.lane} stops" if queue.stops else "its lane goes on",
+            f"its lane {job.lane} stops" if queue.failure_blocks_lane else "its lane goes on",
         )  # fmt: skip
-        self.telemetry.parked(queue.name, job.kind)
-        self._rewrite(claimed, _not_before(queue, job, FOREVER))
+        self.telemetry.record_parked(queue.name, job.kind)
+        self._rewrite(claimed, _delay_until(queue, job, NEVER))
 
-    def _rewrite(self, claimed: Claimed, changed: Job) -> None:
+    def _rewrite(self, claimed: ClaimedJob, changed: Job) -> None:
         """Write the job's row, if it is still ours; if that fails, its lease runs out."""
 
         def work(tx: Transaction) -> None:
@@ -120,17 +120,17 @@ class Parking:
         try:
             self._storage.transact(claimed.partition, work)
         except Exception as error:  # whatever it is, those who run jobs must go on
-            _log.warning("job %s waits for its lease to end: %s", changed.id, described(error))
+            _log.warning("job %s waits for its lease to end: %s", changed.id, describe_error(error))
 
 
-def _not_before(queue: Queue, job: Job, until: Instant) -> Job:
+def _delay_until(queue: Queue, job: Job, until: Instant) -> Job:
     """How a job waits: a live lease holds up its lane, a later due time lets the others pass."""
-    if queue.stops:
+    if queue.failure_blocks_lane:
         return attrs.evolve(job, lease_until=until)
     return attrs.evolve(job, due_at=until, lease_until=0)
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What may be logged of an error: its type and place, and its text only where it is ours.
 
     A stranger's text may quote what it choked on, a secret for instance.

@@ -1,8 +1,8 @@
 """The worker: claims due jobs, runs their handlers, keeps what fails from spinning.
 
 A handler does its I/O outside any transaction and commits its outcome, the job's end included,
-by `Ledger.commit(..., claimed=claimed)`. Nothing here assumes that this process is alone: a lease
-saves work and proves nothing, the claim counter is what counts (architecture "Jobs").
+by `Committer.commit(..., claimed=claimed)`. Nothing here assumes that this process is alone: a
+lease saves work and proves nothing, the claim counter is what counts (architecture "Jobs").
 
 Two ways to run: `run_due` and its relatives in the caller's thread, for tests, for "do all due
 work now" and for a clock that is advanced; or `start`, for threads that sleep until something
@@ -20,23 +20,23 @@ from functools import partial
 from typing import Protocol
 
 from payments_core.clock import SECOND, Clock, Instant
-from payments_core.engine.jobs.parking import Parking, Queue, described
+from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
 from payments_core.errors import Unavailable
-from payments_core.storage.jobs import FOREVER
-from payments_core.storage.port import Claimed, Storage
-from payments_core.telemetry import DEAF, Telemetry
+from payments_core.storage.jobs import NEVER
+from payments_core.storage.port import ClaimedJob, Storage
+from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 
-Handler = Callable[[Claimed], None]
+Handler = Callable[[ClaimedJob], None]
 """Does a job and commits its outcome; what it raises counts as no outcome."""
 
-LONGEST_RUN = 1_000_000
-EMPTY_PASSES = 3
-OTHERS_S = 5.0
+MAX_JOBS_PER_RUN = 1_000_000
+MAX_EMPTY_PASSES = 3
+EXCLUSIVE_WAIT_S = 5.0
 
 _log = logging.getLogger(__name__)
 
 
-class Companion(Protocol):
+class JobRunner(Protocol):
     """What runs a queue's jobs in threads of its own, beside the worker's and as it does."""
 
     def start(self) -> None:
@@ -68,7 +68,7 @@ class Worker:
         *,
         poll_s: float = 0.5,
         refresh: Callable[[], None] = lambda: None,
-        telemetry: Telemetry = DEAF,
+        telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         """`handlers` by the kind of job. `poll_s` is the longest that work committed by another
         process, which cannot `wake` this one, waits to be seen. `refresh` is called before the
@@ -77,8 +77,8 @@ class Worker:
         self._clock = clock
         self._mode = mode
         self._handlers = dict(handlers)
-        self.parking = Parking(storage, clock, self._handlers, telemetry)
-        self._companions: list[Companion] = []
+        self.parking = ParkingPolicy(storage, clock, self._handlers, telemetry)
+        self._companions: list[JobRunner] = []
         self._queues = tuple(queues)
         if len({queue.name for queue in self._queues}) != len(self._queues):
             raise ValueError("two queues share a name")
@@ -94,13 +94,13 @@ class Worker:
         self._watched = False
         self._stopping = False
 
-    def accompany(self, companion: Companion) -> None:
+    def attach(self, companion: JobRunner) -> None:
         """Start, stop, wake and pause a companion with this worker, from now on."""
         self._companions.append(companion)
 
     # In the caller's thread.
 
-    def run_due(self, limit: int = LONGEST_RUN, *, now: Instant | None = None) -> int:
+    def run_due(self, limit: int = MAX_JOBS_PER_RUN, *, now: Instant | None = None) -> int:
         """Run what is due, queue by queue, in one pass; return how many jobs were run.
 
         Jobs that a run adds to the same queue are run too. `now` is the clock's unless given.
@@ -112,7 +112,7 @@ class Worker:
                 ran += 1
         return ran
 
-    def run_until_idle(self, now: Instant | None = None, limit: int = LONGEST_RUN) -> int:
+    def run_until_idle(self, now: Instant | None = None, limit: int = MAX_JOBS_PER_RUN) -> int:
         """Run passes until nothing is left that is due; return how many jobs were run.
 
         A claim may give less than there is while others claim too, so one empty pass proves
@@ -120,7 +120,7 @@ class Worker:
         them in a row is the end.
         """
         ran = empty = 0
-        while ran < limit and empty < EMPTY_PASSES:
+        while ran < limit and empty < MAX_EMPTY_PASSES:
             done = self.run_due(limit - ran, now=now)
             ran += done
             empty = 0 if done else empty + 1
@@ -141,22 +141,22 @@ class Worker:
         while (now := self._clock.now()) < until:
             due = self.next_due()
             if due is not None and due <= now:
-                due = self._earliest(partial(self._storage.next_due, after=now))
+                due = self._earliest_due(partial(self._storage.next_due, after=now))
             move(until if due is None else min(due, until))
             ran += self.run_until_idle()
         return ran
 
     def next_due(self) -> Instant | None:
         """The earliest instant at which a job may be claimed, or None. It may be too early."""
-        return self._earliest(self._storage.next_due)
+        return self._earliest_due(self._storage.next_due)
 
-    def _earliest(
+    def _earliest_due(
         self, of_queue: Callable[[str], Instant | None], *, served: bool = False
     ) -> Instant | None:
         """The earliest of all queues, or of those that the worker's own threads serve."""
         queues = [queue for queue in self._queues if not served or queue.threads != 0]
         found = [of_queue(queue.full_name(self._mode)) for queue in queues]
-        return min((due for due in found if due is not None and due < FOREVER), default=None)
+        return min((due for due in found if due is not None and due < NEVER), default=None)
 
     # In threads of its own.
 
@@ -217,13 +217,13 @@ class Worker:
             companion.resume()
 
     @contextmanager
-    def alone(self, timeout_s: float = 30.0) -> Iterator[None]:
+    def pause_exclusively(self, timeout_s: float = 30.0) -> Iterator[None]:
         """Have the worker to oneself: one caller at a time, its threads paused.
 
         For those who run jobs in their own thread. Raises Unavailable where a running job does
         not end in time, or another caller is at it: who waited would hold a thread of the server.
         """
-        if not self._alone.acquire(timeout=min(timeout_s, OTHERS_S)):
+        if not self._alone.acquire(timeout=min(timeout_s, EXCLUSIVE_WAIT_S)):
             raise Unavailable()
         try:
             quiet = self.pause(timeout_s)
@@ -251,14 +251,14 @@ class Worker:
                     for queue in (*self._queues[start:], *self._queues[:start])
                 )
                 if not served:
-                    self._sleep(nudges)
+                    self._wait_for_work(nudges)
             except Exception as error:  # storage is out of reach: the thread must outlive that
-                _log.error("the worker could not look for jobs: %s", described(error))
-                self._sleep_s(self._poll_s)
+                _log.error("the worker could not look for jobs: %s", describe_error(error))
+                self._sleep_for(self._poll_s)
 
     def _serve_one(self, queue: Queue) -> bool:
         """Claim a job and run it; False if there was none, or no thread to spare for its queue."""
-        if not self._enter(queue):
+        if not self._reserve_thread(queue):
             return False
         try:
             claimed = self._claim(queue, None)
@@ -267,9 +267,9 @@ class Worker:
                 self._run(queue, claimed)
             return claimed is not None
         finally:
-            self._leave(queue)
+            self._release_thread(queue)
 
-    def _enter(self, queue: Queue) -> bool:
+    def _reserve_thread(self, queue: Queue) -> bool:
         with self._changed:
             if self._stopping or self._pauses:
                 return False
@@ -278,13 +278,13 @@ class Worker:
             self._running[queue.name] += 1
             return True
 
-    def _leave(self, queue: Queue) -> None:
+    def _release_thread(self, queue: Queue) -> None:
         with self._changed:
             self._running[queue.name] -= 1
             if self._pauses:
                 self._changed.notify_all()
 
-    def _sleep(self, nudges: int) -> None:
+    def _wait_for_work(self, nudges: int) -> None:
         """Wait until something falls due, or for a nudge later than `nudges`.
 
         One thread watches the storage; the others sleep until one that found work wakes them.
@@ -296,8 +296,8 @@ class Worker:
             wait_s = self._poll_s
             if watch:
                 self._refresh()
-                due = self._earliest(self._storage.next_due, served=True)
-                ahead_ms = FOREVER if due is None else due - self._clock.now()
+                due = self._earliest_due(self._storage.next_due, served=True)
+                ahead_ms = NEVER if due is None else due - self._clock.now()
                 # What is due and cannot be claimed waits for its lane: look again at the next poll.
                 wait_s = min(self._poll_s, ahead_ms / SECOND) if ahead_ms > 0 else self._poll_s
             else:
@@ -311,29 +311,29 @@ class Worker:
                 with self._changed:
                     self._watched = False
 
-    def _sleep_s(self, seconds: float) -> None:
+    def _sleep_for(self, seconds: float) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._stopping, seconds)
 
     # One job.
 
-    def _claim(self, queue: Queue, now: Instant | None) -> Claimed | None:
+    def _claim(self, queue: Queue, now: Instant | None) -> ClaimedJob | None:
         self._refresh()
         claimed = self._storage.claim(
             queue.full_name(self._mode),
             self._clock.now() if now is None else now,
             lease_ms=queue.lease_ms,
             limit=1,
-            slots=queue.slots,
+            lane_concurrency=queue.lane_concurrency,
         )
         return claimed[0] if claimed else None
 
-    def _run(self, queue: Queue, claimed: Claimed) -> None:
-        if not self.parking.admits(queue, claimed):
+    def _run(self, queue: Queue, claimed: ClaimedJob) -> None:
+        if not self.parking.should_run(queue, claimed):
             return
         kind = claimed.job.kind
         try:
-            with self.parking.telemetry.job(queue.name, kind):
+            with self.parking.telemetry.observe_job(queue.name, kind):
                 self._handlers[kind](claimed)
         except Exception as error:
-            self.parking.failed(queue, claimed, error)
+            self.parking.record_failure(queue, claimed, error)

@@ -13,7 +13,7 @@ from payments_core.credentials.tokens import Claims, TokenInvalid
 from payments_core.engine.ports import Ports
 from payments_core.errors import NotFound, PaymentExpired, Unauthorized
 from payments_core.payments.checkout.links import Links, environment_of
-from payments_core.payments.details import PaymentDetails, details_of
+from payments_core.payments.details import PaymentDetails, load_details
 from payments_core.payments.options.record import DirectOption
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.storage.port import Snapshot
@@ -72,16 +72,16 @@ class Checkout:
         that its time tells no more than its bytes.
         """
         environment_id = environment_of(code)
-        digests = self._links.digests(code)
+        digests = self._links.candidate_digests(code)
 
-        def look(snapshot: Snapshot) -> tuple[Environment | None, Payment | None]:
+        def load(snapshot: Snapshot) -> tuple[Environment | None, Payment | None]:
             links = [snapshot.get(PaymentLink, digest) for digest in digests]
             link = next((link for link in links if link is not None), None)
             if link is None or link.mode != mode:
                 return None, None
             return snapshot.get(Environment, environment_id), snapshot.get(Payment, link.payment_id)
 
-        environment, payment = self._storage.read(environment_id, look)
+        environment, payment = self._storage.read(environment_id, load)
         if payment is None or environment is None or environment.mode != mode:
             raise NotFound("payment link")
         authorize(PAYER, environment, None, None, payment.id)
@@ -91,26 +91,27 @@ class Checkout:
         secret = self._tokens.payment_secret(claims)
         return ExchangedLink(payment.id, secret, payment.expires_at)
 
-    def payment(self, authority: Authority, payment_id: str) -> PaymentDetails:
+    def get_payment(self, authority: Authority, payment_id: str) -> PaymentDetails:
         """The payer's Payment. Raises NotFound."""
         authority.require_payment(payment_id)
         return self._storage.read(
-            authority.partition, lambda snapshot: details_of(snapshot, found(snapshot, payment_id))
+            authority.partition,
+            lambda snapshot: load_details(snapshot, load_payment(snapshot, payment_id)),
         )
 
-    def state(self, authority: Authority, payment_id: str) -> CheckoutState:
+    def get_state(self, authority: Authority, payment_id: str) -> CheckoutState:
         """How the payer's Payment stands, out of one snapshot. Raises NotFound."""
         authority.require_payment(payment_id)
 
-        def look(snapshot: Snapshot) -> CheckoutState:
-            payment = found(snapshot, payment_id)
+        def load(snapshot: Snapshot) -> CheckoutState:
+            payment = load_payment(snapshot, payment_id)
             options = [snapshot.get(DirectOption, id) for id in payment.direct_option_ids]
             return CheckoutState(payment, tuple(one for one in options if one is not None))
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
 
-def found(snapshot: Snapshot, payment_id: str) -> Payment:
+def load_payment(snapshot: Snapshot, payment_id: str) -> Payment:
     """The Payment. Raises NotFound."""
     payment = snapshot.get(Payment, payment_id)
     if payment is None:

@@ -56,11 +56,11 @@ class Links:
         record = PaymentLink(id=digest, payment_id=payment_id, mode=mode)
         return NewLink(record, base64.b64encode(sealed).decode())
 
-    def digests(self, code: str) -> tuple[str, ...]:
+    def candidate_digests(self, code: str) -> tuple[str, ...]:
         """The ids that a code's PaymentLink may have, one for each master key."""
         return self._key_ring.digests(LINK_DIGEST, code)
 
-    def url(self, payment: Payment) -> str | None:
+    def build_url(self, payment: Payment) -> str | None:
         """The Payment's checkout link; only those that receive have one.
 
         One that no master key opens is missing, with an alarm: the rest of a list is worth having.

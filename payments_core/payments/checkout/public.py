@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.amounts import amount_of
+from payments_core.amounts import parse_positive_amount
 from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, Asset, asset_of
-from payments_core.engine.idempotency.record import Idempotent
+from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AmountOutOfRange,
@@ -26,10 +26,10 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.money import parse_amount
-from payments_core.payment_settings.origins import is_under, url_fault
+from payments_core.payment_settings.origins import find_url_fault, is_under_origin
 from payments_core.payment_settings.record import (
     AMOUNT_DECIMALS,
-    NEVER_SET,
+    DEFAULT_SETTINGS,
     SETTINGS_ID,
     AllowedWallet,
     PaymentSettings,
@@ -81,7 +81,7 @@ class PublicPayments:
         self._payments = payments
         self._destinations = destinations
 
-    def shop(self, app_id: str, *, mode: str) -> Shop:
+    def get_shop(self, app_id: str, *, mode: str) -> Shop:
         """What an app id stands for in this mode. Raises NotFound.
 
         An unknown one is looked for as long as a known one.
@@ -89,11 +89,11 @@ class PublicPayments:
         app = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, app_id))
         environment_id = app.environments.get(mode, app_id) if app else app_id
 
-        def look(snapshot: Snapshot) -> tuple[Environment | None, PaymentSettings]:
-            settings = snapshot.get(PaymentSettings, SETTINGS_ID) or NEVER_SET
+        def load(snapshot: Snapshot) -> tuple[Environment | None, PaymentSettings]:
+            settings = snapshot.get(PaymentSettings, SETTINGS_ID) or DEFAULT_SETTINGS
             return snapshot.get(Environment, environment_id), settings
 
-        environment, settings = self._storage.read(environment_id, look)
+        environment, settings = self._storage.read(environment_id, load)
         if environment is None or (environment.app_id, environment.mode) != (app_id, mode):
             raise NotFound("app")
         return Shop(environment, settings.terms)
@@ -103,7 +103,7 @@ class PublicPayments:
         authority: Authority,
         new: NewPublicPayment,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> PaymentDetails:
         """A receive Payment to one of the wallets that the settings allow.
 
@@ -111,11 +111,11 @@ class PublicPayments:
         OriginNotAllowed, ValidationFailed, UnsupportedChain, UnsupportedAsset, AmountOutOfRange,
         DestinationNotAllowed.
         """
-        refusal = self._refusal_of_own(new.destination)
+        refusal = self._own_address_error(new.destination)
 
-        def payee(tx: Transaction, terms: Terms) -> Payee:
-            require_admitted(terms, authority.origin)
-            paid = _judged(self._destinations, authority, new, terms)
+        def resolve_payee(tx: Transaction, terms: Terms) -> Payee:
+            require_origin_allowed(terms, authority.origin)
+            paid = _resolve_public_payee(self._destinations, authority, new, terms)
             if refusal is not None:
                 raise refusal
             return paid
@@ -127,19 +127,21 @@ class PublicPayments:
             success_url=new.success_url,
             cancel_url=new.cancel_url,
         )
-        return self._payments.receive(authority, drafted, payee, idempotent=idempotent)
+        return self._payments.create_receive_payment(
+            authority, drafted, resolve_payee, idempotent=idempotent
+        )
 
-    def _refusal_of_own(self, destination: ToWallet) -> DestinationNotAllowed | None:
+    def _own_address_error(self, destination: ToWallet) -> DestinationNotAllowed | None:
         """Why an address of this service's own cannot be paid. It is told last, and so never of an
         address that is not allowed anyway: strangers shall not learn which are ours."""
         try:
-            self._destinations.refuse_own(destination.address)
+            self._destinations.reject_own_address(destination.address)
         except DestinationNotAllowed as error:
             return error
         return None
 
 
-def require_admitted(terms: Terms, origin: str | None) -> None:
+def require_origin_allowed(terms: Terms, origin: str | None) -> None:
     """Return if browsers on that origin may create Payments.
 
     Raises EntitlementRequired where nobody may, in the words of a product that is off, and
@@ -147,21 +149,21 @@ def require_admitted(terms: Terms, origin: str | None) -> None:
     """
     if not terms.enabled:
         raise EntitlementRequired("public_checkout")
-    if not terms.admits(origin):
+    if not terms.allows_origin(origin):
         raise OriginNotAllowed()
 
 
-def _judged(
+def _resolve_public_payee(
     destinations: Destinations, authority: Authority, new: NewPublicPayment, terms: Terms
 ) -> Payee:
     """Who is paid what, if the terms allow it: first what is wrong in itself, all at once."""
     faults = [
-        *_url_faults("successUrl", new.success_url, authority, terms),
-        *_url_faults("cancelUrl", new.cancel_url, authority, terms),
+        *_find_url_faults("successUrl", new.success_url, authority, terms),
+        *_find_url_faults("cancelUrl", new.cancel_url, authority, terms),
     ]
     try:
-        asset = _asset(new, terms)
-        amount, destination = _read(destinations, authority, new, asset)
+        asset = _choose_allowed_asset(new, terms)
+        amount, destination = _parse_amount_and_destination(destinations, authority, new, asset)
     except ValidationFailed as error:
         raise ValidationFailed((*error.fields, *faults)) from None
     except (UnsupportedChain, UnsupportedAsset, AmountOutOfRange):
@@ -170,7 +172,7 @@ def _judged(
         raise
     if faults:
         raise ValidationFailed(tuple(faults))
-    _check_range(amount, asset, terms)
+    _require_amount_in_range(amount, asset, terms)
     if AllowedWallet(chain_id=asset.chain_id, address=destination.address) not in (
         terms.allowed_destinations
     ):
@@ -178,18 +180,18 @@ def _judged(
     return Payee(asset, amount, destination)
 
 
-def _read(
+def _parse_amount_and_destination(
     destinations: Destinations, authority: Authority, new: NewPublicPayment, asset: Asset
 ) -> tuple[int, Destination]:
     """The amount and the destination, or a ValidationFailed with the faults of both."""
     faults: list[FieldError] = []
     amount, destination = 0, None
     try:
-        amount = amount_of(new.amount, asset)
+        amount = parse_positive_amount(new.amount, asset)
     except ValidationFailed as error:
         faults += error.fields
     try:
-        destination = destinations.destination(authority, new.destination, None, asset)
+        destination = destinations.resolve_destination(authority, new.destination, None, asset)
     except ValidationFailed as error:
         faults += error.fields
     if faults or destination is None:
@@ -197,7 +199,7 @@ def _read(
     return amount, destination
 
 
-def _asset(new: NewPublicPayment, terms: Terms) -> Asset:
+def _choose_allowed_asset(new: NewPublicPayment, terms: Terms) -> Asset:
     """The asset asked for, else the service's own default, else the first that is allowed."""
     chain_id, symbol = new.chain_id, new.asset_symbol
     if chain_id is None:
@@ -213,25 +215,25 @@ def _asset(new: NewPublicPayment, terms: Terms) -> Asset:
     return asset_of(chain_id, symbol)
 
 
-def _check_range(amount: int, asset: Asset, terms: Terms) -> None:
+def _require_amount_in_range(amount: int, asset: Asset, terms: Terms) -> None:
     """Raise AmountOutOfRange beyond the settings' bounds, whatever decimals the asset has."""
     scaled = amount * 10**AMOUNT_DECIMALS
     if terms.min_amount is not None:
-        least = parse_amount(terms.min_amount, AMOUNT_DECIMALS) * 10**asset.decimals
-        if scaled < least:
+        minimum = parse_amount(terms.min_amount, AMOUNT_DECIMALS) * 10**asset.decimals
+        if scaled < minimum:
             raise AmountOutOfRange(f"it must be at least {terms.min_amount}")
     if terms.max_amount is not None:
-        most = parse_amount(terms.max_amount, AMOUNT_DECIMALS) * 10**asset.decimals
-        if scaled > most:
+        maximum = parse_amount(terms.max_amount, AMOUNT_DECIMALS) * 10**asset.decimals
+        if scaled > maximum:
             raise AmountOutOfRange(f"it must be at most {terms.max_amount}")
 
 
-def _url_faults(
+def _find_url_faults(
     path: str, url: str | None, authority: Authority, terms: Terms
 ) -> tuple[FieldError, ...]:
     if url is None:
         return ()
-    fault = url_fault(url, local_allowed=authority.mode == "sandbox")
-    if fault is None and not is_under(url, terms.allowed_origins):
+    fault = find_url_fault(url, local_allowed=authority.mode == "sandbox")
+    if fault is None and not is_under_origin(url, terms.allowed_origins):
         fault = "must be under an allowed origin, spelled as that is"
     return (FieldError(path, fault),) if fault else ()

@@ -8,16 +8,18 @@ from typing import Literal
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.events import Happening
-from payments_core.engine.state_machine import Machine, Transition
+from payments_core.engine.events import NewEvent
+from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
 from payments_core.payments.disputes.record import Dispute, Resolution
 from payments_core.payments.record import Payment
 
-SessionStatus = Literal["open", "pending", "routing", "settled", "refunded", "failed", "expired"]
+PaymentSessionStatus = Literal[
+    "open", "pending", "routing", "settled", "refunded", "failed", "expired"
+]
 
-SESSION_STATUSES: Mapping[str, SessionStatus] = {
+PAYMENT_SESSION_STATUSES: Mapping[str, PaymentSessionStatus] = {
     "awaiting_payment": "open",
     "processing": "pending",
     "accepted": "routing",
@@ -32,7 +34,7 @@ SESSION_STATUSES: Mapping[str, SessionStatus] = {
 }
 """The status of a session, by that of its Payment. A dispute does not change it."""
 
-DISPUTE = Machine(
+DISPUTE = StateMachine(
     "dispute",
     (
         Transition(
@@ -55,7 +57,7 @@ DISPUTE = Machine(
 
 
 @attrs.frozen
-class Session:
+class PaymentSession:
     """A receive Payment seen as a session, with its dispute where there is one."""
 
     payment: Payment
@@ -67,9 +69,9 @@ class Session:
         return self.payment.session_id
 
     @property
-    def status(self) -> SessionStatus:
+    def status(self) -> PaymentSessionStatus:
         """The Payment's status in the older vocabulary."""
-        return SESSION_STATUSES[self.payment.status]
+        return PAYMENT_SESSION_STATUSES[self.payment.status]
 
     @property
     def updated_at(self) -> Instant:
@@ -81,7 +83,7 @@ class Session:
 
 
 def flag(
-    session: Session, reason: str, description: str | None, *, nonce: str, now: Instant
+    session: PaymentSession, reason: str, description: str | None, *, nonce: str, now: Instant
 ) -> Step[Dispute]:
     """A new dispute; `nonce` is of this call alone.
 
@@ -99,11 +101,11 @@ def flag(
         description=description,
         created_at=now,
     )
-    return Step(dispute, (_happened("dispute.flagged", dispute, session.payment),))
+    return Step(dispute, (_build_event("dispute.flagged", dispute, session.payment),))
 
 
 def resolve(
-    session: Session, resolution: Resolution, note: str | None, *, now: Instant
+    session: PaymentSession, resolution: Resolution, note: str | None, *, now: Instant
 ) -> Step[Dispute]:
     """The dispute at its end.
 
@@ -115,11 +117,11 @@ def resolve(
     dispute = attrs.evolve(
         session.dispute, status="resolved", resolution=resolution, note=note, resolved_at=now
     )
-    return Step(dispute, (_happened("dispute.resolved", dispute, session.payment),))
+    return Step(dispute, (_build_event("dispute.resolved", dispute, session.payment),))
 
 
-def _happened(name: str, dispute: Dispute, payment: Payment) -> Happening:
-    return Happening(
+def _build_event(name: str, dispute: Dispute, payment: Payment) -> NewEvent:
+    return NewEvent(
         name,
         {"sessionId": dispute.id, "paymentId": payment.id, "status": dispute.status},
         payment.api_version,

@@ -7,20 +7,20 @@ from collections.abc import Callable
 from payments_core.accounts.vaults.reservations import Reservation
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.mandates.drawing import given_back
+from payments_core.payments.mandates.drawing import void_mandate_charge
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.record import Option
-from payments_core.payments.progress import carry_on
+from payments_core.payments.progress import advance_payment
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
 
-def reservation_of(operation: FundingOperation, payment: Payment) -> Reservation:
+def reservation_of_operation(operation: FundingOperation, payment: Payment) -> Reservation:
     """What an operation's authorization has reserved."""
     return Reservation(
         vault_id=operation.vault_id,
@@ -30,11 +30,11 @@ def reservation_of(operation: FundingOperation, payment: Payment) -> Reservation
     )
 
 
-def come_to_nothing(
+def fail_funding(
     tx: Transaction,
-    draw: Draw,
+    id_sequence: IdSequence,
     partition: str,
-    change: Step[Payment],
+    step: Step[Payment],
     option: Option,
     operation: FundingOperation,
     trigger: str,
@@ -48,12 +48,12 @@ def come_to_nothing(
     The Payment is committed with what follows for it. `end_reservation` is asked last: a mandate is
     locked before a balance, here as where both are drawn on.
     """
-    ended = lifecycle.step(operation, trigger, change.record, now=now, failure=reason)
-    failed = options.end(option, "fail", now=now)
-    after = change.then(payments.fail_attempt, operation.id, now=now, reason=reason)
-    return ended.as_decision().joined(
+    ended = lifecycle.apply_trigger(operation, trigger, step.record, now=now, failure=reason)
+    failed = options.close(option, "fail", now=now)
+    after = step.then(payments.fail_attempt, operation.id, now=now, reason=reason)
+    return ended.as_decision().merge(
         failed.as_decision(),
-        carry_on(tx, draw, partition, after, now=now, ended=option.id),
-        given_back(tx, change.record, operation.amount),
+        advance_payment(tx, id_sequence, partition, after, now=now, ended=option.id),
+        void_mandate_charge(tx, step.record, operation.amount),
         end_reservation(),
     )

@@ -7,13 +7,13 @@ from typing import Any
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.events import Happening
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.events import NewEvent
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.record import Payment
 
-FUNDING_OPERATION = Machine(
+FUNDING_OPERATION = StateMachine(
     "vault funding operation",
     (
         Transition(
@@ -41,26 +41,26 @@ FUNDING_OPERATION = Machine(
             why="The transfer is proven and final.",
         ),
         Transition("broadcast", "reorg", "authorized", why="The transfer was reorged out."),
-        *rows(
+        *transitions_from(
             ("awaiting_authorization", "authorized"),
             "expire",
             "expired",
             why="The time ran out before anything was sent.",
         ),
-        *rows(
+        *transitions_from(
             ("awaiting_authorization", "authorized"),
             "cancel",
             "cancelled",
             why="The Payment was cancelled, or another option selected, before anything was sent.",
         ),
-        *rows(
+        *transitions_from(
             ("authorized", "broadcast", "unknown"),
             "fail",
             "failed",
             emits="vault_funding.failed",
             why="The failure is final on chain; the reservation is given back.",
         ),
-        *rows(
+        *transitions_from(
             ("authorized", "broadcast"),
             "lose",
             "unknown",
@@ -88,15 +88,19 @@ FUNDING_OPERATION = Machine(
 LIVE = ("authorized", "broadcast", "unknown")
 """The states in which funds may still move, and the vault's balance stays reserved."""
 
-_MOMENTS = {"authorized": "authorized_at", "broadcast": "broadcast_at", "confirmed": "confirmed_at"}
+_TIMESTAMP_FIELDS = {
+    "authorized": "authorized_at",
+    "broadcast": "broadcast_at",
+    "confirmed": "confirmed_at",
+}
 
 
-def step(
+def apply_trigger(
     operation: FundingOperation, /, trigger: str, payment: Payment, *, now: Instant, **changes: Any
 ) -> Step[FundingOperation]:
     """The operation after `trigger`, with `changes`. Raises InvalidState."""
     row = FUNDING_OPERATION.step(operation.status, trigger)
-    moment = _MOMENTS.get(row.target)
+    moment = _TIMESTAMP_FIELDS.get(row.target)
     if moment is not None and getattr(operation, moment) is None:  # a reorg changes none of them
         changes.setdefault(moment, now)
     after = attrs.evolve(
@@ -106,20 +110,20 @@ def step(
         updated_at=now,
         **changes,
     )
-    return Step(after, (_happening(row.emits, after, payment),) if row.emits else ())
+    return Step(after, (_build_event(row.emits, after, payment),) if row.emits else ())
 
 
-def end(
+def close(
     operation: FundingOperation, trigger: str, payment: Payment, *, now: Instant
 ) -> Step[FundingOperation]:
     """The operation expired or cancelled where that is possible, else as it is."""
     if not FUNDING_OPERATION.allows(operation.status, trigger):
         return Step(operation)
-    return step(operation, trigger, payment, now=now)
+    return apply_trigger(operation, trigger, payment, now=now)
 
 
-def _happening(name: str, operation: FundingOperation, payment: Payment) -> Happening:
-    return Happening(
+def _build_event(name: str, operation: FundingOperation, payment: Payment) -> NewEvent:
+    return NewEvent(
         name,
         {
             "paymentId": operation.payment_id,

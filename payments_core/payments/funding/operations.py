@@ -10,28 +10,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.lifecycle import Spend, check_policy, spent_today
+from payments_core.accounts.vaults.lifecycle import Spend, daily_spend, require_policy_allows
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance, balance_id
-from payments_core.accounts.vaults.reservations import Asked, asking, reserved
-from payments_core.chains.outbox.record import send_job, transfer
+from payments_core.accounts.vaults.reservations import (
+    BalanceReading,
+    reserve_funds,
+    retry_on_stale_balance,
+)
+from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ActionInvalid, NotFound, PaymentsError
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.details import OptionDetails, locked_option, locked_payment
+from payments_core.payments.details import OptionDetails, lock_option, lock_payment
 from payments_core.payments.funding import lifecycle
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options import lifecycle as options
-from payments_core.payments.options.operations import active_account, check_active
+from payments_core.payments.options.operations import lock_active_account, require_active
 from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
-SEND = "funding.send"
+SEND_FUNDING = "funding.send"
 
 
 class Funding:
@@ -39,7 +43,7 @@ class Funding:
 
     def __init__(self, ports: Ports, vaults: Vaults) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._vaults = vaults
 
@@ -51,7 +55,7 @@ class Funding:
         *,
         action_id: str,
         metadata: Mapping[str, Any] | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> OptionDetails:
         """Record the authorization of exactly one transfer; the worker sends it.
 
@@ -62,107 +66,109 @@ class Funding:
 
         def attempt() -> OptionDetails:
             try:
-                asked = self._ask(authority, payment_id, option_id, action_id)
+                reading = self._check_and_read_balance(authority, payment_id, option_id, action_id)
             except PaymentsError:
                 # a retry finds its own action used: it is answered
-                self._ledger.replay(authority, idempotent)
+                self._committer.replay(authority, idempotent)
                 raise
-            return self._ledger.commit(
+            return self._committer.commit(
                 authority,
-                lambda tx, draw: self._decide(
-                    tx, draw, authority, payment_id, option_id, action_id, metadata, asked
+                lambda tx, id_sequence: self._decide(
+                    tx, id_sequence, authority, payment_id, option_id, action_id, metadata, reading
                 ),
                 idempotent=idempotent,
             )
 
-        return asking(attempt)
+        return retry_on_stale_balance(attempt)
 
-    def _ask(self, authority: Authority, payment_id: str, option_id: str, action_id: str) -> Asked:
+    def _check_and_read_balance(
+        self, authority: Authority, payment_id: str, option_id: str, action_id: str
+    ) -> BalanceReading:
         """Check what can be checked cheaply, then ask the chain for the vault's balance."""
         now = self._clock.now()
 
-        def look(snapshot: Snapshot) -> tuple[Payment, Vault]:
+        def load(snapshot: Snapshot) -> tuple[Payment, Vault]:
             payment = snapshot.get(Payment, payment_id)
             option = snapshot.get(Option, option_id)
             if payment is None:
                 raise NotFound("payment")
-            _check_own(authority, payment, option)
+            _require_own_option(authority, payment, option)
             assert option is not None
-            check_active(snapshot.get(Account, authority.account_id))
-            payments.check_payable(payment, now=now)
-            options.check_action(option, action_id, now=now)
+            require_active(snapshot.get(Account, authority.account_id))
+            payments.require_payable(payment, now=now)
+            options.require_live_action(option, action_id, now=now)
             vault = snapshot.get(Vault, option.vault_id)
             assert vault is not None
             policy = snapshot.get(Policy, vault.policy_id)
             assert policy is not None
             balance = snapshot.get(VaultBalance, balance_id(vault.id, payment.asset_symbol))
-            counted = spent_today(balance, now) if balance is not None else 0
-            check_policy(policy, spend_of(payment, option.required), spent_today=counted)
+            counted = daily_spend(balance, now) if balance is not None else 0
+            require_policy_allows(policy, spend_of(payment, option.required), daily_spend=counted)
             return payment, vault
 
-        payment, vault = self._storage.read(authority.partition, look)
-        return self._vaults.ask(vault, payment.asset)
+        payment, vault = self._storage.read(authority.partition, load)
+        return self._vaults.read_balance(vault, payment.asset)
 
     def _decide(
         self,
         tx: Transaction,
-        draw: Draw,
+        id_sequence: IdSequence,
         authority: Authority,
         payment_id: str,
         option_id: str,
         action_id: str,
         metadata: Mapping[str, Any] | None,
-        asked: Asked,
+        reading: BalanceReading,
     ) -> Decision[OptionDetails]:
         now = self._clock.now()
-        payment = locked_payment(tx, payment_id)
+        payment = lock_payment(tx, payment_id)
         if option_id not in payment.option_ids:
             raise NotFound("payment option")
-        option, operation = locked_option(tx, option_id)
-        _check_own(authority, payment, option)
-        active_account(tx, authority.account_id)
-        payments.check_payable(payment, now=now)
-        options.check_action(option, action_id, now=now)
-        change = payments.authorize(payment, operation.id, now=now)
+        option, operation = lock_option(tx, option_id)
+        _require_own_option(authority, payment, option)
+        lock_active_account(tx, authority.account_id)
+        payments.require_payable(payment, now=now)
+        options.require_live_action(option, action_id, now=now)
+        step = payments.authorize(payment, operation.id, now=now)
         if option.required > payment.remaining.amount_atomic:  # part was paid since: refresh it
             raise ActionInvalid()
-        consumed = options.consume(option, now=now)
-        funded = authorized(
-            tx, draw, authority.partition, change.record, operation, asked, metadata, now=now
+        consumed = options.consume_action(option, now=now)
+        funded = reserve_and_authorize(
+            tx, id_sequence, authority.partition, step.record, operation, reading, metadata, now=now
         )
-        details = OptionDetails(change.record, consumed.record, funded.result)
-        return consumed.as_decision(details).joined(funded, change.as_decision())
+        details = OptionDetails(step.record, consumed.record, funded.result)
+        return consumed.as_decision(details).merge(funded, step.as_decision())
 
 
-def authorized(
+def reserve_and_authorize(
     tx: Transaction,
-    draw: Draw,
+    id_sequence: IdSequence,
     partition: str,
     payment: Payment,
     operation: FundingOperation,
-    asked: Asked,
+    reading: BalanceReading,
     metadata: Mapping[str, Any] | None,
     *,
     now: int,
 ) -> Decision[FundingOperation]:
     """Reserve what an operation moves and store its authorization, with the job that sends it.
 
-    An operation that was never stored is inserted. Raises as `reserved` does.
+    An operation that was never stored is inserted. Raises as `reserve_funds` does.
     """
     assert payment.escrow is not None
-    policy_version = reserved(tx, asked, spend_of(payment, operation.amount), now=now)
-    outgoing = transfer(
-        draw.id("out"),
+    policy_version = reserve_funds(tx, reading, spend_of(payment, operation.amount), now=now)
+    outgoing = new_transfer(
+        id_sequence.issue("out"),
         payment.asset,
         "funding",
         operation.id,
-        source=asked.vault.contract,
+        source=reading.vault.contract,
         recipient=payment.escrow.address,
         escrow_of=payment.id,
         amount=operation.amount,
         now=now,
     )
-    after = lifecycle.step(
+    after = lifecycle.apply_trigger(
         operation,
         "authorize",
         payment,
@@ -171,8 +177,10 @@ def authorized(
         policy_version=policy_version.result,
         metadata=metadata,
     )
-    sending = Decision(None, inserts=(outgoing,), jobs=(send_job(SEND, partition, outgoing, now),))
-    return after.as_decision(after.record).joined(sending, policy_version)
+    sending = Decision(
+        None, inserts=(outgoing,), jobs=(send_job(SEND_FUNDING, partition, outgoing, now),)
+    )
+    return after.as_decision(after.record).merge(sending, policy_version)
 
 
 def spend_of(payment: Payment, amount: int) -> Spend:
@@ -180,7 +188,7 @@ def spend_of(payment: Payment, amount: int) -> Spend:
     return Spend(payment.asset, amount, payment.destination.address, payment.account_id)
 
 
-def _check_own(authority: Authority, payment: Payment, option: Option | None) -> None:
+def _require_own_option(authority: Authority, payment: Payment, option: Option | None) -> None:
     """Raise NotFound unless the option is the Payment's and its payer is the caller."""
     if (
         option is None

@@ -6,19 +6,24 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.money import Atomic
-from payments_core.payments.journal.record import ACCOUNTS, Books, Cause, Entry
+from payments_core.payments.journal.record import (
+    JOURNAL_ACCOUNTS,
+    EntryCause,
+    JournalBalances,
+    JournalEntry,
+)
 
 
 def post(
-    books: Books,
+    books: JournalBalances,
     payment_id: str,
     number: int,
-    cause: Cause,
+    cause: EntryCause,
     subject: str,
     *,
     now: Instant,
     **amounts: int,
-) -> tuple[Books, Entry]:
+) -> tuple[JournalBalances, JournalEntry]:
     """The books after a movement, and its entry. Raises Unbalanced.
 
     `amounts` are by account, positive for what an account gains.
@@ -26,13 +31,13 @@ def post(
     after = attrs.evolve(
         books, **{name: getattr(books, name) + amount for name, amount in amounts.items()}
     )
-    entry = Entry(
+    entry = JournalEntry(
         id=f"{payment_id}/{number:06}",
         payment_id=payment_id,
         number=number,
         cause=cause,
         subject=subject,
-        postings={name: Atomic(amounts[name]) for name in ACCOUNTS if amounts.get(name)},
+        postings={name: Atomic(amounts[name]) for name in JOURNAL_ACCOUNTS if amounts.get(name)},
         created_at=now,
     )
     return after, entry

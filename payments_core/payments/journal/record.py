@@ -16,7 +16,7 @@ from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, atomic
 from payments_core.storage.records import Collection, Index, Record
 
-Cause = Literal[
+EntryCause = Literal[
     "receipt",
     "receipt_reorged",
     "release",
@@ -26,16 +26,16 @@ Cause = Literal[
     "refund",
     "refund_reorged",
 ]
-AccountName = Literal["payer", "escrow", "excess", "recipient", "fees"]
-ACCOUNTS: tuple[AccountName, ...] = ("payer", "escrow", "excess", "recipient", "fees")
+JournalAccount = Literal["payer", "escrow", "excess", "recipient", "fees"]
+JOURNAL_ACCOUNTS: tuple[JournalAccount, ...] = ("payer", "escrow", "excess", "recipient", "fees")
 
 
-class Unbalanced(AssertionError):
+class UnbalancedPostings(AssertionError):
     """Postings that do not add up to zero: a fault of ours, and nothing is committed."""
 
 
 @attrs.frozen(kw_only=True)
-class Books:
+class JournalBalances:
     """What each account of a Payment holds. The sum is zero, always."""
 
     payer: Atomic = attrs.field(default=ZERO, converter=atomic)
@@ -46,16 +46,16 @@ class Books:
 
     def __attrs_post_init__(self) -> None:
         if self.payer + self.escrow + self.excess + self.recipient + self.fees != 0:
-            raise Unbalanced(self)
+            raise UnbalancedPostings(self)
 
     @property
-    def held(self) -> int:
+    def held_amount(self) -> int:
         """What lies at the escrow address and is nobody's yet."""
         return self.escrow + self.excess
 
 
 @attrs.frozen(kw_only=True)
-class Entry(Record):
+class JournalEntry(Record):
     """One movement, never changed and never removed; the id is `<payment id>/<number>`.
 
     `postings` add up to zero. `subject` is the receipt, transfer or refund that moved the money.
@@ -69,7 +69,7 @@ class Entry(Record):
 
     payment_id: str
     number: int
-    cause: Cause
+    cause: EntryCause
     subject: str
     postings: Mapping[str, Atomic]
     created_at: Instant

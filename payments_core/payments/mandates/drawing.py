@@ -11,21 +11,23 @@ from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
 
-def drawn(tx: Transaction, mandate_id: str, amount: int, *, now: Instant) -> Decision[Mandate]:
+def charge_mandate(
+    tx: Transaction, mandate_id: str, amount: int, *, now: Instant
+) -> Decision[Mandate]:
     """Count an amount against the mandate's period. Raises NotFound, InvalidState, PolicyDenied."""
     mandate = tx.get(Mandate, mandate_id, for_update=True)
     if mandate is None:
         raise NotFound("mandate")
-    after = lifecycle.draw(mandate, amount, now=now)
+    after = lifecycle.charge(mandate, amount, now=now)
     return after.as_decision(after.record)
 
 
-def given_back(tx: Transaction, payment: Payment, amount: int) -> Decision[None]:
+def void_mandate_charge(tx: Transaction, payment: Payment, amount: int) -> Decision[None]:
     """Take an amount off the mandate of a collect whose transfer came to nothing."""
     source = payment.source
     if source is None or source.mandate_id is None:
         return Decision(None)
     mandate = tx.get(Mandate, source.mandate_id, for_update=True)
     assert mandate is not None
-    after = lifecycle.give_back(mandate, amount, drawn_at=source.reserved_at)
+    after = lifecycle.void_charge(mandate, amount, charged_at=source.reserved_at)
     return Decision(None) if after.record == mandate else after.as_decision()

@@ -7,12 +7,12 @@ from datetime import date, timedelta
 import attrs
 
 from payments_core.clock import DAY, Instant
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.errors import PolicyDenied
 from payments_core.payments.mandates.record import Mandate, Period
 
-MANDATE = Machine(
+MANDATE = StateMachine(
     "mandate",
     (
         Transition(None, "create", "active", why="The account's approval was recorded."),
@@ -20,7 +20,9 @@ MANDATE = Machine(
             "active", "collect", "active", why="A Payment draws on the present period's amount."
         ),
         Transition("active", "expire", "expired", why="Its time is over; nothing is stored."),
-        *rows(("active", "expired"), "revoke", "revoked", why="The approval was taken back."),
+        *transitions_from(
+            ("active", "expired"), "revoke", "revoked", why="The approval was taken back."
+        ),
     ),
     terminal=("revoked",),
 )
@@ -39,10 +41,10 @@ def remaining(mandate: Mandate, now: Instant) -> int:
     """What may still be drawn in the present period; nothing once it is revoked or expired."""
     if not MANDATE.allows(status_of(mandate, now), "collect"):
         return 0
-    return max(0, mandate.amount_per_period - _drawn(mandate, now))
+    return max(0, mandate.amount_per_period - _charged_amount(mandate, now))
 
 
-def draw(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
+def charge(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
     """The mandate with `amount` drawn in the present period.
 
     Raises InvalidState if it is revoked or expired, and PolicyDenied beyond what remains.
@@ -52,19 +54,19 @@ def draw(mandate: Mandate, amount: int, *, now: Instant) -> Step[Mandate]:
         raise PolicyDenied("amountPerPeriod")
     after = attrs.evolve(
         mandate,
-        period_start=_counted_period(mandate, now),
-        drawn=_drawn(mandate, now) + amount,
+        period_start=_charge_period(mandate, now),
+        drawn=_charged_amount(mandate, now) + amount,
         updated_at=now,
     )
     return Step(after)
 
 
-def give_back(mandate: Mandate, amount: int, *, drawn_at: Instant) -> Step[Mandate]:
+def void_charge(mandate: Mandate, amount: int, *, charged_at: Instant) -> Step[Mandate]:
     """The mandate after a collection that came to nothing.
 
     A draw of an earlier period is over, and of the present one nothing is taken off for it.
     """
-    if period_start(mandate.period, drawn_at) != mandate.period_start:
+    if period_start(mandate.period, charged_at) != mandate.period_start:
         return Step(mandate)
     return Step(attrs.evolve(mandate, drawn=max(0, mandate.drawn - amount)))
 
@@ -85,16 +87,16 @@ def period_start(period: Period, instant: Instant) -> Instant:
     return day * DAY
 
 
-def _drawn(mandate: Mandate, now: Instant) -> int:
+def _charged_amount(mandate: Mandate, now: Instant) -> int:
     """What counts now.
 
     Where the clock has stepped back, the newer period's count goes on; one that lies further ahead
     was drawn under a clock that was wrong, and holds nobody up.
     """
-    return mandate.drawn if mandate.period_start == _counted_period(mandate, now) else 0
+    return mandate.drawn if mandate.period_start == _charge_period(mandate, now) else 0
 
 
-def _counted_period(mandate: Mandate, now: Instant) -> Instant:
+def _charge_period(mandate: Mandate, now: Instant) -> Instant:
     """The period that a draw counts towards, by its beginning."""
     tomorrows = period_start(mandate.period, now + DAY)
     if mandate.period_start == tomorrows:

@@ -7,16 +7,16 @@ from typing import Any
 
 import attrs
 
-from payments_core.accounts.belongings import page_of
+from payments_core.accounts.belongings import list_for_account
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.provisioning import own_vault
+from payments_core.accounts.vaults.provisioning import require_own_vault
 from payments_core.accounts.vaults.record import Vault
-from payments_core.amounts import amount_of
+from payments_core.amounts import parse_positive_amount
 from payments_core.assets import DEFAULT_SYMBOL, asset_of
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, held
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import AccountSuspended, NotFound, ValidationFailed
 from payments_core.payments.mandates import lifecycle
@@ -24,7 +24,7 @@ from payments_core.payments.mandates.record import Mandate, Period
 from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority
 
-LATEST = 253_402_300_799_999
+MAX_INSTANT = 253_402_300_799_999
 """The end of the year 9999: no later moment can be written in ISO 8601."""
 
 
@@ -47,7 +47,7 @@ class NewMandate:
 
 
 @attrs.frozen
-class MandateNow:
+class MandateDetails:
     """A mandate, with what the clock says of it."""
 
     mandate: Mandate
@@ -60,7 +60,7 @@ class Mandates:
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
 
     def create(
@@ -69,30 +69,32 @@ class Mandates:
         account_id: str,
         new: NewMandate,
         *,
-        idempotent: Idempotent | None = None,
-    ) -> MandateNow:
+        idempotent: IdempotentRequest | None = None,
+    ) -> MandateDetails:
         """A new mandate over a vault of the account.
 
         Raises ValidationFailed, NotFound, AccountSuspended, UnsupportedAsset, AmountOutOfRange.
         """
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[MandateNow]:
-            if new.expires_at is not None and not now < new.expires_at <= LATEST:
+        def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:
+            if new.expires_at is not None and not now < new.expires_at <= MAX_INSTANT:
                 raise ValidationFailed.at("expiresAt", "must lie ahead, before the year 10000")
-            account = held(tx, Account, account_id)
-            vault = own_vault(held(tx, Vault, new.vault_id), account)
+            account = lock_shared(tx, Account, account_id)
+            vault = require_own_vault(lock_shared(tx, Vault, new.vault_id), account)
             assert account is not None
             if account.status != "active":
                 raise AccountSuspended(account.id, account.status)
             asset = asset_of(vault.chain_id, new.asset_symbol)
             mandate = Mandate(
-                id=draw.id("mandate"),
+                id=draw.issue("mandate"),
                 account_id=account.id,
                 vault_id=vault.id,
                 chain_id=asset.chain_id,
                 asset_symbol=asset.symbol,
-                amount_per_period=amount_of(new.amount_per_period, asset, "amountPerPeriod"),
+                amount_per_period=parse_positive_amount(
+                    new.amount_per_period, asset, "amountPerPeriod"
+                ),
                 period=new.period,
                 expires_at=new.expires_at,
                 reference=new.reference,
@@ -100,9 +102,9 @@ class Mandates:
                 created_at=now,
                 updated_at=now,
             )
-            return Decision(_at(mandate, now), inserts=(mandate,))
+            return Decision(_details_at(mandate, now), inserts=(mandate,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def list(
         self,
@@ -111,11 +113,13 @@ class Mandates:
         *,
         after: Position | None = None,
         limit: int = 50,
-    ) -> Page[MandateNow]:
+    ) -> Page[MandateDetails]:
         """The account's mandates, newest first. Raises NotFound."""
         now = self._clock.now()
-        page = page_of(self._storage, authority, account_id, Mandate, after=after, limit=limit)
-        return Page(tuple(_at(mandate, now) for mandate in page.records), page.next)
+        page = list_for_account(
+            self._storage, authority, account_id, Mandate, after=after, limit=limit
+        )
+        return Page(tuple(_details_at(mandate, now) for mandate in page.records), page.next)
 
     def revoke(
         self,
@@ -123,24 +127,26 @@ class Mandates:
         account_id: str,
         mandate_id: str,
         *,
-        idempotent: Idempotent | None = None,
-    ) -> MandateNow:
+        idempotent: IdempotentRequest | None = None,
+    ) -> MandateDetails:
         """End a mandate; what was drawn goes on. Revoking twice is no error. Raises NotFound."""
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[MandateNow]:
-            if held(tx, Account, account_id) is None:
+        def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:
+            if lock_shared(tx, Account, account_id) is None:
                 raise NotFound("account")
             mandate = tx.get(Mandate, mandate_id, for_update=True)
             if mandate is None or mandate.account_id != account_id:
                 raise NotFound("mandate")
             if mandate.status == "revoked":
-                return Decision(_at(mandate, now))
+                return Decision(_details_at(mandate, now))
             revoked = lifecycle.revoke(mandate, now=now)
-            return revoked.as_decision(_at(revoked.record, now))
+            return revoked.as_decision(_details_at(revoked.record, now))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
 
-def _at(mandate: Mandate, now: Instant) -> MandateNow:
-    return MandateNow(mandate, lifecycle.status_of(mandate, now), lifecycle.remaining(mandate, now))
+def _details_at(mandate: Mandate, now: Instant) -> MandateDetails:
+    return MandateDetails(
+        mandate, lifecycle.status_of(mandate, now), lifecycle.remaining(mandate, now)
+    )

@@ -8,24 +8,26 @@ from __future__ import annotations
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
-from payments_core.errors import Conflicting, InvalidState, OptionExpired, OptionSuperseded
+from payments_core.errors import InvalidState, OptionExpired, OptionSuperseded, ResourceConflict
 from payments_core.money import Atomic
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION, SELECTION
 from payments_core.payments.options.record import DirectOption, Submission
-from payments_core.payments.receipts.record import evidence_id
+from payments_core.payments.receipts.record import tracked_transaction_id
 from payments_core.payments.record import Payment
 
-SUBMISSION_LIMIT = 5
+MAX_SUBMISSIONS = 5
 """So many transactions one option names; a scan finds the others, and these too."""
 
 
-def offer(payment: Payment, payer_address: str | None, draw: Draw, now: Instant) -> DirectOption:
+def new_direct_option(
+    payment: Payment, payer_address: str | None, id_sequence: IdSequence, now: Instant
+) -> DirectOption:
     """An offer to pay what remains of the Payment from any wallet; not selected yet."""
     return DirectOption(
-        id=draw.id("pay_option"),
+        id=id_sequence.issue("pay_option"),
         payment_id=payment.id,
         status=OPTION.step(None, "offer").target,
         payer_address=payer_address,
@@ -38,7 +40,7 @@ def offer(payment: Payment, payer_address: str | None, draw: Draw, now: Instant)
     )
 
 
-def check_open(option: DirectOption, action: str) -> None:
+def require_open(option: DirectOption, action: str) -> None:
     """Raise OptionSuperseded, OptionExpired or InvalidState where nothing can be done with it."""
     if option.selection_status == "superseded":
         raise OptionSuperseded(option.id)
@@ -49,8 +51,8 @@ def check_open(option: DirectOption, action: str) -> None:
 
 
 def select(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
-    """The option that the payer means to pay by. Raises as `check_open`."""
-    check_open(option, "select")
+    """The option that the payer means to pay by. Raises as `require_open`."""
+    require_open(option, "select")
     row = SELECTION.step(option.selection_status, "select")
     return Step(attrs.evolve(option, selection_status=row.target, updated_at=now))
 
@@ -62,15 +64,15 @@ def supersede(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
 
 
 def refresh(option: DirectOption, payment: Payment, *, now: Instant) -> Step[DirectOption]:
-    """The option for what remains of the Payment by now. Raises as `check_open`."""
-    check_open(option, "refresh")
+    """The option for what remains of the Payment by now. Raises as `require_open`."""
+    require_open(option, "refresh")
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
     required = Atomic(option.paid + payment.remaining.amount_atomic)
     return Step(attrs.evolve(option, required=required, updated_at=now))
 
 
-def end(option: DirectOption, trigger: str, *, now: Instant) -> Step[DirectOption]:
+def close(option: DirectOption, trigger: str, *, now: Instant) -> Step[DirectOption]:
     """The option expired or cancelled where that is possible, else as it is."""
     if not OPTION.allows(option.status, trigger):
         return Step(option)
@@ -87,9 +89,9 @@ def submit(
     """
     if has_submitted(option, chain_id, transaction_hash):
         return Step(option)
-    if len(option.submissions) >= SUBMISSION_LIMIT:
-        raise Conflicting(
-            f"An option takes at most {SUBMISSION_LIMIT} submissions; "
+    if len(option.submissions) >= MAX_SUBMISSIONS:
+        raise ResourceConflict(
+            f"An option takes at most {MAX_SUBMISSIONS} submissions; "
             "transfers are found without them."
         )
     submission = Submission(chain_id=chain_id, transaction_hash=transaction_hash, submitted_at=now)
@@ -110,13 +112,19 @@ def is_locked(option: DirectOption, payment: Payment) -> bool:
     transaction that nobody has seen.
     """
     named = {
-        evidence_id(payment.id, item.chain_id, item.transaction_hash) for item in option.submissions
+        tracked_transaction_id(payment.id, item.chain_id, item.transaction_hash)
+        for item in option.submissions
     }
     return not named.isdisjoint(payment.sighted)
 
 
-def moved(
-    option: DirectOption, before: Payment, after: Payment, evidence: str, gained: int, now: Instant
+def apply_observation(
+    option: DirectOption,
+    before: Payment,
+    after: Payment,
+    tracked_id: str,
+    gained: int,
+    now: Instant,
 ) -> Step[DirectOption]:
     """The option after a look at one of its transactions, which changed the Payment so.
 
@@ -124,7 +132,7 @@ def moved(
     is over keeps its state: what comes late is still written down. It has succeeded with all that
     it asked for, or with what covers the Payment.
     """
-    known = tuple(id for id in (*option.sighted, evidence) if id in after.sighted)
+    known = tuple(id for id in (*option.sighted, tracked_id) if id in after.sighted)
     sighted = tuple(dict.fromkeys(known))
     paid = option.paid + gained
     if (sighted, gained) == (option.sighted, 0):

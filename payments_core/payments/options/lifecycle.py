@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from payments_core.clock import SECOND, Instant
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.errors import (
     ActionAlreadyUsed,
@@ -19,9 +19,9 @@ from payments_core.errors import (
 )
 from payments_core.payments.options.record import Option
 
-ACTION_LIVES_MS = 300 * SECOND
+ACTION_TTL_MS = 300 * SECOND
 
-OPTION = Machine(
+OPTION = StateMachine(
     "payment option",
     (
         Transition(None, "create", "creating", why="A provider is being asked for an offer."),
@@ -45,17 +45,19 @@ OPTION = Machine(
     terminal=("succeeded", "expired", "failed", "cancelled"),
 )
 
-SELECTION = Machine(
+SELECTION = StateMachine(
     "option selection",
     (
         Transition(None, "select", "selected", why="Creating a Vault option selects it."),
-        *rows(("selected",), "supersede", "superseded", why="Another option was selected."),
+        *transitions_from(
+            ("selected",), "supersede", "superseded", why="Another option was selected."
+        ),
     ),
     terminal=("superseded",),
 )
 
 
-def step(option: Option, trigger: str, *, now: Instant, **changes: Any) -> Step[Option]:
+def apply_trigger(option: Option, trigger: str, *, now: Instant, **changes: Any) -> Step[Option]:
     """The option after `trigger`, with `changes`. Raises InvalidState."""
     row = OPTION.step(option.status, trigger)
     return Step(attrs.evolve(option, status=row.target, updated_at=now, **changes))
@@ -79,25 +81,25 @@ def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> S
 
     The old action is void from then on. Raises OptionSuperseded, OptionExpired, InvalidState.
     """
-    _check_open(option)
+    _require_open(option)
     if option.status != "pending":
         raise InvalidState("payment option", option.status, "refresh")
     after = attrs.evolve(
         option,
         required=required,
         action_id=action_id,
-        action_expires_at=min(now + ACTION_LIVES_MS, option.expires_at),
+        action_expires_at=min(now + ACTION_TTL_MS, option.expires_at),
         updated_at=now,
     )
     return Step(after)
 
 
-def check_action(option: Option, action_id: str, *, now: Instant) -> None:
+def require_live_action(option: Option, action_id: str, *, now: Instant) -> None:
     """Raise unless `action_id` is the option's live action.
 
     Raises OptionSuperseded, OptionExpired, ActionAlreadyUsed, ActionInvalid, ActionExpired.
     """
-    _check_open(option)
+    _require_open(option)
     if action_id in option.used_action_ids:
         raise ActionAlreadyUsed()
     if option.action_id is None or option.action_expires_at is None:
@@ -108,10 +110,10 @@ def check_action(option: Option, action_id: str, *, now: Instant) -> None:
         raise ActionExpired(option.action_expires_at)
 
 
-def consume(option: Option, *, now: Instant) -> Step[Option]:
+def consume_action(option: Option, *, now: Instant) -> Step[Option]:
     """The option with its action used up and funds on their way. Raises InvalidState."""
     assert option.action_id is not None
-    return step(
+    return apply_trigger(
         option,
         "fund",
         now=now,
@@ -121,14 +123,14 @@ def consume(option: Option, *, now: Instant) -> Step[Option]:
     )
 
 
-def end(option: Option, trigger: str, *, now: Instant) -> Step[Option]:
+def close(option: Option, trigger: str, *, now: Instant) -> Step[Option]:
     """The option expired, cancelled or failed, its action void; a terminal one stays as it is."""
     if option.status in OPTION.terminal:
         return Step(option)
-    return step(option, trigger, now=now, action_id=None, action_expires_at=None)
+    return apply_trigger(option, trigger, now=now, action_id=None, action_expires_at=None)
 
 
-def _check_open(option: Option) -> None:
+def _require_open(option: Option) -> None:
     if option.selection_status == "superseded":
         raise OptionSuperseded(option.id)
     if option.status == "expired":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from payments_core.accounts.vaults.record import Vault
 from payments_core.clock import Instant
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options import lifecycle
@@ -12,11 +12,11 @@ from payments_core.payments.options.record import Option
 from payments_core.payments.record import Payment
 
 
-def offer(
-    payment: Payment, vault: Vault, draw: Draw, now: Instant
+def new_vault_option(
+    payment: Payment, vault: Vault, id_sequence: IdSequence, now: Instant
 ) -> tuple[Option, FundingOperation]:
     """An offer to pay what remains of the Payment from the vault."""
-    option_id, operation_id = draw.id("pay_option"), draw.id("pay_funding")
+    option_id, operation_id = id_sequence.issue("pay_option"), id_sequence.issue("pay_funding")
     option = Option(
         id=option_id,
         payment_id=payment.id,
@@ -29,8 +29,8 @@ def offer(
         chain_id=payment.chain_id,
         asset_symbol=payment.asset_symbol,
         required=payment.remaining.amount_atomic,
-        action_id=draw.id("action"),
-        action_expires_at=min(now + lifecycle.ACTION_LIVES_MS, payment.expires_at),
+        action_id=id_sequence.issue("action"),
+        action_expires_at=min(now + lifecycle.ACTION_TTL_MS, payment.expires_at),
         expires_at=payment.expires_at,
         created_at=now,
         updated_at=now,

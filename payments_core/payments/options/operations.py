@@ -7,9 +7,9 @@ import attrs
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Vault
 from payments_core.assets import Asset
-from payments_core.engine.decision import Decision, held
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     AccountSuspended,
@@ -23,28 +23,31 @@ from payments_core.errors import (
 )
 from payments_core.payments.details import (
     OptionDetails,
-    details_of,
-    locked_option,
-    locked_payment,
+    load_details,
+    lock_option,
+    lock_payment,
 )
-from payments_core.payments.lifecycle import check_payable
+from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
-from payments_core.payments.options.offering import offer
-from payments_core.payments.options.selecting import check_submissions, superseded
+from payments_core.payments.options.offering import new_vault_option
+from payments_core.payments.options.selecting import (
+    require_no_pending_submission,
+    supersede_selected,
+)
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
-OPTION_LIMIT = 10
+MAX_OPTIONS = 10
 
 
-class Options:
+class VaultOptions:
     """Offers a payer's vault as a way to fund a Payment."""
 
     def __init__(self, ports: Ports) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
 
     def create(
@@ -54,34 +57,34 @@ class Options:
         *,
         chain_id: int | None = None,
         asset_symbol: str | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> OptionDetails:
         """A Vault option of the token's account, selected at once; the one before is superseded.
 
         Raises NotFound, PaymentExpired, InvalidState, OptionLocked, PaymentOptionLimitReached,
         CapabilityNotActive, UnsupportedChain, UnsupportedAsset, AccountSuspended.
         """
-        vaults = self._vaults(authority)
+        vaults = self._load_vaults_by_chain(authority)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[OptionDetails]:
-            payment = locked_payment(tx, payment_id)
-            check_payable(payment, now=now)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
+            payment = lock_payment(tx, payment_id)
+            require_payable(payment, now=now)
             if "vault" not in payment.allowed_methods:
                 raise CapabilityNotActive("vault")
-            asset = same_asset(payment, chain_id, asset_symbol)
+            asset = require_same_asset(payment, chain_id, asset_symbol)
             if payment.authorized:
-                raise OptionLocked(_own_option(tx, payment, authority.account_id))
-            check_submissions(tx, payment)
+                raise OptionLocked(_own_selected_option_id(tx, payment, authority.account_id))
+            require_no_pending_submission(tx, payment)
             if payment.status not in OPEN:
                 raise InvalidState("payment", payment.status, "create option")
-            check_room(payment)
-            active_account(tx, authority.account_id)
+            require_option_capacity(payment)
+            lock_active_account(tx, authority.account_id)
             vault = vaults.get(asset.chain_id)
             if vault is None:  # the account is older than the deployment's service of that chain
                 raise UnsupportedChain(asset.chain_id)
-            option, operation = offer(payment, vault, draw, now)
-            before = superseded(tx, payment, now)
+            option, operation = new_vault_option(payment, vault, id_sequence, now)
+            before = supersede_selected(tx, payment, now)
             selecting = attrs.evolve(
                 payment,
                 option_ids=(*payment.option_ids, option.id),
@@ -92,27 +95,27 @@ class Options:
                 OptionDetails(selecting, option, operation),
                 inserts=(option, operation),
                 replaces=(selecting,),
-            ).joined(before)
+            ).merge(before)
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def get(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         """The payer's option of a Payment. Raises NotFound."""
-        return self._own(authority, payment_id, option_id)
+        return self._get_own(authority, payment_id, option_id)
 
     def list(self, authority: Authority, payment_id: str) -> tuple[OptionDetails, ...]:
         """The payer's options of a Payment, oldest first. Raises NotFound."""
 
-        def look(snapshot: Snapshot) -> tuple[OptionDetails, ...]:
+        def load(snapshot: Snapshot) -> tuple[OptionDetails, ...]:
             payment = snapshot.get(Payment, payment_id)
             if payment is None:
                 raise NotFound("payment")
-            options = details_of(snapshot, payment).options
+            options = load_details(snapshot, payment).options
             return tuple(
                 item for item in options if item.option.payer_account_id == authority.account_id
             )
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
     def refresh(
         self,
@@ -120,35 +123,35 @@ class Options:
         payment_id: str,
         option_id: str,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> OptionDetails:
         """The option with a new one-time action; the old one is void.
 
         Raises NotFound, PaymentExpired, InvalidState, OptionSuperseded, OptionExpired.
         """
-        self._own(authority, payment_id, option_id)
+        self._get_own(authority, payment_id, option_id)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[OptionDetails]:
-            payment = locked_payment(tx, payment_id)
-            check_payable(payment, now=now)
-            active_account(tx, authority.account_id)
-            option, operation = locked_option(tx, option_id)
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OptionDetails]:
+            payment = lock_payment(tx, payment_id)
+            require_payable(payment, now=now)
+            lock_active_account(tx, authority.account_id)
+            option, operation = lock_option(tx, option_id)
             required = payment.remaining.amount_atomic
-            refreshed = lifecycle.refresh(option, draw.id("action"), required, now=now)
+            refreshed = lifecycle.refresh(option, id_sequence.issue("action"), required, now=now)
             moving = attrs.evolve(operation, amount=required, updated_at=now)
             details = OptionDetails(payment, refreshed.record, moving)
-            return refreshed.as_decision(details).joined(Decision(None, replaces=(moving,)))
+            return refreshed.as_decision(details).merge(Decision(None, replaces=(moving,)))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def _own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
+    def _get_own(self, authority: Authority, payment_id: str, option_id: str) -> OptionDetails:
         for item in self.list(authority, payment_id):
             if item.option.id == option_id:
                 return item
         raise NotFound("payment option")
 
-    def _vaults(self, authority: Authority) -> dict[int, Vault]:
+    def _load_vaults_by_chain(self, authority: Authority) -> dict[int, Vault]:
         page = self._storage.read(
             authority.partition,
             lambda snapshot: snapshot.find(Vault, "by_account", (authority.account_id,), limit=100),
@@ -156,21 +159,21 @@ class Options:
         return {vault.chain_id: vault for vault in page.records}
 
 
-def _own_option(tx: Transaction, payment: Payment, account_id: str) -> str | None:
+def _own_selected_option_id(tx: Transaction, payment: Payment, account_id: str) -> str | None:
     """The id of the selected option where it is the payer's own: others' are not told."""
     selected = payment.selected_option_id
     if selected is None or selected not in payment.option_ids:
         return None
-    option, _ = locked_option(tx, selected)
+    option, _ = lock_option(tx, selected)
     return option.id if option.payer_account_id == account_id else None
 
 
-def active_account(tx: Transaction, account_id: str) -> Account:
+def lock_active_account(tx: Transaction, account_id: str) -> Account:
     """The payer's account, held. Raises AccountSuspended."""
-    return check_active(held(tx, Account, account_id))
+    return require_active(lock_shared(tx, Account, account_id))
 
 
-def check_active(account: Account | None) -> Account:
+def require_active(account: Account | None) -> Account:
     """The account, if it may act. Raises AccountSuspended."""
     if account is None:
         raise NotFound("account")
@@ -179,14 +182,14 @@ def check_active(account: Account | None) -> Account:
     return account
 
 
-def check_room(payment: Payment) -> None:
+def require_option_capacity(payment: Payment) -> None:
     """Raise PaymentOptionLimitReached where the Payment has as many options as it may, of all
     kinds together."""
-    if len(payment.option_ids) + len(payment.direct_option_ids) >= OPTION_LIMIT:
-        raise PaymentOptionLimitReached(OPTION_LIMIT)
+    if len(payment.option_ids) + len(payment.direct_option_ids) >= MAX_OPTIONS:
+        raise PaymentOptionLimitReached(MAX_OPTIONS)
 
 
-def same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:
+def require_same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:
     """The Payment's asset: it is paid in no other. Raises UnsupportedChain, UnsupportedAsset."""
     if chain_id not in (None, payment.chain_id):
         raise UnsupportedChain(chain_id or 0)

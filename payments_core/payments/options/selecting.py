@@ -5,31 +5,31 @@ from __future__ import annotations
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.errors import OptionLocked
-from payments_core.payments.details import locked_direct_option, locked_option
+from payments_core.payments.details import lock_direct_option, lock_option
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.options import direct, lifecycle
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
 
-def check_submissions(tx: Transaction, payment: Payment) -> None:
+def require_no_pending_submission(tx: Transaction, payment: Payment) -> None:
     """Raise OptionLocked while a transfer that was submitted to the selected option is coming."""
     selected = payment.selected_option_id
     if selected is None or selected not in payment.direct_option_ids:
         return
-    if direct.is_locked(locked_direct_option(tx, selected), payment):
+    if direct.is_locked(lock_direct_option(tx, selected), payment):
         raise OptionLocked(selected)
 
 
-def superseded(tx: Transaction, payment: Payment, now: Instant) -> Decision[None]:
+def supersede_selected(tx: Transaction, payment: Payment, now: Instant) -> Decision[None]:
     """The option selected until now gives way; its unused operation is cancelled."""
     selected = payment.selected_option_id
     if selected is None:
         return Decision(None)
     if selected in payment.direct_option_ids:
-        option = locked_direct_option(tx, selected)
+        option = lock_direct_option(tx, selected)
         return direct.supersede(option, now=now).as_decision()
-    vault_option, operation = locked_option(tx, selected)
+    vault_option, operation = lock_option(tx, selected)
     given_way = lifecycle.supersede(vault_option, now=now).as_decision()
-    ended = funding.end(operation, "cancel", payment, now=now)
-    return given_way if ended.record == operation else given_way.joined(ended.as_decision())
+    ended = funding.close(operation, "cancel", payment, now=now)
+    return given_way if ended.record == operation else given_way.merge(ended.as_decision())

@@ -13,63 +13,63 @@ import attrs
 from payments_core.chains.backoff import POLL_MS
 from payments_core.clock import MINUTE, Instant
 from payments_core.engine.decision import Decision
-from payments_core.payments.details import locked_direct_option
+from payments_core.payments.details import lock_direct_option
 from payments_core.payments.options import direct
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core.payments.options.record import DirectOption
-from payments_core.payments.receipts.evidence import Sighting, Weighed
-from payments_core.payments.receipts.record import Evidence, Receipt
+from payments_core.payments.receipts.evidence import Evaluation, ObservedTransaction
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
-HINT_LIVES_MS = 10 * MINUTE
+HINT_TTL_MS = 10 * MINUTE
 """So long a transaction is looked for of which nobody but a payer has told."""
 
 
 # Options.
 
 
-def direct_option_of(
-    tx: Transaction, payment: Payment, evidence: Evidence, sighting: Sighting
+def find_direct_option(
+    tx: Transaction, payment: Payment, tracked: TrackedTransaction, observed: ObservedTransaction
 ) -> DirectOption | None:
     """The direct option that a transaction came by, locked; None where it pays by no such option.
 
     Once there was a transfer that stays the same.
     """
-    if evidence.option_id is not None or not payment.direct_option_ids:
+    if tracked.option_id is not None or not payment.direct_option_ids:
         return None
-    if evidence.direct_option_id is not None:
-        return locked_direct_option(tx, evidence.direct_option_id)
-    logs = sighting.view.logs if sighting.view is not None else ()
+    if tracked.direct_option_id is not None:
+        return lock_direct_option(tx, tracked.direct_option_id)
+    logs = observed.view.logs if observed.view is not None else ()
     senders = [log.sender for log in logs if log.recipient == payment.escrow_address]
     if not senders:
         return None
-    options = [locked_direct_option(tx, id) for id in payment.direct_option_ids]
-    return _meant(options, payment, evidence, senders[0])
+    options = [lock_direct_option(tx, id) for id in payment.direct_option_ids]
+    return _choose_option(options, payment, tracked, senders[0])
 
 
-def carried(
+def update_direct_option(
     option: DirectOption,
     before: Payment,
     after: Payment,
-    evidence: Evidence,
+    tracked: TrackedTransaction,
     known: Sequence[Receipt],
     receipts: Sequence[Receipt],
     *,
     now: Instant,
 ) -> Decision[None]:
     """The option after a look that made `receipts` of those `known`, and `after` of the Payment."""
-    gained = _verified(receipts, option) - _verified(known, option)
-    moved = direct.moved(option, before, after, evidence.id, gained, now)
+    gained = _verified_amount(receipts, option) - _verified_amount(known, option)
+    moved = direct.apply_observation(option, before, after, tracked.id, gained, now)
     if after.status == "awaiting_payment" and now >= after.expires_at:  # it expires in this commit
-        moved = moved.then(direct.end, "expire", now=now)
+        moved = moved.then(direct.close, "expire", now=now)
     return Decision(None) if moved.record == option else moved.as_decision()
 
 
-def _meant(
-    options: Sequence[DirectOption], payment: Payment, evidence: Evidence, sender: str
+def _choose_option(
+    options: Sequence[DirectOption], payment: Payment, tracked: TrackedTransaction, sender: str
 ) -> DirectOption:
-    chain_id, hash = evidence.chain_id, evidence.transaction_hash
+    chain_id, hash = tracked.chain_id, tracked.transaction_hash
     rules = (
         [option for option in options if direct.has_submitted(option, chain_id, hash)][:1],
         [option for option in options if option.payer_address == sender and _is_open(option)],
@@ -85,7 +85,7 @@ def _is_open(option: DirectOption) -> bool:
     return option.status not in OPTION.terminal and option.selection_status != "superseded"
 
 
-def _verified(receipts: Sequence[Receipt], option: DirectOption) -> int:
+def _verified_amount(receipts: Sequence[Receipt], option: DirectOption) -> int:
     own = (receipt for receipt in receipts if receipt.option_id == option.id)
     return sum(receipt.amount for receipt in own if receipt.status == "verified")
 
@@ -93,18 +93,22 @@ def _verified(receipts: Sequence[Receipt], option: DirectOption) -> int:
 # Hints.
 
 
-def is_mere_hint(evidence: Evidence, weighed: Weighed) -> bool:
+def is_only_hint(tracked: TrackedTransaction, evaluation: Evaluation) -> bool:
     """Whether a payer alone tells of the transaction, and it brings the Payment nothing yet."""
-    return evidence.hinted_until is not None and evidence.option_id is None and not weighed.receipts
+    return (
+        tracked.hinted_until is not None and tracked.option_id is None and not evaluation.receipts
+    )
 
 
-def hinted(evidence: Evidence, sighting: Sighting, *, now: Instant) -> Decision[None]:
+def recheck_hint(
+    tracked: TrackedTransaction, observed: ObservedTransaction, *, now: Instant
+) -> Decision[None]:
     """Look for it again, more and more seldom, until its time is over or it is in a block.
 
     In a block without a transfer to the escrow it is forgotten: whatever else becomes of it, a
     scan will see. So whoever invents transactions has each of them looked for a dozen times.
     """
-    assert evidence.hinted_until is not None
-    if sighting.block is None and now < evidence.hinted_until:
-        return Decision(None, again_at=now + max(POLL_MS, now - evidence.created_at))
-    return Decision(None, replaces=(attrs.evolve(evidence, watched=False),))
+    assert tracked.hinted_until is not None
+    if observed.block is None and now < tracked.hinted_until:
+        return Decision(None, next_run_at=now + max(POLL_MS, now - tracked.created_at))
+    return Decision(None, replaces=(attrs.evolve(tracked, watched=False),))

@@ -11,21 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from payments_core.chains.outbox.record import our_own
+from payments_core.chains.outbox.record import find_own_hashes
 from payments_core.chains.port import Block, ScannedTransfer
 from payments_core.clock import Instant
-from payments_core.engine.decision import Decision, Follow, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
-from payments_core.payments.receipts.record import Evidence, evidence_id
+from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment
-from payments_core.storage.port import LOCATE_KEYS, Located, Transaction
+from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord, Transaction
 from payments_core.tenants.modes import is_of_mode
 
-WATCH = "receipts.watch"
+WATCH_TRANSACTION = "receipts.watch"
 
 
-def watched(
+def track_transaction(
     tx: Transaction,
     payment_id: str,
     chain_id: int,
@@ -42,11 +42,11 @@ def watched(
     `option_id` is the option whose operation sent it, and `block` where it was found, where that
     is known. A hint is followed until `hinted_until`; what a scan finds is no mere hint any more.
     """
-    id = evidence_id(payment_id, chain_id, transaction_hash)
-    job = Follow("chain", WATCH, f"payment:{payment_id}", due_at, id)
-    known = tx.get(Evidence, id, for_update=True)
+    id = tracked_transaction_id(payment_id, chain_id, transaction_hash)
+    job = NewJob("chain", WATCH_TRANSACTION, f"payment:{payment_id}", due_at, id)
+    known = tx.get(TrackedTransaction, id, for_update=True)
     if known is None:
-        found = Evidence(
+        found = TrackedTransaction(
             id=id,
             payment_id=payment_id,
             chain_id=chain_id,
@@ -69,20 +69,20 @@ def watched(
     return Decision(None, replaces=(again,), jobs=() if is_followed else (job,))
 
 
-class Discovery:
+class ReceiptDiscovery:
     """What a scan of a chain means for Payments: transfers to escrows, and blocks undone."""
 
     def __init__(self, ports: Ports, mode: str) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._mode = mode
 
-    def wanted(self, recipients: set[str]) -> set[str]:
+    def filter_known(self, recipients: set[str]) -> set[str]:
         """Those of the recipients that are escrows."""
-        return {str(located.record.escrow_address) for located in self._paid_at(recipients)}
+        return {str(located.record.escrow_address) for located in self._find_by_escrow(recipients)}
 
-    def found(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
+    def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
         """Have every transfer to an escrow looked at, whatever chain or token it is on.
 
         Our own are watched by the job that sends them, with their operation; they are looked at
@@ -91,39 +91,42 @@ class Discovery:
         by_recipient: dict[str, dict[str, Block]] = defaultdict(dict)
         for transfer in transfers:
             by_recipient[transfer.recipient][transfer.transaction_hash] = transfer.block
-        for located in self._paid_at(by_recipient):
+        for located in self._find_by_escrow(by_recipient):
             payment = located.record
             assert payment.escrow_address is not None
             hashes = by_recipient[payment.escrow_address]
-            ours = our_own(self._storage, hashes)
+            ours = find_own_hashes(self._storage, hashes)
             for hash, block in sorted(hashes.items()):
-                self._watch(
+                self._track(
                     located.partition, payment.id, chain_id, hash, block, is_ours=hash in ours
                 )
 
-    def undone(self, chain_id: int, first: int, last: int) -> None:
+    def on_reorg(self, chain_id: int, first: int, last: int) -> None:
         """Have every transaction looked at again that was seen in these blocks."""
-        for start in range(first, last + 1, LOCATE_KEYS):
-            heights = range(start, min(start + LOCATE_KEYS, last + 1))
+        for start in range(first, last + 1, MAX_LOCATE_KEYS):
+            heights = range(start, min(start + MAX_LOCATE_KEYS, last + 1))
             after: tuple[str, str] | None = None
             while page := self._storage.locate(
-                Evidence, "by_block", [(chain_id, height) for height in heights], after=after
+                TrackedTransaction,
+                "by_block",
+                [(chain_id, height) for height in heights],
+                after=after,
             ):
                 for located in page:
-                    evidence = located.record
-                    self._watch(
-                        located.partition, evidence.payment_id, chain_id, evidence.transaction_hash
+                    tracked = located.record
+                    self._track(
+                        located.partition, tracked.payment_id, chain_id, tracked.transaction_hash
                     )
                 after = (page[-1].partition, page[-1].record.id)
 
-    def _paid_at(self, addresses: Iterable[str]) -> Iterator[Located[Payment]]:
+    def _find_by_escrow(self, addresses: Iterable[str]) -> Iterator[LocatedRecord[Payment]]:
         """The Payments whose escrows these are; an escrow is one Payment's alone."""
         keys = [(address,) for address in sorted(addresses)]
-        for start in range(0, len(keys), LOCATE_KEYS):
-            batch = keys[start : start + LOCATE_KEYS]
-            yield from self._storage.locate(Payment, "by_escrow", batch, limit=LOCATE_KEYS)
+        for start in range(0, len(keys), MAX_LOCATE_KEYS):
+            batch = keys[start : start + MAX_LOCATE_KEYS]
+            yield from self._storage.locate(Payment, "by_escrow", batch, limit=MAX_LOCATE_KEYS)
 
-    def _watch(
+    def _track(
         self,
         partition: str,
         payment_id: str,
@@ -137,12 +140,14 @@ class Discovery:
             return
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             if is_ours:
-                id = evidence_id(payment_id, chain_id, hash)
-                known = tx.get(Evidence, id, for_update=True)
+                id = tracked_transaction_id(payment_id, chain_id, hash)
+                known = tx.get(TrackedTransaction, id, for_update=True)
                 if known is None or block is None or known.block_hash in (None, block.hash):
                     return Decision(None)
-            return watched(tx, payment_id, chain_id, hash, now=now, due_at=now, block=block)
+            return track_transaction(
+                tx, payment_id, chain_id, hash, now=now, due_at=now, block=block
+            )
 
-        self._ledger.commit(Scope(partition, self._mode), decide)
+        self._committer.commit(WorkerAuthority(partition, self._mode), decide)

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from payments_core.chains.judge import Expectation, Verdict, judge
+from payments_core.chains.judge import ExpectedTransfer, Verdict, judge
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.clock import Instant
 from payments_core.money import Atomic
 from payments_core.payments.receipts import lifecycle
-from payments_core.payments.receipts.record import Evidence, Receipt
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 
-MOST_RECEIPTS = 200
+MAX_RECEIPTS_PER_TRANSACTION = 200
 """Of one transaction so many logs to one escrow are looked at; a record must stay small."""
 
 
 @attrs.frozen
-class Sighting:
+class ObservedTransaction:
     """A transaction as the chain knew it, and the heads that were read before it."""
 
     view: TransactionView | None
@@ -41,31 +41,31 @@ class Sighting:
 
 
 @attrs.frozen
-class Weighed:
+class Evaluation:
     """What became of a transaction's receipts.
 
-    `proven` are right and final and wait to be counted; `undone` are as they were when they
+    `proven` are right and final and wait to be counted; `reorged` are as they were when they
     counted. Both are among `receipts`, the former still observed, the latter no longer verified.
-    `is_promising` says that a transfer is right in all but finality.
+    `has_pending_transfer` says that a transfer is right in all but finality.
     """
 
     receipts: tuple[Receipt, ...]
     proven: tuple[Receipt, ...]
-    undone: tuple[Receipt, ...]
-    is_promising: bool
+    reorged: tuple[Receipt, ...]
+    has_pending_transfer: bool
 
 
-def weigh(
-    evidence: Evidence,
+def evaluate(
+    tracked: TrackedTransaction,
     known: Sequence[Receipt],
-    sighting: Sighting,
-    expectation: Expectation,
+    observed: ObservedTransaction,
+    expectation: ExpectedTransfer,
     new_id: Callable[[], str],
     *,
     now: Instant,
-) -> Weighed:
+) -> Evaluation:
     """The receipts after a look: seen, proven, rejected or undone."""
-    verdicts = _verdicts(evidence, sighting, expectation)
+    verdicts = _judge_logs(tracked, observed, expectation)
     receipts: list[Receipt] = []
     undone: list[Receipt] = []
     positions = {verdict.log.position for verdict in verdicts if verdict.log is not None}
@@ -74,53 +74,59 @@ def weigh(
             continue
         if receipt.status == "verified":
             undone.append(receipt)
-        receipts.append(_missing(receipt, sighting))
+        receipts.append(_update_missing(receipt, observed))
     by_position = {receipt.position: receipt for receipt in known}
     proven: list[Receipt] = []
     for verdict in verdicts:
-        log, block = verdict.log, sighting.block
+        log, block = verdict.log, observed.block
         if log is None or block is None:
             continue
         before = by_position.get(log.position)
         if before is None:
-            before = _observed(new_id(), evidence, block, log, now)
-        receipt = _placed(before, evidence, sighting, block, log)
+            before = _new_receipt(new_id(), tracked, block, log, now)
+        receipt = _update_location(before, tracked, observed, block, log)
         if before.status == "verified" and receipt.status != "verified":
             undone.append(before)
-        if receipt.status == "observed" and sighting.is_final:
+        if receipt.status == "observed" and observed.is_final:
             if verdict.reason is None:
                 proven.append(receipt)
             else:
-                receipt = lifecycle.rejected(receipt, verdict.reason).record
+                receipt = lifecycle.mark_rejected(receipt, verdict.reason).record
         receipts.append(receipt)
-    is_promising = any(verdict.is_pending and verdict.log is not None for verdict in verdicts)
-    return Weighed(tuple(receipts), tuple(proven), tuple(undone), is_promising)
+    has_pending_transfer = any(
+        verdict.is_pending and verdict.log is not None for verdict in verdicts
+    )
+    return Evaluation(tuple(receipts), tuple(proven), tuple(undone), has_pending_transfer)
 
 
-def _verdicts(
-    evidence: Evidence, sighting: Sighting, expectation: Expectation
+def _judge_logs(
+    tracked: TrackedTransaction, observed: ObservedTransaction, expectation: ExpectedTransfer
 ) -> tuple[Verdict, ...]:
-    if sighting.view is None or sighting.block is None:
+    if observed.view is None or observed.block is None:
         return ()
     verdicts = judge(
-        expectation, evidence.chain_id, sighting.view, sighting.heads, consumed=frozenset()
+        expectation, tracked.chain_id, observed.view, observed.heads, consumed=frozenset()
     )
-    return verdicts[:MOST_RECEIPTS]
+    return verdicts[:MAX_RECEIPTS_PER_TRANSACTION]
 
 
-def _missing(receipt: Receipt, sighting: Sighting) -> Receipt:
+def _update_missing(receipt: Receipt, observed: ObservedTransaction) -> Receipt:
     """A receipt whose log the transaction no longer has."""
     if receipt.status == "rejected":
         return receipt
     if receipt.status == "verified":
-        receipt = lifecycle.reorged(receipt).record
-    if sighting.has_failed:
-        return lifecycle.rejected(receipt, "transaction_failed").record
-    return receipt if receipt.status == "reorged" else lifecycle.reorged(receipt).record
+        receipt = lifecycle.mark_reorged(receipt).record
+    if observed.has_failed:
+        return lifecycle.mark_rejected(receipt, "transaction_failed").record
+    return receipt if receipt.status == "reorged" else lifecycle.mark_reorged(receipt).record
 
 
-def _placed(
-    receipt: Receipt, evidence: Evidence, sighting: Sighting, block: Block, log: TransferLog
+def _update_location(
+    receipt: Receipt,
+    tracked: TrackedTransaction,
+    observed: ObservedTransaction,
+    block: Block,
+    log: TransferLog,
 ) -> Receipt:
     """The receipt where its log is now.
 
@@ -128,15 +134,17 @@ def _placed(
     not final there, or that was rejected where it was, is judged anew.
     """
     moved = receipt.block_hash != block.hash
-    again = receipt.status == "rejected" or (receipt.status == "verified" and not sighting.is_final)
+    again = receipt.status == "rejected" or (receipt.status == "verified" and not observed.is_final)
     had_failed = receipt.rejection_reason == "transaction_failed"
     if receipt.status == "reorged":
-        receipt = _said(lifecycle.reobserved(receipt).record, log)
+        receipt = _copy_log_fields(lifecycle.mark_reobserved(receipt).record, log)
     elif not _is_same(receipt, log) or (moved and again) or had_failed:
-        receipt = _said(lifecycle.reorged(receipt).then(lifecycle.reobserved).record, log)
+        receipt = _copy_log_fields(
+            lifecycle.mark_reorged(receipt).then(lifecycle.mark_reobserved).record, log
+        )
     return attrs.evolve(
         receipt,
-        option_id=evidence.brought_by,  # who sent it may have been learnt since
+        option_id=tracked.attributed_option_id,  # who sent it may have been learnt since
         block_number=block.number,
         block_hash=block.hash,
         log_index=log.log_index,
@@ -152,7 +160,7 @@ def _is_same(receipt: Receipt, log: TransferLog) -> bool:
     )
 
 
-def _said(receipt: Receipt, log: TransferLog) -> Receipt:
+def _copy_log_fields(receipt: Receipt, log: TransferLog) -> Receipt:
     return attrs.evolve(
         receipt,
         token_address=log.token_address,
@@ -162,13 +170,15 @@ def _said(receipt: Receipt, log: TransferLog) -> Receipt:
     )
 
 
-def _observed(id: str, evidence: Evidence, block: Block, log: TransferLog, now: Instant) -> Receipt:
+def _new_receipt(
+    id: str, tracked: TrackedTransaction, block: Block, log: TransferLog, now: Instant
+) -> Receipt:
     return Receipt(
         id=id,
-        payment_id=evidence.payment_id,
-        option_id=evidence.brought_by,
-        chain_id=evidence.chain_id,
-        transaction_hash=evidence.transaction_hash,
+        payment_id=tracked.payment_id,
+        option_id=tracked.attributed_option_id,
+        chain_id=tracked.chain_id,
+        transaction_hash=tracked.transaction_hash,
         position=log.position,
         log_index=log.log_index,
         token_address=log.token_address,

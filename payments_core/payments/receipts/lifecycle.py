@@ -5,23 +5,23 @@ from __future__ import annotations
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.money import Atomic
 from payments_core.payments.receipts.record import Reason, Receipt
 
-RECEIPT = Machine(
+RECEIPT = StateMachine(
     "receipt",
     (
         Transition(None, "observe", "observed", why="The log is in a block that is not final."),
         Transition("observed", "verify", "verified", why="The transfer is right, and final."),
-        *rows(
+        *transitions_from(
             ("observed", "reorged"),
             "reject",
             "rejected",
             why="What is final there proves nothing, or has failed.",
         ),
-        *rows(
+        *transitions_from(
             ("observed", "verified", "rejected"),
             "reorg",
             "reorged",
@@ -33,25 +33,25 @@ RECEIPT = Machine(
 )
 
 
-def verified(receipt: Receipt, counted: int, now: Instant) -> Step[Receipt]:
+def mark_verified(receipt: Receipt, counted: int, now: Instant) -> Step[Receipt]:
     """The receipt proven, and how much of it the release may take."""
     row = RECEIPT.step(receipt.status, "verify")
     return Step(attrs.evolve(receipt, status=row.target, counted=Atomic(counted), verified_at=now))
 
 
-def rejected(receipt: Receipt, reason: Reason) -> Step[Receipt]:
+def mark_rejected(receipt: Receipt, reason: Reason) -> Step[Receipt]:
     """The receipt, final and worth nothing."""
     row = RECEIPT.step(receipt.status, "reject")
     return Step(attrs.evolve(receipt, status=row.target, rejection_reason=reason))
 
 
-def reobserved(receipt: Receipt) -> Step[Receipt]:
+def mark_reobserved(receipt: Receipt) -> Step[Receipt]:
     """The receipt of a log that came back, to be judged once more."""
     row = RECEIPT.step(receipt.status, "observe")
     return Step(attrs.evolve(receipt, status=row.target))
 
 
-def reorged(receipt: Receipt) -> Step[Receipt]:
+def mark_reorged(receipt: Receipt) -> Step[Receipt]:
     """The receipt of a log that the chain undid; its key is free for it to come back."""
     row = RECEIPT.step(receipt.status, "reorg")
     after = attrs.evolve(

@@ -68,63 +68,68 @@ operation stays live, and what was undone is sent again. With the balance the op
 
 In both cases one write has the new total and the end of the reservation. Were the reservation given
 back against the old total, the same funds could be authorized twice. Where an authorization has
-read a newer balance meanwhile, the vault refuses the old one with BalanceOutdated: nothing of this
+read a newer balance meanwhile, the vault refuses the old one with StaleBalance: nothing of this
 look is committed, and the job looks again.
 
-11. The Payment is last, since what follows for it depends on all of the above: `carry_on` adds the
-release of what is covered, or the expiry of what is late. An expiry ends every open option but
-`ended`, which this decision writes already: two writes of one row would collide.
+11. The Payment is last, since what follows for it depends on all of the above: `advance_payment`
+adds the release of what is covered, or the expiry of what is late. An expiry ends every open option
+but `ended`, which this decision writes already: two writes of one row would collide.
 """
 
 from __future__ import annotations
 
 import attrs
 
-from payments_core.accounts.vaults.reservations import Asked, settled
-from payments_core.chains.backoff import OVERSIGHT_MS, POLL_MS, poll_again
-from payments_core.chains.judge import Expectation
-from payments_core.chains.outbox.record import Outgoing, failed_for_good, send_job, withdraw
+from payments_core.accounts.vaults.reservations import BalanceReading, settle_reservation
+from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, poll_again
+from payments_core.chains.judge import ExpectedTransfer
+from payments_core.chains.outbox.record import OutboundTransfer, mark_failed, send_job, withdraw
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.details import locked_option, locked_payment
+from payments_core.payments.details import lock_option, lock_payment
 from payments_core.payments.funding import lifecycle as funding
-from payments_core.payments.funding.failing import come_to_nothing, reservation_of
-from payments_core.payments.funding.operations import SEND
+from payments_core.payments.funding.failing import fail_funding, reservation_of_operation
+from payments_core.payments.funding.operations import SEND_FUNDING
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.record import DirectOption, Option
-from payments_core.payments.progress import carry_on
+from payments_core.payments.progress import advance_payment
 from payments_core.payments.receipts import lifecycle
-from payments_core.payments.receipts.direct import carried, direct_option_of, hinted, is_mere_hint
-from payments_core.payments.receipts.discovery import watched
-from payments_core.payments.receipts.evidence import Sighting, Weighed, weigh
-from payments_core.payments.receipts.record import Evidence, Receipt
+from payments_core.payments.receipts.direct import (
+    find_direct_option,
+    is_only_hint,
+    recheck_hint,
+    update_direct_option,
+)
+from payments_core.payments.receipts.discovery import track_transaction
+from payments_core.payments.receipts.evidence import Evaluation, ObservedTransaction, evaluate
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import R, Record
 
 
 @attrs.frozen
-class Look:
+class Observation:
     """What a look saw, and the balance of the operation's vault where it ends a reservation.
 
-    `scanned_to` is how far the chain had been scanned before it. `included_as` is the hash of the
-    transaction that is in a block instead of this one, being the same with other fees; it `is_lost`
-    where another transaction than ours has taken its place for good.
+    `scanned_to` is how far the chain had been scanned before it. `included_hash` is the hash of the
+    transaction that is in a block instead of this one, being the same with other fees;
+    `nonce_was_taken` says that another transaction than ours has taken its place for good.
     """
 
-    sighting: Sighting
-    asked: Asked | None
+    observed: ObservedTransaction
+    reading: BalanceReading | None
     scanned_to: int
-    included_as: str | None = None
-    is_lost: bool = False
+    included_hash: str | None = None
+    nonce_was_taken: bool = False
 
 
 @attrs.frozen
-class _Attempt:
+class _FundingAttempt:
     """The operation that sent the transaction, and its option, as the look finds them."""
 
     option: Option
@@ -140,133 +145,160 @@ class _Case:
     """
 
     tx: Transaction
-    draw: Draw
+    id_sequence: IdSequence
     partition: str
-    look: Look
+    observation: Observation
     now: Instant
     payment: Payment
-    evidence: Evidence
-    attempt: _Attempt | None
+    tracked: TrackedTransaction
+    attempt: _FundingAttempt | None
     option: DirectOption | None
     receipts: tuple[Receipt, ...]
 
     @property
-    def live(self) -> _Attempt | None:
+    def live(self) -> _FundingAttempt | None:
         """The attempt, where the look may still decide it."""
         is_live = self.attempt is not None and self.attempt.operation.status in funding.LIVE
         return self.attempt if is_live else None
 
 
 @attrs.frozen
-class _Counted:
+class _ReceiptEffects:
     """The receipts after the look, what they changed of the Payment, and a release stopped."""
 
-    change: Step[Payment]
+    step: Step[Payment]
     receipts: tuple[Receipt, ...]
-    stopped: Decision[None]
+    cancelled_release: Decision[None]
 
 
-def decide(
-    tx: Transaction, draw: Draw, partition: str, known: Evidence, look: Look, *, now: Instant
+def apply_observation(
+    tx: Transaction,
+    id_sequence: IdSequence,
+    partition: str,
+    known: TrackedTransaction,
+    observation: Observation,
+    *,
+    now: Instant,
 ) -> Decision[None]:
-    """What a look means; `known` is the evidence that it was made for. Raises BalanceOutdated."""
-    payment = locked_payment(tx, known.payment_id)  # 1. Lock.
-    found = _locked(tx, Evidence, known.id)
+    """What a look means; `known` is the evidence that it was made for. Raises StaleBalance."""
+    payment = lock_payment(tx, known.payment_id)  # 1. Lock.
+    found = _lock(tx, TrackedTransaction, known.id)
     if not found.watched:
         return Decision(None)
     if found.version != known.version:
         return poll_again(now)
-    attempt = _attempt(tx, found)  # 2. Who sent it.
-    instead = _follow_included(tx, found, look, now)  # 3. The same under another hash.
-    if look.included_as is not None and not found.receipt_ids:
-        return instead.joined(Decision(None, replaces=(attrs.evolve(found, watched=False),)))
-    option = direct_option_of(tx, payment, found, look.sighting)  # 4. The direct option.
-    evidence = attrs.evolve(found, direct_option_id=option.id) if option else found
-    receipts = tuple(_locked(tx, Receipt, id) for id in evidence.receipt_ids)
-    case = _Case(tx, draw, partition, look, now, payment, evidence, attempt, option, receipts)
-    weighed = _weigh(case)  # 5. Weigh.
-    if is_mere_hint(evidence, weighed):
-        return hinted(evidence, look.sighting, now=now)
-    counted = _count(case, weighed)  # 6. Count.
-    change, live, ends = counted.change, case.live, _ends(case)  # 7. Is it decided?
-    if ends or look.sighting.view is None or live is not None:
-        change = change.then(payments.end_attempt, evidence.id, now=now, reason="reorged")
-    again_at = _again_at(look, ends=ends, now=now)  # 8. When to look again.
-    noted = _noted(evidence, counted.receipts, look.sighting, watched=again_at is not None)
-    base = Decision(None, again_at=again_at).joined(
-        _stored((*receipts, found), (*counted.receipts, noted)), counted.stopped, instead
+    attempt = _lock_attempt(tx, found)  # 2. Who sent it.
+    instead = _follow_included(tx, found, observation, now)  # 3. The same under another hash.
+    if observation.included_hash is not None and not found.receipt_ids:
+        return instead.merge(Decision(None, replaces=(attrs.evolve(found, watched=False),)))
+    option = find_direct_option(tx, payment, found, observation.observed)  # 4. The direct option.
+    tracked = attrs.evolve(found, direct_option_id=option.id) if option else found
+    receipts = tuple(_lock(tx, Receipt, id) for id in tracked.receipt_ids)
+    case = _Case(
+        tx, id_sequence, partition, observation, now, payment, tracked, attempt, option, receipts
+    )
+    evaluation = _weigh(case)  # 5. Weigh.
+    if is_only_hint(tracked, evaluation):
+        return recheck_hint(tracked, observation.observed, now=now)
+    counted = _apply_receipts(case, evaluation)  # 6. Count.
+    step, live, ends = counted.step, case.live, _is_decided(case)  # 7. Is it decided?
+    if ends or observation.observed.view is None or live is not None:
+        step = step.then(payments.end_attempt, tracked.id, now=now, reason="reorged")
+    next_run_at = _next_check_at(observation, ends=ends, now=now)  # 8. When to look again.
+    noted = _update_tracked(
+        tracked, counted.receipts, observation.observed, watched=next_run_at is not None
+    )
+    base = Decision(None, next_run_at=next_run_at).merge(
+        _save_changes((*receipts, found), (*counted.receipts, noted)),
+        counted.cancelled_release,
+        instead,
     )
     if option is not None:  # 9. The direct option.
-        base = base.joined(
-            carried(option, payment, change.record, evidence, receipts, counted.receipts, now=now)
+        base = base.merge(
+            update_direct_option(
+                option, payment, step.record, tracked, receipts, counted.receipts, now=now
+            )
         )
     if live is None:  # 10. The operation; 11. and the Payment last.
-        return base.joined(_write_payment(case, change, ended=option.id if option else None))
-    if look.asked is None:
-        moved = _moved_on(case, live, change.record)
-        return base.joined(moved, _write_payment(case, change, ended=None))
-    if not _paid(weighed):
-        return base.joined(_failed(case, live, look.asked, change, weighed))
-    confirmed = _confirmed(case, live, look.asked, change.record, weighed)
-    done = change.then(payments.end_attempt, live.operation.id, now=now, reason="confirmed")
-    return base.joined(confirmed, _write_payment(case, done, ended=live.option.id))
+        return base.merge(_write_payment(case, step, ended=option.id if option else None))
+    if observation.reading is None:
+        moved = _advance_operation(case, live, step.record)
+        return base.merge(moved, _write_payment(case, step, ended=None))
+    if not _verified_amount(evaluation):
+        return base.merge(_fail_operation(case, live, observation.reading, step, evaluation))
+    confirmed = _confirm_operation(case, live, observation.reading, step.record, evaluation)
+    done = step.then(payments.end_attempt, live.operation.id, now=now, reason="confirmed")
+    return base.merge(confirmed, _write_payment(case, done, ended=live.option.id))
 
 
-def _attempt(tx: Transaction, evidence: Evidence) -> _Attempt | None:
-    if evidence.option_id is None:
+def _lock_attempt(tx: Transaction, tracked: TrackedTransaction) -> _FundingAttempt | None:
+    if tracked.option_id is None:
         return None
-    return _Attempt(*locked_option(tx, evidence.option_id))
+    return _FundingAttempt(*lock_option(tx, tracked.option_id))
 
 
-def _follow_included(tx: Transaction, found: Evidence, look: Look, now: Instant) -> Decision[None]:
+def _follow_included(
+    tx: Transaction, found: TrackedTransaction, observation: Observation, now: Instant
+) -> Decision[None]:
     """Have the transaction looked at that is in a block instead of this one."""
-    if look.included_as is None:
+    if observation.included_hash is None:
         return Decision(None)
-    return watched(
-        tx, found.payment_id, found.chain_id, look.included_as,
+    return track_transaction(
+        tx, found.payment_id, found.chain_id, observation.included_hash,
         now=now, due_at=now, option_id=found.option_id,
     )  # fmt: skip
 
 
-def _ends(case: _Case) -> bool:
+def _is_decided(case: _Case) -> bool:
     """Whether what the transaction brings is decided.
 
     A stranger's transaction that is gone may be on another fork: not every node has switched yet.
     It is looked for until the height at which it was is final without it. Our own is sent again
     until it is in a block, or can never be in one.
     """
-    look, sighting, evidence, attempt = case.look, case.look.sighting, case.evidence, case.attempt
-    if look.included_as is not None or look.is_lost or sighting.is_final:
+    observation, observed, tracked, attempt = (
+        case.observation,
+        case.observation.observed,
+        case.tracked,
+        case.attempt,
+    )
+    if observation.included_hash is not None or observation.nonce_was_taken or observed.is_final:
         return True
-    if sighting.view is not None:
+    if observed.view is not None:
         return False
     if attempt is not None and attempt.operation.status in (*funding.LIVE, "confirmed"):
         return False
-    return evidence.block_number is None or sighting.heads.final.number >= evidence.block_number
+    return tracked.block_number is None or observed.heads.final.number >= tracked.block_number
 
 
-def _again_at(look: Look, *, ends: bool, now: Instant) -> Instant | None:
+def _next_check_at(observation: Observation, *, ends: bool, now: Instant) -> Instant | None:
     """When to look again: also at what is decided, until a scan would notice its undoing."""
     if not ends:
         return now + POLL_MS
-    block = look.sighting.block
-    return None if block is None or block.number <= look.scanned_to else now + OVERSIGHT_MS
+    block = observation.observed.block
+    return (
+        None if block is None or block.number <= observation.scanned_to else now + REORG_RECHECK_MS
+    )
 
 
-def _noted(
-    evidence: Evidence, receipts: tuple[Receipt, ...], sighting: Sighting, *, watched: bool
-) -> Evidence:
-    block = sighting.block
+def _update_tracked(
+    tracked: TrackedTransaction,
+    receipts: tuple[Receipt, ...],
+    observed: ObservedTransaction,
+    *,
+    watched: bool,
+) -> TrackedTransaction:
+    block = observed.block
     return attrs.evolve(
-        evidence,
+        tracked,
         receipt_ids=tuple(receipt.id for receipt in receipts),
-        block_number=block.number if block else evidence.block_number,
+        block_number=block.number if block else tracked.block_number,
         block_hash=block.hash if block else None,
         watched=watched,
     )
 
 
-def _stored(before: tuple[Record, ...], after: tuple[Record, ...]) -> Decision[None]:
+def _save_changes(before: tuple[Record, ...], after: tuple[Record, ...]) -> Decision[None]:
     """Insert what is new, replace what has changed."""
     return Decision(
         None,
@@ -278,123 +310,139 @@ def _stored(before: tuple[Record, ...], after: tuple[Record, ...]) -> Decision[N
 # The receipts and the Payment.
 
 
-def _weigh(case: _Case) -> Weighed:
+def _weigh(case: _Case) -> Evaluation:
     payment = case.payment
     assert payment.escrow_address is not None
-    return weigh(
-        case.evidence,
+    return evaluate(
+        case.tracked,
         case.receipts,
-        case.look.sighting,
-        Expectation(payment.chain_id, payment.asset.address, payment.escrow_address),
-        lambda: case.draw.id("receipt"),
+        case.observation.observed,
+        ExpectedTransfer(payment.chain_id, payment.asset.address, payment.escrow_address),
+        lambda: case.id_sequence.issue("receipt"),
         now=case.now,
     )
 
 
-def _count(case: _Case, weighed: Weighed) -> _Counted:
+def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
     """Take back what was undone, note what is coming, count what is proven."""
-    change, stopped, now = Step(case.payment), Decision(None), case.now
-    for receipt in weighed.undone:
-        release = _stoppable_release(case.tx, change.record, receipt)
-        change = change.then(payments.undo, receipt, now=now, release_stopped=release is not None)
+    step, stopped, now = Step(case.payment), Decision(None), case.now
+    for receipt in evaluation.reorged:
+        release = _try_cancel_release(case.tx, step.record, receipt)
+        step = step.then(
+            payments.reverse_receipt, receipt, now=now, release_stopped=release is not None
+        )
         if release is not None:
-            stopped = stopped.joined(Decision(None, replaces=(release,)))
-    brought_by = case.live.operation.id if case.live is not None else case.evidence.id
-    if weighed.is_promising and case.live is None:
-        change = change.then(payments.sight, brought_by, now=now)
-    receipts = {receipt.id: receipt for receipt in weighed.receipts}
-    for receipt in weighed.proven:
-        before = change.record.counted
-        change = change.then(payments.count, receipt, brought_by, now=now)
-        kept = change.record.counted - before
-        receipts[receipt.id] = lifecycle.verified(receipt, kept, now).record
-    return _Counted(change, tuple(receipts.values()), stopped)
+            stopped = stopped.merge(Decision(None, replaces=(release,)))
+    brought_by = case.live.operation.id if case.live is not None else case.tracked.id
+    if evaluation.has_pending_transfer and case.live is None:
+        step = step.then(payments.add_pending_transfer, brought_by, now=now)
+    receipts = {receipt.id: receipt for receipt in evaluation.receipts}
+    for receipt in evaluation.proven:
+        before = step.record.counted
+        step = step.then(payments.apply_receipt, receipt, brought_by, now=now)
+        kept = step.record.counted - before
+        receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
+    return _ReceiptEffects(step, tuple(receipts.values()), stopped)
 
 
-def _stoppable_release(tx: Transaction, payment: Payment, receipt: Receipt) -> Outgoing | None:
+def _try_cancel_release(
+    tx: Transaction, payment: Payment, receipt: Receipt
+) -> OutboundTransfer | None:
     """The release that misses this receipt, withdrawn; None if it cannot be, or need not."""
     if payment.status != "accepted" or payment.release_id is None or not receipt.counted:
         return None
-    return withdraw(_locked(tx, Outgoing, payment.release_id))
+    return withdraw(_lock(tx, OutboundTransfer, payment.release_id))
 
 
-def _write_payment(case: _Case, change: Step[Payment], *, ended: str | None) -> Decision[None]:
+def _write_payment(case: _Case, step: Step[Payment], *, ended: str | None) -> Decision[None]:
     """The Payment with what follows for it, unless the look has changed nothing of it."""
-    if change == Step(case.payment):
+    if step == Step(case.payment):
         return Decision(None)
-    return carry_on(case.tx, case.draw, case.partition, change, now=case.now, ended=ended)
+    return advance_payment(
+        case.tx, case.id_sequence, case.partition, step, now=case.now, ended=ended
+    )
 
 
 # The operation that sent the transaction, with its option and its reservation.
 
 
-def _moved_on(case: _Case, attempt: _Attempt, payment: Payment) -> Decision[None]:
+def _advance_operation(case: _Case, attempt: _FundingAttempt, payment: Payment) -> Decision[None]:
     """The operation while its transaction is not final; undone, it is handed to its sender."""
-    moved = _noticed(case, attempt.operation, payment)
+    moved = _note_chain_state(case, attempt.operation, payment)
     if moved.record == attempt.operation:
         return Decision(None)
     if moved.record.status != "authorized":
         return moved.as_decision()
-    outgoing = _locked(case.tx, Outgoing, str(attempt.operation.outgoing_id))
-    again = send_job(SEND, case.partition, outgoing, case.now)
-    return moved.as_decision().joined(Decision(None, jobs=(again,)))
+    outgoing = _lock(case.tx, OutboundTransfer, str(attempt.operation.outgoing_id))
+    again = send_job(SEND_FUNDING, case.partition, outgoing, case.now)
+    return moved.as_decision().merge(Decision(None, jobs=(again,)))
 
 
-def _confirmed(
-    case: _Case, attempt: _Attempt, asked: Asked, payment: Payment, weighed: Weighed
+def _confirm_operation(
+    case: _Case,
+    attempt: _FundingAttempt,
+    reading: BalanceReading,
+    payment: Payment,
+    evaluation: Evaluation,
 ) -> Decision[None]:
     """The operation and its option at their end, and the reservation spent."""
-    hash = case.evidence.transaction_hash  # of all that were signed for it, the one that moved it
-    confirmed = _noticed(case, attempt.operation, payment).then(
-        funding.step, "confirm", payment, now=case.now, transaction_hash=hash
+    hash = case.tracked.transaction_hash  # of all that were signed for it, the one that moved it
+    confirmed = _note_chain_state(case, attempt.operation, payment).then(
+        funding.apply_trigger, "confirm", payment, now=case.now, transaction_hash=hash
     )
-    paid = attempt.option.paid + _paid(weighed)
-    succeeded = options.step(attempt.option, "verify", now=case.now, paid=paid)
-    reservation = reservation_of(confirmed.record, payment)
-    return confirmed.as_decision().joined(
-        succeeded.as_decision(), settled(case.tx, reservation, asked, succeeded=True)
+    paid = attempt.option.paid + _verified_amount(evaluation)
+    succeeded = options.apply_trigger(attempt.option, "verify", now=case.now, paid=paid)
+    reservation = reservation_of_operation(confirmed.record, payment)
+    return confirmed.as_decision().merge(
+        succeeded.as_decision(), settle_reservation(case.tx, reservation, reading, succeeded=True)
     )
 
 
-def _noticed(case: _Case, operation: FundingOperation, payment: Payment) -> Step[FundingOperation]:
+def _note_chain_state(
+    case: _Case, operation: FundingOperation, payment: Payment
+) -> Step[FundingOperation]:
     """The operation as far as the chain knows its transaction; unchanged where that is no news."""
-    sighting, trigger = case.look.sighting, None
-    was_in_a_block = operation.status == "broadcast" and case.evidence.block_hash is not None
-    if sighting.view is not None and operation.status in ("authorized", "unknown"):
+    observed, trigger = case.observation.observed, None
+    was_in_a_block = operation.status == "broadcast" and case.tracked.block_hash is not None
+    if observed.view is not None and operation.status in ("authorized", "unknown"):
         trigger = "broadcast"
-    elif sighting.block is None and (was_in_a_block or operation.status == "unknown"):
+    elif observed.block is None and (was_in_a_block or operation.status == "unknown"):
         trigger = "reorg"
     if trigger is None:
         return Step(operation)
-    hash = case.evidence.transaction_hash
-    return funding.step(operation, trigger, payment, now=case.now, transaction_hash=hash)
+    hash = case.tracked.transaction_hash
+    return funding.apply_trigger(operation, trigger, payment, now=case.now, transaction_hash=hash)
 
 
-def _paid(weighed: Weighed) -> int:
+def _verified_amount(evaluation: Evaluation) -> int:
     """What the transaction has proven to bring, now or at a look before."""
-    verified = [receipt for receipt in weighed.receipts if receipt.status == "verified"]
-    return sum(receipt.amount for receipt in (*verified, *weighed.proven))
+    verified = [receipt for receipt in evaluation.receipts if receipt.status == "verified"]
+    return sum(receipt.amount for receipt in (*verified, *evaluation.proven))
 
 
-def _failed(
-    case: _Case, attempt: _Attempt, asked: Asked, change: Step[Payment], weighed: Weighed
+def _fail_operation(
+    case: _Case,
+    attempt: _FundingAttempt,
+    reading: BalanceReading,
+    step: Step[Payment],
+    evaluation: Evaluation,
 ) -> Decision[None]:
     """The transaction is final and proves nothing: what was reserved is free again."""
-    reasons = [receipt.rejection_reason for receipt in weighed.receipts]
-    has_failed = case.look.is_lost or case.look.sighting.has_failed
+    reasons = [receipt.rejection_reason for receipt in evaluation.receipts]
+    has_failed = case.observation.nonce_was_taken or case.observation.observed.has_failed
     failed = "transaction_failed" if has_failed else "wrong_recipient"
-    reservation = reservation_of(attempt.operation, change.record)
+    reservation = reservation_of_operation(attempt.operation, step.record)
     assert attempt.operation.outgoing_id is not None
-    void = failed_for_good(case.tx, attempt.operation.outgoing_id)
-    nothing = come_to_nothing(
-        case.tx, case.draw, case.partition, change, attempt.option, attempt.operation, "fail",
-        lambda: settled(case.tx, reservation, asked, succeeded=False),
+    void = mark_failed(case.tx, attempt.operation.outgoing_id)
+    nothing = fail_funding(
+        case.tx, case.id_sequence, case.partition, step, attempt.option, attempt.operation, "fail",
+        lambda: settle_reservation(case.tx, reservation, reading, succeeded=False),
         reason=next((reason for reason in reasons if reason), failed), now=case.now,
     )  # fmt: skip
-    return void.joined(nothing)
+    return void.merge(nothing)
 
 
-def _locked(tx: Transaction, kind: type[R], id: str) -> R:
+def _lock(tx: Transaction, kind: type[R], id: str) -> R:
     record = tx.get(kind, id, for_update=True)
     assert record is not None, f"no {kind.__name__} {id}"
     return record

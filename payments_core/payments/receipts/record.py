@@ -56,7 +56,7 @@ class Receipt(Record):
 
 
 @attrs.frozen(kw_only=True)
-class Evidence(Record):
+class TrackedTransaction(Record):
     """A transaction that has to do with a Payment; the id is `<payment id>/<chain>/<hash>`.
 
     Whoever finds a transaction, a scan, our own sending or a hint, writes this row and the job that
@@ -86,11 +86,11 @@ class Evidence(Record):
     created_at: Instant
 
     @property
-    def brought_by(self) -> str | None:
+    def attributed_option_id(self) -> str | None:
         """The option that its receipts came by."""
         return self.option_id or self.direct_option_id
 
 
-def evidence_id(payment_id: str, chain_id: int, transaction_hash: str) -> str:
+def tracked_transaction_id(payment_id: str, chain_id: int, transaction_hash: str) -> str:
     """The id of a transaction's evidence for a Payment."""
     return f"{payment_id}/{chain_id}/{transaction_hash}"

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.engine.events import Happening
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.events import NewEvent
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
 from payments_core.errors import (
     AmountOutOfRange,
@@ -19,10 +19,10 @@ from payments_core.errors import (
 )
 from payments_core.money import format_amount
 from payments_core.payments.machine import PAYMENT
-from payments_core.payments.record import PaidBy, Payment
-from payments_core.payments.refunds.record import UNFINISHED, Refund
+from payments_core.payments.record import PayerTotal, Payment
+from payments_core.payments.refunds.record import PENDING, Refund
 
-REFUND = Machine(
+REFUND = StateMachine(
     "refund",
     (
         Transition(
@@ -40,7 +40,7 @@ REFUND = Machine(
             emits="refund.succeeded",
             why="The transfer back is proven and final.",
         ),
-        *rows(
+        *transitions_from(
             ("submitted",),
             "fail",
             "failed",
@@ -58,19 +58,19 @@ REFUND = Machine(
     terminal=("failed",),
 )
 
-HELD = ("action_required", "expired", "cancelled", "failed")
+FUNDS_IN_ESCROW = ("action_required", "expired", "cancelled", "failed")
 """The states in which what was received lies in escrow, with no release under way."""
 
-RELEASED = ("succeeded", "partially_refunded")
+FUNDS_PAID_OUT = ("succeeded", "partially_refunded")
 """The states in which the recipient has the funds."""
 
 
-MOST_PARTS = 50
+MAX_LEGS = 50
 """So many senders get their own back at once; what is left is refunded by another call."""
 
 
 @attrs.frozen(kw_only=True)
-class Part:
+class RefundLeg:
     """One transfer back: to whom, and out of which accounts of the books."""
 
     to: str
@@ -85,7 +85,7 @@ class Part:
 
 
 @attrs.frozen
-class Share:
+class SenderShare:
     """What a sender has sent and not got back; `excess` is the part of it that was too much."""
 
     address: str
@@ -94,7 +94,7 @@ class Share:
 
 
 @attrs.frozen
-class Left:
+class Refundable:
     """What can still go back: the books and the senders, less the refunds under way.
 
     `received` is the most that can go back in all. An account of the books that a reorg has left
@@ -105,33 +105,33 @@ class Left:
     excess: int
     recipient: int
     received: int
-    shares: tuple[Share, ...]
+    shares: tuple[SenderShare, ...]
 
     @property
-    def held(self) -> int:
+    def held_amount(self) -> int:
         """What lies in escrow and is promised to nobody."""
         return self.escrow + self.excess
 
-    def share_of(self, address: str) -> Share:
+    def share_of(self, address: str) -> SenderShare:
         """What an address has sent; nothing, for a stranger."""
         return next(
-            (share for share in self.shares if share.address == address), Share(address, 0, 0)
+            (share for share in self.shares if share.address == address), SenderShare(address, 0, 0)
         )
 
 
-def left_of(payment: Payment, refunds: Sequence[Refund]) -> Left:
+def compute_refundable(payment: Payment, refunds: Sequence[Refund]) -> Refundable:
     """What of a Payment can still go back, and to whom."""
-    under_way = [refund for refund in refunds if refund.status in UNFINISHED]
+    under_way = [refund for refund in refunds if refund.status in PENDING]
     escrow = payment.books.escrow - sum(refund.from_escrow for refund in under_way)
     excess = payment.books.excess - sum(refund.from_excess for refund in under_way)
     recipient = payment.books.recipient - sum(refund.from_recipient for refund in under_way)
     promised = sum(refund.amount for refund in under_way)
     held = max(0, escrow + excess)
     excess = min(max(0, excess), held)
-    if payment.status in (*RELEASED, "refunded"):  # no release will ever take it
+    if payment.status in (*FUNDS_PAID_OUT, "refunded"):  # no release will ever take it
         excess = held
-    shares = [_share(item, under_way) for item in reversed(payment.paid_by)]
-    return Left(
+    shares = [_compute_share(item, under_way) for item in reversed(payment.paid_by)]
+    return Refundable(
         held - excess,
         excess,
         max(0, recipient),
@@ -140,14 +140,16 @@ def left_of(payment: Payment, refunds: Sequence[Refund]) -> Left:
     )
 
 
-def _share(paid: PaidBy, under_way: Sequence[Refund]) -> Share:
+def _compute_share(paid: PayerTotal, under_way: Sequence[Refund]) -> SenderShare:
     its = [refund for refund in under_way if refund.destination == paid.address]
     amount = paid.amount - sum(refund.amount for refund in its)
     excess = paid.excess - sum(refund.from_excess for refund in its)
-    return Share(paid.address, amount, min(max(0, excess), max(0, amount)))
+    return SenderShare(paid.address, amount, min(max(0, excess), max(0, amount)))
 
 
-def plan(payment: Payment, left: Left, amount: int | None, destination: str | None) -> Part:
+def plan_refund(
+    payment: Payment, refundable: Refundable, amount: int | None, destination: str | None
+) -> RefundLeg:
     """The refund that was asked for: from escrow while the funds are held, else the recipient's.
 
     Without an amount it is all that can go back to that destination; without a destination it
@@ -155,87 +157,95 @@ def plan(payment: Payment, left: Left, amount: int | None, destination: str | No
     """
     if payment.intent == "send":
         raise InvalidState("payment", payment.status, "refund")
-    if payment.status in HELD and payment.release_id is None:
-        most = left.held
-    elif payment.status in RELEASED and payment.destination.account_id is not None:
-        most = min(left.recipient, left.received)
+    if payment.status in FUNDS_IN_ESCROW and payment.release_id is None:
+        maximum = refundable.held_amount
+    elif payment.status in FUNDS_PAID_OUT and payment.destination.account_id is not None:
+        maximum = min(refundable.recipient, refundable.received)
     else:  # not received, on its way, or released to an outside wallet
         raise InvalidState("payment", payment.status, "refund")
-    if not most or (amount is not None and not 0 < amount <= most):
-        raise _beyond(payment, most)
-    share = _named(payment, left, amount, destination)
-    own = own_part(payment, share) if share.amount else most  # a stranger may get anything
-    wanted = min(most, own) if amount is None else amount
+    if not maximum or (amount is not None and not 0 < amount <= maximum):
+        raise _amount_out_of_range(payment, maximum)
+    share = _choose_share(payment, refundable, amount, destination)
+    own = own_amount(payment, share) if share.amount else maximum  # a stranger may get anything
+    wanted = min(maximum, own) if amount is None else amount
     if not wanted:
-        raise _beyond(payment, 0)
-    if payment.status in RELEASED:
-        return Part(to=share.address, from_recipient=wanted)
-    return _held_part(left, share, wanted)
+        raise _amount_out_of_range(payment, 0)
+    if payment.status in FUNDS_PAID_OUT:
+        return RefundLeg(to=share.address, from_recipient=wanted)
+    return _new_leg_from_held(refundable, share, wanted)
 
 
-def _beyond(payment: Payment, most: int) -> AmountOutOfRange:
-    text = format_amount(most, payment.asset.decimals)
+def _amount_out_of_range(payment: Payment, maximum: int) -> AmountOutOfRange:
+    text = format_amount(maximum, payment.asset.decimals)
     return AmountOutOfRange(f"at most {text} can be refunded")
 
 
-def own_part(payment: Payment, share: Share) -> int:
+def own_amount(payment: Payment, share: SenderShare) -> int:
     """How much of a refund is the sender's own: the recipient's vault has none of the excess."""
-    return share.amount - share.excess if payment.status in RELEASED else share.amount
+    return share.amount - share.excess if payment.status in FUNDS_PAID_OUT else share.amount
 
 
-def plan_all_held(left: Left) -> tuple[Part, ...]:
+def plan_all_held(refundable: Refundable) -> tuple[RefundLeg, ...]:
     """All that is held, back to its senders. Raises ReconciliationActionNotAllowed.
 
     What came from senders that are not known stays; it can be refunded to a destination by name.
     """
-    if not left.held:
+    if not refundable.held_amount:
         raise ReconciliationActionNotAllowed("refund", "nothing is held")
-    _require_enough(sum(share.amount for share in left.shares), left.held, "refund")
-    parts = []
-    for share in _largest(left.shares):
-        part = _held_part(left, share, min(share.amount, left.held))
-        left = attrs.evolve(
-            left, escrow=left.escrow - part.from_escrow, excess=left.excess - part.from_excess
+    _require_enough(
+        sum(share.amount for share in refundable.shares), refundable.held_amount, "refund"
+    )
+    legs = []
+    for share in _take_largest(refundable.shares):
+        leg = _new_leg_from_held(refundable, share, min(share.amount, refundable.held_amount))
+        refundable = attrs.evolve(
+            refundable,
+            escrow=refundable.escrow - leg.from_escrow,
+            excess=refundable.excess - leg.from_excess,
         )
-        parts.append(part)
-    return _some(parts, "refund")
+        legs.append(leg)
+    return _require_any(legs, "refund")
 
 
-def plan_excess(left: Left) -> tuple[Part, ...]:
+def plan_excess(refundable: Refundable) -> tuple[RefundLeg, ...]:
     """The excess, back to whoever sent it. Raises ReconciliationActionNotAllowed."""
-    if not left.excess:
+    if not refundable.excess:
         raise ReconciliationActionNotAllowed("refund_excess", "there is no excess")
-    _require_enough(sum(share.excess for share in left.shares), left.excess, "refund_excess")
-    parts, excess = [], left.excess
-    for share in _largest(left.shares):
+    _require_enough(
+        sum(share.excess for share in refundable.shares), refundable.excess, "refund_excess"
+    )
+    legs, excess = [], refundable.excess
+    for share in _take_largest(refundable.shares):
         amount = min(share.excess, excess)
-        parts.append(Part(to=share.address, from_excess=amount))
+        legs.append(RefundLeg(to=share.address, from_excess=amount))
         excess -= amount
-    return _some(parts, "refund_excess")
+    return _require_any(legs, "refund_excess")
 
 
-def _named(payment: Payment, left: Left, amount: int | None, destination: str | None) -> Share:
+def _choose_share(
+    payment: Payment, refundable: Refundable, amount: int | None, destination: str | None
+) -> SenderShare:
     """The share of whom the refund goes to: the newest sender's who has something to claim."""
     if destination is not None:
-        return left.share_of(destination)
-    claims = [share for share in left.shares if own_part(payment, share)]
+        return refundable.share_of(destination)
+    claims = [share for share in refundable.shares if own_amount(payment, share)]
     if not claims:
         raise ValidationFailed.at("destination", "is needed: no sender is known")
-    if (len(claims) > 1 and amount is None) or (amount or 0) > own_part(payment, claims[0]):
+    if (len(claims) > 1 and amount is None) or (amount or 0) > own_amount(payment, claims[0]):
         raise ValidationFailed.at("destination", "is needed: no one sender has sent so much")
     return claims[0]
 
 
-def _held_part(left: Left, share: Share, amount: int) -> Part:
+def _new_leg_from_held(refundable: Refundable, share: SenderShare, amount: int) -> RefundLeg:
     """Out of what is held: first what this sender sent too much, then escrow, then other excess."""
-    too_much = min(share.excess, left.excess, amount)
-    from_escrow = min(amount - too_much, left.escrow)
-    return Part(to=share.address, from_escrow=from_escrow, from_excess=amount - from_escrow)
+    too_much = min(share.excess, refundable.excess, amount)
+    from_escrow = min(amount - too_much, refundable.escrow)
+    return RefundLeg(to=share.address, from_escrow=from_escrow, from_excess=amount - from_escrow)
 
 
-def _largest(shares: Sequence[Share]) -> Sequence[Share]:
+def _take_largest(shares: Sequence[SenderShare]) -> Sequence[SenderShare]:
     """Those with most, in the order given: dust makes no real payer wait."""
-    kept = sorted(shares, key=lambda share: share.amount, reverse=True)[:MOST_PARTS]
+    kept = sorted(shares, key=lambda share: share.amount, reverse=True)[:MAX_LEGS]
     return [share for share in shares if share in kept]
 
 
@@ -250,9 +260,9 @@ def _require_enough(owed: int, there: int, action: str) -> None:
         )
 
 
-def _some(parts: Sequence[Part], action: str) -> tuple[Part, ...]:
+def _require_any(legs: Sequence[RefundLeg], action: str) -> tuple[RefundLeg, ...]:
     """The parts that are not empty; there is one at least."""
-    some = tuple(part for part in parts if part.amount)
+    some = tuple(leg for leg in legs if leg.amount)
     if not some:
         raise ReconciliationActionNotAllowed(
             action, "no sender is known; refund to destinations that you name"
@@ -260,14 +270,14 @@ def _some(parts: Sequence[Part], action: str) -> tuple[Part, ...]:
     return some
 
 
-def created(refund: Refund, payment: Payment) -> Step[Refund]:
+def create(refund: Refund, payment: Payment) -> Step[Refund]:
     """A new refund in its first state."""
     row = REFUND.step(None, "create")
     refund = attrs.evolve(refund, status=row.target, status_version=1)
-    return Step(refund, (_happening("refund.created", refund, payment),))
+    return Step(refund, (_build_event("refund.created", refund, payment),))
 
 
-def step(
+def apply_trigger(
     refund: Refund, trigger: str, payment: Payment, *, now: Instant, **changes: Any
 ) -> Step[Refund]:
     """The refund after `trigger`, with `changes`. Raises InvalidState."""
@@ -281,10 +291,10 @@ def step(
         updated_at=now,
         **changes,
     )
-    return Step(after, (_happening(row.emits, after, payment),) if row.emits else ())
+    return Step(after, (_build_event(row.emits, after, payment),) if row.emits else ())
 
 
-def closing(payment: Payment, refund: Refund) -> str:
+def payment_trigger(payment: Payment, refund: Refund) -> str:
     """The trigger of the Payment's table that a refund brings when it is final.
 
     It is asked with the books as they will be, the refund taken out.
@@ -292,7 +302,7 @@ def closing(payment: Payment, refund: Refund) -> str:
     books = payment.books
     if refund.purpose == "refund_excess":
         return "refund_excess"
-    nothing_held = books.held - refund.from_escrow - refund.from_excess <= 0
+    nothing_held = books.held_amount - refund.from_escrow - refund.from_excess <= 0
     nothing_left = nothing_held and books.recipient - refund.from_recipient <= 0
     wanted = "refund_part"
     if refund.purpose == "reconcile_refund" and nothing_held:
@@ -302,8 +312,8 @@ def closing(payment: Payment, refund: Refund) -> str:
     return wanted if PAYMENT.allows(payment.status, wanted) else "refund_part"
 
 
-def _happening(name: str, refund: Refund, payment: Payment) -> Happening:
-    return Happening(
+def _build_event(name: str, refund: Refund, payment: Payment) -> NewEvent:
+    return NewEvent(
         name,
         {
             "paymentId": payment.id,

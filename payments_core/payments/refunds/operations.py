@@ -6,36 +6,41 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.accounts.vaults.lifecycle import BalanceOutdated, Spend
+from payments_core.accounts.vaults.lifecycle import Spend, StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
-from payments_core.accounts.vaults.reservations import Asked, Rule, asking, reserved
-from payments_core.addresses import AddressError, canonical
-from payments_core.amounts import amount_of
+from payments_core.accounts.vaults.reservations import (
+    BalanceReading,
+    PolicyRule,
+    reserve_funds,
+    retry_on_stale_balance,
+)
+from payments_core.addresses import AddressError, normalize_address
+from payments_core.amounts import parse_positive_amount
 from payments_core.assets import chain_entry
-from payments_core.chains.outbox.record import send_job, transfer
+from payments_core.chains.outbox.record import new_transfer, send_job
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
-    Conflicting,
     InsufficientPermissions,
     NotFound,
+    ResourceConflict,
     ValidationFailed,
 )
 from payments_core.payments.destinations import Destinations
-from payments_core.payments.details import locked_payment
+from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle
-from payments_core.payments.refunds.lifecycle import Part
+from payments_core.payments.refunds.lifecycle import RefundLeg
 from payments_core.payments.refunds.record import Purpose, Refund
-from payments_core.payments.sends import vault_on
+from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
-REFUND = "refunds.send"
-MOST_REFUNDS = 100
+SEND_REFUND = "refunds.send"
+MAX_PENDING_REFUNDS = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -56,7 +61,7 @@ class Refunds:
 
     def __init__(self, ports: Ports, destinations: Destinations, vaults: Vaults) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._destinations = destinations
         self._vaults = vaults
@@ -67,7 +72,7 @@ class Refunds:
         payment_id: str,
         new: NewRefund,
         *,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> Refund:
         """One refund: from escrow while the funds are held, else from the recipient's vault.
 
@@ -76,23 +81,27 @@ class Refunds:
         standard key), DestinationNotAllowed, PolicyInactive, PolicyDenied, InsufficientBalance,
         DependencyFailed, Conflicting.
         """
-        payment = self._read(authority, payment_id)
-        amount = amount_of(new.amount, payment.asset) if new.amount is not None else None
-        destination = self._destination(payment, new.destination)
+        payment = self._load_payment(authority, payment_id)
+        amount = (
+            parse_positive_amount(new.amount, payment.asset) if new.amount is not None else None
+        )
+        destination = self._parse_destination(payment, new.destination)
 
         def attempt() -> Refund:
             # a retry may find its own amount gone: it is answered
-            self._ledger.replay(authority, idempotent)
-            asked = self._ask(authority, self._read(authority, payment_id))
-            return self._ledger.commit(
+            self._committer.replay(authority, idempotent)
+            reading = self._read_recipient_balance(
+                authority, self._load_payment(authority, payment_id)
+            )
+            return self._committer.commit(
                 authority,
-                lambda tx, draw: self._decide(
-                    tx, draw, authority, payment_id, amount, destination, new.reason, asked
+                lambda tx, id_sequence: self._decide(
+                    tx, id_sequence, authority, payment_id, amount, destination, new.reason, reading
                 ),
                 idempotent=idempotent,
             )
 
-        return asking(attempt)
+        return retry_on_stale_balance(attempt)
 
     def list(
         self,
@@ -104,14 +113,14 @@ class Refunds:
     ) -> Page[Refund]:
         """The refunds of a Payment, newest first. Raises NotFound."""
 
-        def look(snapshot: Snapshot) -> Page[Refund]:
+        def load(snapshot: Snapshot) -> Page[Refund]:
             if snapshot.get(Payment, payment_id) is None:
                 raise NotFound("payment")
             return snapshot.find(Refund, "by_payment", (payment_id,), after=after, limit=limit)
 
-        return self._storage.read(authority.partition, look)
+        return self._storage.read(authority.partition, load)
 
-    def _read(self, authority: Authority, payment_id: str) -> Payment:
+    def _load_payment(self, authority: Authority, payment_id: str) -> Payment:
         payment = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Payment, payment_id)
         )
@@ -119,100 +128,105 @@ class Refunds:
             raise NotFound("payment")
         return payment
 
-    def _destination(self, payment: Payment, text: str | None) -> str | None:
+    def _parse_destination(self, payment: Payment, text: str | None) -> str | None:
         """The address that was named. Raises ValidationFailed, DestinationNotAllowed."""
         if text is None:
             return None
         try:
-            address = canonical(chain_entry(payment.chain_id).chain_type, text)
+            address = normalize_address(chain_entry(payment.chain_id).chain_type, text)
         except AddressError as error:
             raise ValidationFailed.at("destination", str(error)) from None
         if address == payment.destination.address:  # it would come back to the recipient
             raise ValidationFailed.at("destination", "must not be the recipient's own address")
-        self._destinations.refuse_own(address)
+        self._destinations.reject_own_address(address)
         return address
 
-    def _ask(self, authority: Authority, payment: Payment) -> Asked | None:
+    def _read_recipient_balance(
+        self, authority: Authority, payment: Payment
+    ) -> BalanceReading | None:
         """The recipient's vault, where that pays. Raises DependencyFailed."""
         account_id = payment.destination.account_id
-        if payment.status not in lifecycle.RELEASED or account_id is None:
+        if payment.status not in lifecycle.FUNDS_PAID_OUT or account_id is None:
             return None
         vault = self._storage.read(
-            authority.partition, lambda snapshot: vault_on(snapshot, account_id, payment.asset)
+            authority.partition, lambda snapshot: load_vault(snapshot, account_id, payment.asset)
         )
-        return self._vaults.ask(vault, payment.asset)
+        return self._vaults.read_balance(vault, payment.asset)
 
     def _decide(
         self,
         tx: Transaction,
-        draw: Draw,
+        id_sequence: IdSequence,
         authority: Authority,
         payment_id: str,
         amount: int | None,
         destination: str | None,
         reason: str | None,
-        asked: Asked | None,
+        reading: BalanceReading | None,
     ) -> Decision[Refund]:
         now = self._clock.now()
-        payment = locked_payment(tx, payment_id)
-        left = lifecycle.left_of(payment, refunds_of(tx, payment))
-        part = lifecycle.plan(payment, left, amount, destination)
+        payment = lock_payment(tx, payment_id)
+        refundable = lifecycle.compute_refundable(payment, lock_pending_refunds(tx, payment))
+        leg = lifecycle.plan_refund(payment, refundable, amount, destination)
         # Whoever sent a cent is the sender of that cent, and of no more.
-        is_sender = part.amount <= lifecycle.own_part(payment, left.share_of(part.to))
+        is_sender = leg.amount <= lifecycle.own_amount(payment, refundable.share_of(leg.to))
         if not is_sender and authority.key is not None and authority.key.kind != "standard":
             raise InsufficientPermissions(("a standard key",))
-        made = refunding(
-            tx, draw, authority.partition, payment, (part,), "refund", reason, now=now,
-            asked=asked, rule="active" if is_sender else "payee",
+        made = start_refunds(
+            tx, id_sequence, authority.partition, payment, (leg,), "refund", reason, now=now,
+            reading=reading, rule="active" if is_sender else "payee",
         )  # fmt: skip
-        return Decision(made.result[0]).joined(made)
+        return Decision(made.result[0]).merge(made)
 
 
-def refunds_of(tx: Transaction, payment: Payment) -> tuple[Refund, ...]:
+def lock_pending_refunds(tx: Transaction, payment: Payment) -> tuple[Refund, ...]:
     """The refunds of a locked Payment that are not final, as they certainly are."""
     found = [tx.get(Refund, id, for_update=True) for id in payment.refunding]
     return tuple(refund for refund in found if refund is not None)
 
 
-def refunding(
+def start_refunds(
     tx: Transaction,
-    draw: Draw,
+    id_sequence: IdSequence,
     partition: str,
     payment: Payment,
-    parts: Sequence[Part],
+    legs: Sequence[RefundLeg],
     purpose: Purpose,
     reason: str | None,
     *,
     now: Instant,
-    asked: Asked | None = None,
-    rule: Rule = "active",
+    reading: BalanceReading | None = None,
+    rule: PolicyRule = "active",
 ) -> Decision[tuple[Refund, ...]]:
-    """Refunds with their transfers, and the Payment that knows of them.
+    """Refunds with their transfers, and the Payment that lists them as pending.
 
-    `asked` is the recipient's vault where that pays. Raises Conflicting, and as `reserved` does.
+    `reading` is the balance of the recipient's vault where that vault pays. Raises
+    ResourceConflict, StaleBalance, and what `reserve_funds` raises.
     """
-    if len(payment.refunding) + len(parts) > MOST_REFUNDS:
-        raise Conflicting(f"At most {MOST_REFUNDS} refunds of a Payment may be under way.")
+    if len(payment.refunding) + len(legs) > MAX_PENDING_REFUNDS:
+        raise ResourceConflict(f"At most {MAX_PENDING_REFUNDS} refunds may be pending.")
     refunds: list[Refund] = []
     decision: Decision[None] = Decision(None)
-    for part in parts:
-        source = None if part.from_recipient else payment.escrow
-        if part.from_recipient:
-            if asked is None:  # the Payment was released since: ask the recipient's vault
-                raise BalanceOutdated
-            spend = Spend(payment.asset, part.amount, part.to, None)
-            decision = decision.joined(reserved(tx, asked, spend, now=now, counts=False, rule=rule))
-            source = asked.vault.contract
+    for leg in legs:
+        source = None if leg.from_recipient else payment.escrow
+        if leg.from_recipient:
+            if reading is None:  # the Payment was released since: ask the recipient's vault
+                raise StaleBalance
+            spend = Spend(payment.asset, leg.amount, leg.to, None)
+            decision = decision.merge(
+                reserve_funds(tx, reading, spend, now=now, counts=False, rule=rule)
+            )
+            source = reading.vault.contract
         assert source is not None
-        refund_id = draw.id("refund")
-        outgoing = transfer(
-            draw.id("out"),
+        refund_id = id_sequence.issue("refund")
+        outgoing = new_transfer(
+            id_sequence.issue("out"),
             payment.asset,
             "refund",
             refund_id,
             source=source,
-            recipient=part.to,
-            amount=part.amount,
+            recipient=leg.to,
+            amount=leg.amount,
             now=now,
         )
         draft = Refund(
@@ -223,22 +237,21 @@ def refunding(
             status_version=0,
             chain_id=payment.chain_id,
             asset_symbol=payment.asset_symbol,
-            from_escrow=part.from_escrow,
-            from_excess=part.from_excess,
-            from_recipient=part.from_recipient,
-            destination=part.to,
+            from_escrow=leg.from_escrow,
+            from_excess=leg.from_excess,
+            from_recipient=leg.from_recipient,
+            destination=leg.to,
             reason=reason,
             outgoing_id=outgoing.id,
-            vault_id=asked.vault.id if part.from_recipient and asked else None,
+            vault_id=reading.vault.id if leg.from_recipient and reading else None,
             created_at=now,
             updated_at=now,
         )
-        made = lifecycle.created(draft, payment)
-        job = send_job(REFUND, partition, outgoing, now)
+        made = lifecycle.create(draft, payment)
+        job = send_job(SEND_REFUND, partition, outgoing, now)
         refunds.append(made.record)
-        decision = decision.joined(
-            made.as_decision(), Decision(None, inserts=(outgoing,), jobs=(job,))
-        )
+        queued = Decision(None, inserts=(outgoing,), jobs=(job,))
+        decision = decision.merge(made.as_decision(), queued)
     ids = tuple(refund.id for refund in refunds)
     knowing = attrs.evolve(payment, refunding=(*payment.refunding, *ids), updated_at=now)
-    return Decision(tuple(refunds), replaces=(knowing,)).joined(decision)
+    return Decision(tuple(refunds), replaces=(knowing,)).merge(decision)

@@ -7,14 +7,18 @@ from typing import Literal, get_args
 
 import attrs
 
-from payments_core.accounts.vaults.lifecycle import BalanceOutdated, Spend
+from payments_core.accounts.vaults.lifecycle import Spend, StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
-from payments_core.accounts.vaults.reservations import Asked, asking, reserved
-from payments_core.chains.outbox.record import Outgoing, send_job, transfer
+from payments_core.accounts.vaults.reservations import (
+    BalanceReading,
+    reserve_funds,
+    retry_on_stale_balance,
+)
+from payments_core.chains.outbox.record import OutboundTransfer, new_transfer, send_job
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     InvalidState,
@@ -24,19 +28,25 @@ from payments_core.errors import (
 )
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
-from payments_core.payments.details import PaymentDetails, locked_payment
+from payments_core.payments.details import PaymentDetails, lock_payment
 from payments_core.payments.machine import PAYMENT
-from payments_core.payments.progress import RELEASE, carry_on, release_of
+from payments_core.payments.progress import SEND_RELEASE, advance_payment, new_release
 from payments_core.payments.record import Payment
-from payments_core.payments.refunds.lifecycle import Left, Part, left_of, plan_all_held, plan_excess
-from payments_core.payments.refunds.operations import refunding, refunds_of
-from payments_core.payments.refunds.record import UNFINISHED, Purpose, Refund
-from payments_core.payments.sends import active_payer
+from payments_core.payments.refunds.lifecycle import (
+    Refundable,
+    RefundLeg,
+    compute_refundable,
+    plan_all_held,
+    plan_excess,
+)
+from payments_core.payments.refunds.operations import lock_pending_refunds, start_refunds
+from payments_core.payments.refunds.record import PENDING, Purpose, Refund
+from payments_core.payments.sends import lock_active_payer
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
 
-Action = Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]
-ACTIONS: tuple[Action, ...] = get_args(Action)
+ReconciliationAction = Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]
+RECONCILIATION_ACTIONS: tuple[ReconciliationAction, ...] = get_args(ReconciliationAction)
 
 
 @attrs.frozen
@@ -44,12 +54,12 @@ class _Case:
     """A Payment to decide on, locked, with what can still go back."""
 
     tx: Transaction
-    draw: Draw
+    id_sequence: IdSequence
     authority: Authority
     payment: Payment
-    left: Left
-    refunds_under_way: bool
-    asked: Asked | None
+    refundable: Refundable
+    has_pending_refunds: bool
+    reading: BalanceReading | None
     note: str | None
     now: Instant
 
@@ -59,7 +69,7 @@ class Reconciliations:
 
     def __init__(self, ports: Ports, vaults: Vaults) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._vaults = vaults
 
@@ -67,32 +77,38 @@ class Reconciliations:
         self,
         authority: Authority,
         payment_id: str,
-        action: Action,
+        action: ReconciliationAction,
         *,
         note: str | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> PaymentDetails:
         """Settle a Payment that needs a decision; refunds and releases go on in the worker.
 
         Raises NotFound, InvalidState (nothing to decide), ReconciliationActionNotAllowed,
         ValidationFailed, and for a send that is tried again what creating it raises.
         """
-        if action not in ACTIONS:
-            raise ValidationFailed.at("action", f"must be one of {', '.join(ACTIONS)}")
+        if action not in RECONCILIATION_ACTIONS:
+            raise ValidationFailed.at(
+                "action", f"must be one of {', '.join(RECONCILIATION_ACTIONS)}"
+            )
 
         def attempt() -> PaymentDetails:
             # a retry finds its own decision made: it is answered
-            self._ledger.replay(authority, idempotent)
-            asked = self._ask(authority, payment_id, action)
-            return self._ledger.commit(
+            self._committer.replay(authority, idempotent)
+            reading = self._read_source_balance(authority, payment_id, action)
+            return self._committer.commit(
                 authority,
-                lambda tx, draw: self._decide(tx, draw, authority, payment_id, action, note, asked),
+                lambda tx, id_sequence: self._decide(
+                    tx, id_sequence, authority, payment_id, action, note, reading
+                ),
                 idempotent=idempotent,
             )
 
-        return asking(attempt)
+        return retry_on_stale_balance(attempt)
 
-    def _ask(self, authority: Authority, payment_id: str, action: Action) -> Asked | None:
+    def _read_source_balance(
+        self, authority: Authority, payment_id: str, action: ReconciliationAction
+    ) -> BalanceReading | None:
         """The vault that a send pays from, where it is to be tried again."""
         payment = self._storage.read(
             authority.partition, lambda snapshot: snapshot.get(Payment, payment_id)
@@ -102,30 +118,32 @@ class Reconciliations:
         if action != "retry_execution" or payment.intent != "send":
             return None
         assert payment.source is not None
-        return self._vaults.ask_by_id(authority.partition, payment.source.vault_id, payment.asset)
+        return self._vaults.read_balance_by_id(
+            authority.partition, payment.source.vault_id, payment.asset
+        )
 
     def _decide(
         self,
         tx: Transaction,
-        draw: Draw,
+        id_sequence: IdSequence,
         authority: Authority,
         payment_id: str,
-        action: Action,
+        action: ReconciliationAction,
         note: str | None,
-        asked: Asked | None,
+        reading: BalanceReading | None,
     ) -> Decision[PaymentDetails]:
-        payment = locked_payment(tx, payment_id)
+        payment = lock_payment(tx, payment_id)
         if not PAYMENT.allows(payment.status, _TRIGGERS[action]):
             raise InvalidState("payment", payment.status, action)
-        refunds = refunds_of(tx, payment)
+        refunds = lock_pending_refunds(tx, payment)
         case = _Case(
             tx,
-            draw,
+            id_sequence,
             authority,
             payment,
-            left_of(payment, refunds),
-            any(refund.status in UNFINISHED for refund in refunds),
-            asked,
+            compute_refundable(payment, refunds),
+            any(refund.status in PENDING for refund in refunds),
+            reading,
             note,
             self._clock.now(),
         )
@@ -134,110 +152,112 @@ class Reconciliations:
             record for record in reversed(decision.replaces) if isinstance(record, Payment)
         )
         made = tuple(record for record in decision.inserts if isinstance(record, Refund))
-        return Decision(PaymentDetails(after, refunds=made)).joined(decision)
+        return Decision(PaymentDetails(after, refunds=made)).merge(decision)
 
 
 def _accept(case: _Case) -> Decision[None]:
     """Release what is in escrow to the recipient."""
-    _require_quiet(case, "accept")
+    _require_no_pending_refund(case, "accept")
     if case.payment.can_retry:
         raise ReconciliationActionNotAllowed("accept", "its execution failed; retry that")
-    if case.left.escrow <= 0:
+    if case.refundable.escrow <= 0:
         raise ReconciliationActionNotAllowed("accept", "nothing is held for the recipient")
-    change = lifecycle.accept(case.payment, now=case.now)
-    return carry_on(case.tx, case.draw, case.authority.partition, change, now=case.now)
+    step = lifecycle.accept(case.payment, now=case.now)
+    return advance_payment(case.tx, case.id_sequence, case.authority.partition, step, now=case.now)
 
 
 def _retry(case: _Case) -> Decision[None]:
     """Send the transfer to the recipient again, after the one before failed for good."""
-    _require_quiet(case, "retry_execution")
+    _require_no_pending_refund(case, "retry_execution")
     payment = case.payment
     if not payment.can_retry:
         raise ReconciliationActionNotAllowed("retry_execution", "no transfer to pay out has failed")
     if payment.intent == "send":
-        return _send_again(case)
-    if case.left.escrow <= 0:
+        return _retry_send(case)
+    if case.refundable.escrow <= 0:
         raise ReconciliationActionNotAllowed("retry_execution", "nothing is held")
-    outgoing = release_of(payment, case.draw.id("out"), now=case.now)
-    return _sent(case, payment, outgoing, payment.releasable)
+    outgoing = new_release(payment, case.id_sequence.issue("out"), now=case.now)
+    return _start_retry(case, payment, outgoing, payment.releasable)
 
 
-def _send_again(case: _Case) -> Decision[None]:
-    payment, asked = case.payment, case.asked
-    if asked is None:
-        raise BalanceOutdated
+def _retry_send(case: _Case) -> Decision[None]:
+    payment, reading = case.payment, case.reading
+    if reading is None:
+        raise StaleBalance
     assert payment.source is not None
-    active_payer(case.tx, case.authority, payment.source.account_id)
+    lock_active_payer(case.tx, case.authority, payment.source.account_id)
     destination = payment.destination
     spend = Spend(payment.asset, payment.amount, destination.address, destination.account_id)
-    reservation = reserved(case.tx, asked, spend, now=case.now)
-    outgoing = transfer(
-        case.draw.id("out"),
+    reservation = reserve_funds(case.tx, reading, spend, now=case.now)
+    outgoing = new_transfer(
+        case.id_sequence.issue("out"),
         payment.asset,
         "release",
         payment.id,
-        source=asked.vault.contract,
+        source=reading.vault.contract,
         recipient=destination.address,
         amount=payment.amount,
         now=case.now,
     )
     source = attrs.evolve(payment.source, policy_version=reservation.result, reserved_at=case.now)
     drawing = attrs.evolve(payment, source=source)
-    return _sent(case, drawing, outgoing, payment.amount).joined(reservation)
+    return _start_retry(case, drawing, outgoing, payment.amount).merge(reservation)
 
 
-def _sent(case: _Case, payment: Payment, outgoing: Outgoing, amount: int) -> Decision[None]:
-    change = lifecycle.retry(payment, now=case.now)
-    sending = attrs.evolve(change.record, release_id=outgoing.id, released=Atomic(amount))
-    job = send_job(RELEASE, case.authority.partition, outgoing, case.now)
+def _start_retry(
+    case: _Case, payment: Payment, outgoing: OutboundTransfer, amount: int
+) -> Decision[None]:
+    step = lifecycle.retry(payment, now=case.now)
+    sending = attrs.evolve(step.record, release_id=outgoing.id, released=Atomic(amount))
+    job = send_job(SEND_RELEASE, case.authority.partition, outgoing, case.now)
     return (
-        attrs.evolve(change, record=sending)
+        attrs.evolve(step, record=sending)
         .as_decision()
-        .joined(Decision(None, inserts=(outgoing,), jobs=(job,)))
+        .merge(Decision(None, inserts=(outgoing,), jobs=(job,)))
     )
 
 
 def _refund(case: _Case) -> Decision[None]:
     """Send all that is held back to whom it came from."""
-    _require_quiet(case, "refund")
+    _require_no_pending_refund(case, "refund")
     if case.payment.release_id is not None:
         raise ReconciliationActionNotAllowed("refund", "it has been released; refund it instead")
-    return _refunding(case, plan_all_held(case.left), "reconcile_refund")
+    return _start_refunds(case, plan_all_held(case.refundable), "reconcile_refund")
 
 
 def _refund_excess(case: _Case) -> Decision[None]:
     """Send the excess back to whoever sent it."""
-    if not case.left.excess:
-        _require_quiet(case, "refund_excess")  # it is on its way already
-    return _refunding(case, plan_excess(case.left), "refund_excess")
+    if not case.refundable.excess:
+        _require_no_pending_refund(case, "refund_excess")  # it is on its way already
+    return _start_refunds(case, plan_excess(case.refundable), "refund_excess")
 
 
-def _refunding(case: _Case, parts: Sequence[Part], purpose: Purpose) -> Decision[None]:
-    made = refunding(
+def _start_refunds(case: _Case, legs: Sequence[RefundLeg], purpose: Purpose) -> Decision[None]:
+    made = start_refunds(
         case.tx,
-        case.draw,
+        case.id_sequence,
         case.authority.partition,
         case.payment,
-        parts,
+        legs,
         purpose,
         case.note,
         now=case.now,
     )
-    return Decision(None).joined(made)
+    return Decision(None).merge(made)
 
 
 def _write_off(case: _Case) -> Decision[None]:
     """Give the Payment up; what is held stays held, and can still be refunded."""
-    _require_quiet(case, "write_off")
+    _require_no_pending_refund(case, "write_off")
     return lifecycle.write_off(case.payment, now=case.now).as_decision()
 
 
-def _require_quiet(case: _Case, action: str) -> None:
-    if case.refunds_under_way:
+def _require_no_pending_refund(case: _Case, action: str) -> None:
+    if case.has_pending_refunds:
         raise ReconciliationActionNotAllowed(action, "a refund is under way")
 
 
-_ACTIONS: Mapping[Action, Callable[[_Case], Decision[None]]] = {
+_ACTIONS: Mapping[ReconciliationAction, Callable[[_Case], Decision[None]]] = {
     "accept": _accept,
     "refund": _refund,
     "refund_excess": _refund_excess,
@@ -245,7 +265,7 @@ _ACTIONS: Mapping[Action, Callable[[_Case], Decision[None]]] = {
     "write_off": _write_off,
 }
 
-_TRIGGERS: Mapping[Action, str] = {
+_TRIGGERS: Mapping[ReconciliationAction, str] = {
     "accept": "reconcile_accept",
     "refund": "reconcile_refund",
     "refund_excess": "refund_excess",

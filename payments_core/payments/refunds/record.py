@@ -14,7 +14,7 @@ from payments_core.storage.records import Collection, Index, Record
 Purpose = Literal["refund", "reconcile_refund", "refund_excess"]
 """What it was made for: a refund asked for, or one of the two decisions of a reconciliation."""
 
-UNFINISHED = ("created", "submitted")
+PENDING = ("created", "submitted")
 
 
 @attrs.frozen(kw_only=True)

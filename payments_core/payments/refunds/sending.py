@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from payments_core.accounts.vaults.operations import Vaults
-from payments_core.accounts.vaults.reservations import Asked, Reservation, settled
+from payments_core.accounts.vaults.reservations import (
+    BalanceReading,
+    Reservation,
+    settle_reservation,
+)
 from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
-from payments_core.chains.outbox.record import Outcome, Outgoing, Purpose, watch_job
-from payments_core.chains.port import Signed
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    TransferOutcome,
+    TransferPurpose,
+    watch_job,
+)
+from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.details import locked_payment
+from payments_core.payments.details import lock_payment
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle
-from payments_core.payments.refunds.operations import REFUND
+from payments_core.payments.refunds.operations import SEND_REFUND
 from payments_core.payments.refunds.record import Refund
 from payments_core.payments.reversals import reverse_refund
 from payments_core.storage.jobs import Job
@@ -21,15 +30,15 @@ from payments_core.storage.port import Transaction
 
 WATCH_REFUND = "refunds.watch"
 
-_Locked = tuple[Payment, Refund]
+_LockedRefund = tuple[Payment, Refund]
 
 
 class RefundOwner:
     """A refund with its Payment. Nothing withdraws one."""
 
-    purpose: Purpose = "refund"
+    purpose: TransferPurpose = "refund"
     record_type = Refund
-    send_kind = REFUND
+    send_kind = SEND_REFUND
     watch_kind = WATCH_REFUND
     on_unsent = None
 
@@ -43,103 +52,111 @@ class RefundOwner:
         return TransferToSend(record.chain_id, record.outgoing_id)
 
     def on_sent(
-        self, tx: Transaction, record: Refund, signed: Signed, *, now: Instant
+        self, tx: Transaction, record: Refund, signed: SignedTransaction, *, now: Instant
     ) -> Decision[None]:
         """The refund is `submitted`."""
-        payment, refund = _locked(tx, record)
+        payment, refund = _lock_refund(tx, record)
         if refund.status != "created":
             return Decision(None)
-        sent = lifecycle.step(refund, "submit", payment, now=now, transaction_hash=signed.hash)
+        sent = lifecycle.apply_trigger(
+            refund, "submit", payment, now=now, transaction_hash=signed.hash
+        )
         watch = watch_job(WATCH_REFUND, f"payment:{payment.id}", refund.id, now=now)
-        return sent.as_decision().joined(Decision(None, jobs=(watch,)))
+        return sent.as_decision().merge(Decision(None, jobs=(watch,)))
 
     def find_to_watch(self, record: Refund, job: Job) -> TransferToWatch | None:
         """While the refund is `submitted`."""
         return TransferToWatch(record.outgoing_id) if record.status == "submitted" else None
 
-    def read_chain(self, partition: str, record: Refund, outcome: Outcome) -> Asked | None:
+    def read_chain(
+        self, partition: str, record: Refund, outcome: TransferOutcome
+    ) -> BalanceReading | None:
         """The balance of the vault that it is paid from, if it is not paid from escrow."""
         if record.vault_id is None:
             return None
-        return self._vaults.ask_by_id(
-            partition, record.vault_id, record.asset, least=outcome.height
+        return self._vaults.read_balance_by_id(
+            partition, record.vault_id, record.asset, min_height=outcome.height
         )
 
-    def lock(self, tx: Transaction, record: Refund, outgoing_id: str) -> _Locked | None:
+    def lock(self, tx: Transaction, record: Refund, outgoing_id: str) -> _LockedRefund | None:
         """The Payment, and the refund if it is still `submitted`."""
-        payment, refund = _locked(tx, record)
+        payment, refund = _lock_refund(tx, record)
         return (payment, refund) if refund.status == "submitted" else None
 
     def on_final(
         self,
         tx: Transaction,
-        locked: _Locked,
-        outcome: Outcome,
-        facts: Asked | None,
+        locked: _LockedRefund,
+        outcome: TransferOutcome,
+        facts: BalanceReading | None,
         *,
         now: Instant,
     ) -> Decision[None]:
         """The books lose it, or it may be asked for again; the vault's reservation ended."""
         if outcome.reason is None:
-            decision = _succeeded(*locked, outcome, now=now)
+            decision = _confirm_refund(*locked, outcome, now=now)
         else:
-            decision = _failed(*locked, outcome.reason, now=now)
+            decision = _fail_refund(*locked, outcome.reason, now=now)
         if facts is None:
             return decision
         succeeded = outcome.reason is None
-        return decision.joined(settled(tx, _reservation(locked[1]), facts, succeeded=succeeded))
+        return decision.merge(
+            settle_reservation(tx, _reservation_of_refund(locked[1]), facts, succeeded=succeeded)
+        )
 
     def on_reversed(
-        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+        self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
         """The sender does not have the funds back: the books get them, and the refund failed."""
         known = tx.get(Refund, outgoing.owner_id)
         assert known is not None
-        payment, refund = _locked(tx, known)
+        payment, refund = _lock_refund(tx, known)
         if refund.status != "succeeded":
             return Decision(None)
-        return _reversed(payment, refund, reason, now=now)
+        return _reverse_refund(payment, refund, reason, now=now)
 
 
-def _succeeded(
-    payment: Payment, refund: Refund, outcome: Outcome, *, now: Instant
+def _confirm_refund(
+    payment: Payment, refund: Refund, outcome: TransferOutcome, *, now: Instant
 ) -> Decision[None]:
-    trigger = lifecycle.closing(payment, refund)
-    change = payments.refunded(
+    trigger = lifecycle.payment_trigger(payment, refund)
+    step = payments.apply_refund(
         payment, trigger, refund.id, refund.destination, now=now, **refund.sources
     )
     claimed = any(item.address == refund.destination for item in payment.paid_by)
-    done = lifecycle.step(
-        refund, "confirm", change.record, now=now, claimed=claimed, transaction_hash=outcome.hash
+    done = lifecycle.apply_trigger(
+        refund, "confirm", step.record, now=now, claimed=claimed, transaction_hash=outcome.hash
     )
-    return done.as_decision().joined(change.as_decision())
+    return done.as_decision().merge(step.as_decision())
 
 
-def _failed(payment: Payment, refund: Refund, reason: str, *, now: Instant) -> Decision[None]:
-    failed = lifecycle.step(refund, "fail", payment, now=now, failure=reason)
-    forgetting = payments.forget_refund(payment, refund.id, now=now)
-    return failed.as_decision().joined(forgetting.as_decision())
+def _fail_refund(payment: Payment, refund: Refund, reason: str, *, now: Instant) -> Decision[None]:
+    failed = lifecycle.apply_trigger(refund, "fail", payment, now=now, failure=reason)
+    forgetting = payments.drop_refund(payment, refund.id, now=now)
+    return failed.as_decision().merge(forgetting.as_decision())
 
 
-def _reversed(payment: Payment, refund: Refund, reason: str, *, now: Instant) -> Decision[None]:
-    change = reverse_refund(
+def _reverse_refund(
+    payment: Payment, refund: Refund, reason: str, *, now: Instant
+) -> Decision[None]:
+    step = reverse_refund(
         payment, refund.id, refund.destination, claimed=refund.claimed, now=now, **refund.sources
     )
-    failed = lifecycle.step(
-        refund, "reorg", change.record, now=now, failure=reason, claimed=False, succeeded_at=None
+    failed = lifecycle.apply_trigger(
+        refund, "reorg", step.record, now=now, failure=reason, claimed=False, succeeded_at=None
     )
-    return failed.as_decision().joined(change.as_decision())
+    return failed.as_decision().merge(step.as_decision())
 
 
-def _reservation(refund: Refund) -> Reservation:
+def _reservation_of_refund(refund: Refund) -> Reservation:
     assert refund.vault_id is not None
     return Reservation(
         vault_id=refund.vault_id, asset=refund.asset, amount=refund.amount, counted_at=None
     )
 
 
-def _locked(tx: Transaction, known: Refund) -> _Locked:
-    payment = locked_payment(tx, known.payment_id)
+def _lock_refund(tx: Transaction, known: Refund) -> _LockedRefund:
+    payment = lock_payment(tx, known.payment_id)
     refund = tx.get(Refund, known.id, for_update=True)
     assert refund is not None
     return payment, refund

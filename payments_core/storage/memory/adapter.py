@@ -21,36 +21,41 @@ import attrs
 from payments_core.clock import SECOND, Instant
 from payments_core.storage import documents
 from payments_core.storage.jobs import Job
-from payments_core.storage.matching import Place, findable_keys, in_turn, places_of
+from payments_core.storage.matching import (
+    PrimaryKey,
+    find_primary_keys,
+    interleave,
+    valid_lookup_keys,
+)
 from payments_core.storage.memory import wholesale as memory_wholesale
 from payments_core.storage.memory.rows import (
     MemorySnapshot,
     MemoryTransaction,
-    Past,
-    Rerun,
-    Row,
+    ReadMethod,
+    RerunRequired,
+    StoredRow,
     Table,
     Tables,
     UniqueKey,
-    row_of,
+    to_stored_row,
 )
 from payments_core.storage.port import (
-    NO_LANES,
+    NO_LANE_OVERRIDES,
     SCAN_LIMIT,
-    Claimed,
+    ClaimedJob,
     CommitUnknown,
-    Located,
+    LocatedRecord,
     Snapshot,
     StorageUnavailable,
     Transaction,
     Where,
 )
 from payments_core.storage.records import R, Record, Value
-from payments_core.storage.wholesale import BATCH, Alone
+from payments_core.storage.wholesale import BATCH, ExclusiveAccess
 
 T = TypeVar("T")
 
-REMEMBERED = 20
+RECENT_WRITES = 20
 
 
 @attrs.frozen
@@ -80,7 +85,7 @@ class MemoryStorage:
         self._tables: Tables = defaultdict(dict)
         self._uniques: dict[UniqueKey, str] = {}
         self._rings: dict[str, str] = {}
-        self._recent: list[tuple[str, str, str, Row | None]] = []
+        self._recent: list[tuple[str, str, str, StoredRow | None]] = []
         self._weakness = weakness
         self._random = random.Random(weakness.seed if weakness else 0)
         self._busy = threading.local()
@@ -99,7 +104,7 @@ class MemoryStorage:
             while True:
                 try:
                     return self._weak_attempt(partition, work, self._weakness)
-                except Rerun:
+                except RerunRequired:
                     continue
         finally:
             self._busy.transacting = False
@@ -125,16 +130,16 @@ class MemoryStorage:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> Sequence[Located[R]]:
+    ) -> Sequence[LocatedRecord[R]]:
         collection = kind.collection
         with self._lock:
             self._require_open()
-            rows = dict(self._rows_of(collection.name))
+            rows = dict(self._iter_rows(collection.name))
         chosen = collection.lookup(lookup)
-        findable = findable_keys(collection, chosen, keys, limit)
+        findable = valid_lookup_keys(collection, chosen, keys, limit)
         columns = {place: row.columns for place, row in rows.items()}
-        places = places_of(chosen, findable, columns, where, after, limit)
-        return [Located(place[0], rows[place].read(kind)) for place in places]
+        places = find_primary_keys(chosen, findable, columns, where, after, limit)
+        return [LocatedRecord(place[0], rows[place].read(kind)) for place in places]
 
     def claim(
         self,
@@ -143,27 +148,27 @@ class MemoryStorage:
         *,
         lease_ms: int,
         limit: int,
-        slots: int,
-        of_lane: Mapping[str, int] = NO_LANES,
-    ) -> Sequence[Claimed]:
+        lane_concurrency: int,
+        lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+    ) -> Sequence[ClaimedJob]:
         with self._lock:
             self._require_open()
-            if self._weakness and self._chance(self._weakness.clock_ahead):
+            if self._weakness and self._should_occur(self._weakness.clock_ahead):
                 now += self._weakness.clock_ahead_ms
-            if self._weakness and self._chance(self._weakness.short_claim):
+            if self._weakness and self._should_occur(self._weakness.short_claim):
                 limit = self._random.randrange(limit + 1)
-            lanes: dict[str, list[tuple[str, Row]]] = defaultdict(list)
-            for partition, row in self._jobs(queue):
+            lanes: dict[str, list[tuple[str, StoredRow]]] = defaultdict(list)
+            for partition, row in self._iter_jobs(queue):
                 lanes[str(row.columns["lane"])].append((partition, row))
             last = self._rings.get(queue, "")
-            offered: list[list[tuple[str, Row]]] = []
+            offered: list[list[tuple[str, StoredRow]]] = []
             for lane in sorted(lanes, key=lambda lane: (lane <= last, lane)):
-                live = sum(_integer(row, "lease_until") > now for _, row in lanes[lane])
-                room = max(0, of_lane.get(lane, slots) - live)
+                live = sum(_int_column(row, "lease_until") > now for _, row in lanes[lane])
+                room = max(0, lane_overrides.get(lane, lane_concurrency) - live)
                 ready = [(p, row) for p, row in lanes[lane] if _ready_at(row) <= now]
                 ready.sort(key=lambda item: _order_in_lane(item[1]))
                 offered.append(ready[:room])
-            claimed = [self._lease(*item, now + lease_ms) for item in in_turn(offered, limit)]
+            claimed = [self._lease(*item, now + lease_ms) for item in interleave(offered, limit)]
             if claimed:
                 self._rings[queue] = claimed[-1].job.lane
             return claimed
@@ -171,7 +176,7 @@ class MemoryStorage:
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
         with self._lock:
             self._require_open()
-            instants = [_ready_at(row) for _, row in self._jobs(queue)]
+            instants = [_ready_at(row) for _, row in self._iter_jobs(queue)]
         return min((due for due in instants if after is None or due > after), default=None)
 
     def migrate(self) -> None:
@@ -182,19 +187,19 @@ class MemoryStorage:
 
     # Beyond the port: `wholesale.py`.
 
-    def walk(
-        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
-    ) -> Sequence[Located[R]]:
+    def scan_page(
+        self, kind: type[R], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[LocatedRecord[R]]:
         with self._lock:
             self._require_open()
-            return memory_wholesale.walk(self._tables, kind, after, limit)
+            return memory_wholesale.scan_page(self._tables, kind, after, limit)
 
     @contextmanager
-    def alone(self) -> Iterator[Alone]:
+    def lock_exclusively(self) -> Iterator[ExclusiveAccess]:
         with self._lock:
             self._require_open()
-            with memory_wholesale.alone(self._tables, self._uniques) as everything:
-                yield everything
+            with memory_wholesale.lock_exclusively(self._tables, self._uniques) as access:
+                yield access
 
     # Under the port.
 
@@ -203,7 +208,7 @@ class MemoryStorage:
             raise StorageUnavailable("the storage is closed")
 
     def _begin(self, partition: str) -> MemoryTransaction:
-        past = self._past if self._weakness else None
+        past = self._stale_table if self._weakness else None
         return MemoryTransaction(
             self._tables, self._uniques, partition, past=past, limits=self._scan_limit
         )
@@ -213,7 +218,7 @@ class MemoryStorage:
         self._require_open()
         tx = self._begin(partition)
         result = work(tx)
-        tx.finish()
+        tx.raise_failure()
         self._apply(partition, tx)
         return result
 
@@ -226,12 +231,12 @@ class MemoryStorage:
         """
         with self._lock:
             self._require_open()
-            if self._chance(weakness.unavailable):
+            if self._should_occur(weakness.unavailable):
                 raise StorageUnavailable("as it may be at any time")
             tx = self._begin(partition)
         try:
             result = work(tx)
-            tx.finish()
+            tx.raise_failure()
         except Exception:
             with self._lock:
                 tx.verify()
@@ -240,10 +245,10 @@ class MemoryStorage:
         with self._lock:
             self._require_open()
             tx.verify()
-            if self._chance(weakness.rerun):
-                raise Rerun
-            lost = bool(tx.writes) and self._chance(weakness.lost_commit)
-            if lost and self._chance(0.5):
+            if self._should_occur(weakness.rerun):
+                raise RerunRequired
+            lost = bool(tx.writes) and self._should_occur(weakness.lost_commit)
+            if lost and self._should_occur(0.5):
                 raise CommitUnknown("the answer to COMMIT was lost, and so was the commit")
             self._apply(partition, tx)
         if lost:
@@ -253,7 +258,7 @@ class MemoryStorage:
     def _apply(self, partition: str, tx: MemoryTransaction) -> None:
         """Make the writes of a transaction everyone's."""
         for collection, id in tx.writes:  # all keys are given up before any is taken
-            for unique in self._remember(partition, collection, id):
+            for unique in self._keep_for_stale_reads(partition, collection, id):
                 del self._uniques[unique]
         for (collection, id), row in tx.writes.items():
             table = self._tables[partition, collection]
@@ -263,32 +268,34 @@ class MemoryStorage:
                 table[id] = row
                 self._uniques.update(dict.fromkeys(row.uniques, id))
 
-    def _remember(self, partition: str, collection: str, id: str) -> tuple[UniqueKey, ...]:
+    def _keep_for_stale_reads(
+        self, partition: str, collection: str, id: str
+    ) -> tuple[UniqueKey, ...]:
         """Keep a row for stale reads before it changes; return its unique keys."""
         row = self._tables[partition, collection].get(id)
         if self._weakness:
             self._recent = [
-                *self._recent[1 - REMEMBERED :],
+                *self._recent[1 - RECENT_WRITES :],
                 (partition, collection, id, row),
             ]
         return row.uniques if row else ()
 
-    def _lease(self, partition: str, row: Row, until: Instant) -> Claimed:
+    def _lease(self, partition: str, row: StoredRow, until: Instant) -> ClaimedJob:
         job = row.read(Job)
         leased = documents.stamp(
             attrs.evolve(job, claims=job.claims + 1, lease_until=until), job.version + 1
         )
         name = Job.collection.name
-        self._remember(partition, name, job.id)
-        self._tables[partition, name][job.id] = row_of(partition, leased)
-        return Claimed(partition, leased)
+        self._keep_for_stale_reads(partition, name, job.id)
+        self._tables[partition, name][job.id] = to_stored_row(partition, leased)
+        return ClaimedJob(partition, leased)
 
-    def _jobs(self, queue: str) -> Iterator[tuple[str, Row]]:
-        for (partition, _), row in self._rows_of(Job.collection.name):
+    def _iter_jobs(self, queue: str) -> Iterator[tuple[str, StoredRow]]:
+        for (partition, _), row in self._iter_rows(Job.collection.name):
             if row.columns["queue"] == queue:
                 yield partition, row
 
-    def _rows_of(self, collection: str) -> Iterator[tuple[Place, Row]]:
+    def _iter_rows(self, collection: str) -> Iterator[tuple[PrimaryKey, StoredRow]]:
         """The rows of a collection in every partition."""
         for (partition, name), table in list(self._tables.items()):
             if name == collection:
@@ -297,24 +304,24 @@ class MemoryStorage:
 
     # Weakness.
 
-    def _chance(self, share: float) -> bool:
+    def _should_occur(self, share: float) -> bool:
         with self._lock:
             return self._random.random() < share
 
     def _scan_limit(self) -> int:
         """How many rows a page with comparisons looks at; the port sets only the most."""
-        if self._weakness and self._chance(self._weakness.short_page):
+        if self._weakness and self._should_occur(self._weakness.short_page):
             return self._random.randint(1, 5)
         return SCAN_LIMIT
 
-    def _past(self, partition: str, collection: str, what: Past) -> Table:
+    def _stale_table(self, partition: str, collection: str, what: ReadMethod) -> Table:
         """A table as it was some writes ago, or as it is; perhaps amid a transaction."""
         with self._lock:
             rows = dict(self._tables[partition, collection])
             weakness = self._weakness
             assert weakness is not None
-            if self._chance(weakness.stale_get if what == "get" else weakness.stale_find):
-                ago = self._random.randint(1, REMEMBERED)
+            if self._should_occur(weakness.stale_get if what == "get" else weakness.stale_find):
+                ago = self._random.randint(1, RECENT_WRITES)
                 for *place, id, before in reversed(self._recent[-ago:]):
                     if place == [partition, collection]:
                         rows.pop(id, None)
@@ -323,21 +330,21 @@ class MemoryStorage:
             return rows
 
 
-def _integer(row: Row, column: str) -> int:
+def _int_column(row: StoredRow, column: str) -> int:
     value = row.columns[column]
     assert isinstance(value, int)
     return value
 
 
-def _ready_at(row: Row) -> Instant:
-    return max(_integer(row, "due_at"), _integer(row, "lease_until"))
+def _ready_at(row: StoredRow) -> Instant:
+    return max(_int_column(row, "due_at"), _int_column(row, "lease_until"))
 
 
-def _order_in_lane(row: Row) -> tuple[int, int, str]:
-    return _integer(row, "due_at"), _integer(row, "ordinal"), row.id
+def _order_in_lane(row: StoredRow) -> tuple[int, int, str]:
+    return _int_column(row, "due_at"), _int_column(row, "ordinal"), row.id
 
 
-def open_url(url: str, kinds: Sequence[type[Record]]) -> MemoryStorage:
+def open_url(url: str, record_types: Sequence[type[Record]]) -> MemoryStorage:
     """`memory:`, or `memory:weak` and `memory:weak?seed=7` for the weak mode.
 
     It learns the kinds of records as they come, so it has no use for the list.

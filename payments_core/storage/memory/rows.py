@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 
 from payments_core.storage import documents
-from payments_core.storage.matching import page_of
+from payments_core.storage.matching import select_page
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
@@ -21,11 +21,11 @@ from payments_core.storage.port import (
 from payments_core.storage.records import R, Record, Value
 
 UniqueKey = tuple[str, str, str, tuple[Value, ...]]  # partition, collection, unique, values
-Past = Literal["get", "find"]
+ReadMethod = Literal["get", "find"]
 
 
 @attrs.frozen
-class Row:
+class StoredRow:
     """A record at rest."""
 
     id: str
@@ -39,12 +39,12 @@ class Row:
         return documents.decode(kind, self.body)
 
 
-Table = dict[str, Row]
+Table = dict[str, StoredRow]
 Tables = dict[tuple[str, str], Table]  # by partition and collection
-PastTable = Callable[[str, str, Past], Table]
+StaleTableReader = Callable[[str, str, ReadMethod], Table]
 
 
-def row_of(partition: str, record: Record) -> Row:
+def to_stored_row(partition: str, record: Record) -> StoredRow:
     """The row of a stamped record. Raises ValueError for one that cannot be stored."""
     collection = type(record).collection
     columns = dict(zip(collection.columns, collection.values(record), strict=True))
@@ -54,21 +54,23 @@ def row_of(partition: str, record: Record) -> Row:
         if None not in values:
             uniques.append((partition, collection.name, unique.name, values))
     body = documents.encode(record)
-    return Row(record.id, record.version, body, columns, tuple(uniques))
+    return StoredRow(record.id, record.version, body, columns, tuple(uniques))
 
 
-class Rerun(Exception):
+class RerunRequired(Exception):
     """What the work was allowed to rely on has changed; it runs again."""
 
 
-def _most() -> int:
+def _default_scan_limit() -> int:
     return SCAN_LIMIT
 
 
 class MemorySnapshot:
     """Reads tables that nobody else changes meanwhile."""
 
-    def __init__(self, tables: Tables, partition: str, limits: Callable[[], int] = _most) -> None:
+    def __init__(
+        self, tables: Tables, partition: str, limits: Callable[[], int] = _default_scan_limit
+    ) -> None:
         self._tables = tables
         self._partition = partition
         self._limits = limits
@@ -90,18 +92,18 @@ class MemorySnapshot:
         rows = self._rows(kind.collection.name)
         columns = {id: row.columns for id, row in rows.items()}
         scan_limit = self._limits() if where else SCAN_LIMIT
-        chosen, position = page_of(
+        chosen, position = select_page(
             kind.collection.index(index), key, columns, where, after, limit, scan_limit
         )
         return Page(tuple(rows[id].read(kind) for id in chosen), position)
 
-    def _row(self, collection: str, id: str, for_update: bool) -> Row | None:
-        return self._rows_stored(collection).get(id)
+    def _row(self, collection: str, id: str, for_update: bool) -> StoredRow | None:
+        return self._stored_table(collection).get(id)
 
     def _rows(self, collection: str) -> Table:
-        return self._rows_stored(collection)
+        return self._stored_table(collection)
 
-    def _rows_stored(self, collection: str) -> Table:
+    def _stored_table(self, collection: str) -> Table:
         # A look must not add a table: another thread may be going through them.
         return self._tables.get((self._partition, collection), {})
 
@@ -118,8 +120,8 @@ class MemoryTransaction(MemorySnapshot):
         uniques: Mapping[UniqueKey, str],
         partition: str,
         *,
-        past: PastTable | None = None,
-        limits: Callable[[], int] = _most,
+        past: StaleTableReader | None = None,
+        limits: Callable[[], int] = _default_scan_limit,
     ) -> None:
         super().__init__(tables, partition, limits)
         self._uniques = uniques
@@ -127,29 +129,29 @@ class MemoryTransaction(MemorySnapshot):
         self._relied: dict[tuple[str, str], int] = {}
         self._taken: dict[UniqueKey, str] = {}
         self._conflict: Conflict | None = None
-        self.writes: dict[tuple[str, str], Row | None] = {}
+        self.writes: dict[tuple[str, str], StoredRow | None] = {}
 
     def hold(self, record: Record) -> None:
-        self._expect(record)
+        self._require_current(record)
 
     def insert(self, record: Record) -> None:
-        self.finish()
+        self.raise_failure()
         key = _key(record)
         if self._version(key):
-            raise self._end(UniqueConflict(key[0], "id"))
+            raise self._fail(UniqueConflict(key[0], "id"))
         if key not in self.writes:  # what was looked at just now, not what may come meanwhile
             self._relied.setdefault(key, 0)
         self._write(key, record, 1)
 
     def replace(self, record: Record) -> None:
-        self._write(self._expect(record), record, record.version + 1)
+        self._write(self._require_current(record), record, record.version + 1)
 
     def delete(self, record: Record) -> None:
-        key = self._expect(record)
-        self._give_up_keys(key)
+        key = self._require_current(record)
+        self._release_keys(key)
         self.writes[key] = None
 
-    def finish(self) -> None:
+    def raise_failure(self) -> None:
         """Raise the conflict that ended the work, should the work have swallowed it."""
         if self._conflict is not None:
             raise self._conflict
@@ -158,13 +160,13 @@ class MemoryTransaction(MemorySnapshot):
         """Raise Rerun unless all that the work relied on still holds. Under the lock."""
         for key, version in self._relied.items():
             if self._stored_version(key) != version:
-                raise Rerun
+                raise RerunRequired
         for unique, id in self._taken.items():
             if self._stored_owner(unique) not in (None, id):
-                raise Rerun
+                raise RerunRequired
 
-    def _row(self, collection: str, id: str, for_update: bool) -> Row | None:
-        self.finish()
+    def _row(self, collection: str, id: str, for_update: bool) -> StoredRow | None:
+        self.raise_failure()
         key = (collection, id)
         if key in self.writes:
             return self.writes[key]
@@ -177,7 +179,7 @@ class MemoryTransaction(MemorySnapshot):
         return row
 
     def _rows(self, collection: str) -> Table:
-        self.finish()
+        self.raise_failure()
         if self._past is None:
             rows = dict(super()._rows(collection))
         else:
@@ -189,29 +191,29 @@ class MemoryTransaction(MemorySnapshot):
                     rows[id] = row
         return rows
 
-    def _expect(self, record: Record) -> tuple[str, str]:
+    def _require_current(self, record: Record) -> tuple[str, str]:
         """The key of a record that must be there at its version."""
-        self.finish()
+        self.raise_failure()
         key = _key(record)
         version = self._version(key)
         if version == 0 or version != record.version:
-            raise self._end(VersionConflict(f"{key[0]}: {record.id} has changed"))
+            raise self._fail(VersionConflict(f"{key[0]}: {record.id} has changed"))
         if key not in self.writes:
             self._relied.setdefault(key, version)
         return key
 
     def _write(self, key: tuple[str, str], record: Record, version: int) -> None:
-        row = row_of(self._partition, documents.stamp(record, version))
+        row = to_stored_row(self._partition, documents.stamp(record, version))
         if key not in self.writes:
             self._relied.setdefault(key, self._stored_version(key))
-        self._give_up_keys(key)
+        self._release_keys(key)
         for unique in row.uniques:
             if self._taken.get(unique, self._stored_owner(unique)) not in (None, record.id):
-                raise self._end(UniqueConflict(key[0], unique[2]))
+                raise self._fail(UniqueConflict(key[0], unique[2]))
             self._taken[unique] = record.id
         self.writes[key] = row
 
-    def _end(self, conflict: Conflict) -> Conflict:
+    def _fail(self, conflict: Conflict) -> Conflict:
         self._conflict = conflict
         return conflict
 
@@ -223,7 +225,7 @@ class MemoryTransaction(MemorySnapshot):
         return self._stored_version(key)
 
     def _stored_version(self, key: tuple[str, str]) -> int:
-        row = self._rows_stored(key[0]).get(key[1])
+        row = self._stored_table(key[0]).get(key[1])
         return row.version if row else 0
 
     def _stored_owner(self, unique: UniqueKey) -> str | None:
@@ -233,7 +235,7 @@ class MemoryTransaction(MemorySnapshot):
             return None
         return owner
 
-    def _give_up_keys(self, key: tuple[str, str]) -> None:
+    def _release_keys(self, key: tuple[str, str]) -> None:
         row = self.writes.get(key)
         for unique in row.uniques if row else ():
             del self._taken[unique]

@@ -5,36 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from payments_core.storage.memory.rows import Row as Stored
-from payments_core.storage.memory.rows import Tables, UniqueKey, row_of
-from payments_core.storage.port import Located, UniqueConflict
+from payments_core.storage.memory.rows import StoredRow as Stored
+from payments_core.storage.memory.rows import Tables, UniqueKey, to_stored_row
+from payments_core.storage.port import LocatedRecord, UniqueConflict
 from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import BATCH, Alone, Place, Row, records_of
+from payments_core.storage.wholesale import (
+    BATCH,
+    ExclusiveAccess,
+    PrimaryKey,
+    RecordRow,
+    decode_page,
+)
 
 
-def walk(tables: Tables, kind: type[R], after: Place | None, limit: int) -> list[Located[R]]:
-    """What `Wholesale.walk` promises, under the storage's lock."""
+def scan_page(
+    tables: Tables, kind: type[R], after: PrimaryKey | None, limit: int
+) -> list[LocatedRecord[R]]:
+    """What `MaintenanceAccess.scan_page` promises, under the storage's lock."""
 
-    def behind(after: Place | None) -> list[tuple[str, str, bytes]]:
-        found = _behind(tables, kind, after, limit)
+    def fetch_after(after: PrimaryKey | None) -> list[tuple[str, str, bytes]]:
+        found = _rows_after(tables, kind, after, limit)
         return [(partition, row.id, row.body) for partition, row in found]
 
-    return records_of(kind, after, behind)
+    return decode_page(kind, after, fetch_after)
 
 
 @contextmanager
-def alone(tables: Tables, uniques: dict[UniqueKey, str]) -> Iterator[Alone]:
-    """What `Wholesale.alone` promises, under the storage's lock."""
-    everything = MemoryAlone(tables, uniques)
+def lock_exclusively(tables: Tables, uniques: dict[UniqueKey, str]) -> Iterator[ExclusiveAccess]:
+    """What `MaintenanceAccess.lock_exclusively` promises, under the storage's lock."""
+    access = MemoryExclusiveAccess(tables, uniques)
     try:
-        yield everything
+        yield access
     except BaseException:
-        everything.undo()
+        access.roll_back()
         raise
-    everything.finish()
+    access.raise_failure()
 
 
-class MemoryAlone:
+class MemoryExclusiveAccess:
     """The tables of a storage whose lock is held."""
 
     def __init__(self, tables: Tables, uniques: dict[UniqueKey, str]) -> None:
@@ -43,25 +51,27 @@ class MemoryAlone:
         self._loaded: list[tuple[tuple[str, str], Stored]] = []
         self._failure: BaseException | None = None
 
-    def rows(
-        self, kind: type[Record], *, after: Place | None = None, limit: int = BATCH
-    ) -> Sequence[Row]:
+    def read_rows(
+        self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[RecordRow]:
         return [
-            Row(partition, row.id, row.version, tuple(row.columns.values()), row.body.decode())
-            for partition, row in _behind(self._tables, kind, after, limit)
+            RecordRow(
+                partition, row.id, row.version, tuple(row.columns.values()), row.body.decode()
+            )
+            for partition, row in _rows_after(self._tables, kind, after, limit)
         ]
 
-    def load(self, kind: type[Record], rows: Sequence[Row]) -> None:
+    def load(self, kind: type[Record], rows: Sequence[RecordRow]) -> None:
         try:
             for row in rows:
-                self._load(kind, row)
+                self._load_row(kind, row)
         except BaseException as error:
             self._failure = error
             raise
 
-    def _load(self, kind: type[Record], row: Row) -> None:
+    def _load_row(self, kind: type[Record], row: RecordRow) -> None:
         collection = kind.collection
-        made = row_of(row.partition, row.read(kind))
+        made = to_stored_row(row.partition, row.read(kind))
         stored = Stored(
             row.id,
             row.version,
@@ -79,13 +89,13 @@ class MemoryAlone:
         self._uniques.update(dict.fromkeys(stored.uniques, row.id))
         self._loaded.append(((row.partition, collection.name), stored))
 
-    def finish(self) -> None:
+    def raise_failure(self) -> None:
         """Raise what ended it, should it have been swallowed."""
         if self._failure is not None:
-            self.undo()
+            self.roll_back()
             raise self._failure
 
-    def undo(self) -> None:
+    def roll_back(self) -> None:
         """Take out what was loaded."""
         for place, stored in self._loaded:
             del self._tables[place][stored.id]
@@ -94,8 +104,8 @@ class MemoryAlone:
         self._loaded.clear()
 
 
-def _behind(
-    tables: Tables, kind: type[Record], after: Place | None, limit: int
+def _rows_after(
+    tables: Tables, kind: type[Record], after: PrimaryKey | None, limit: int
 ) -> list[tuple[str, Stored]]:
     """Rows of a collection behind a place, each with its partition."""
     found = [

@@ -25,9 +25,9 @@ from psycopg.pq import TransactionStatus
 from payments_core.clock import Instant
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
-    NO_LANES,
-    Claimed,
-    Located,
+    NO_LANE_OVERRIDES,
+    ClaimedJob,
+    LocatedRecord,
     Snapshot,
     StorageError,
     StorageUnavailable,
@@ -38,50 +38,54 @@ from payments_core.storage.postgres import claims as postgres_claims
 from payments_core.storage.postgres import schema as postgres_schema
 from payments_core.storage.postgres import soundness as postgres_soundness
 from payments_core.storage.postgres import wholesale as postgres_wholesale
-from payments_core.storage.postgres.address import Settings, read_url
+from payments_core.storage.postgres.address import ConnectionSettings, parse_url
 from payments_core.storage.postgres.errors import (
     INSUFFICIENT_PRIVILEGE,
     commit_error,
-    is_lost,
+    is_connection_lost,
     is_race,
-    plain,
+    redact_error,
     storage_error,
 )
-from payments_core.storage.postgres.exchange import SNAPSHOT, WRITING, Exchange
-from payments_core.storage.postgres.patience import WITHOUT_END
-from payments_core.storage.postgres.pool import Pool, settled
-from payments_core.storage.postgres.rows import Rows, locate
-from payments_core.storage.postgres.writing import WritingRows
+from payments_core.storage.postgres.exchange import BEGIN_SNAPSHOT, BEGIN_WRITE, PendingTransaction
+from payments_core.storage.postgres.patience import DISABLE_TIMEOUTS
+from payments_core.storage.postgres.pool import ConnectionPool, to_driver_connection
+from payments_core.storage.postgres.rows import PostgresSnapshot, locate
+from payments_core.storage.postgres.writing import PostgresTransaction
 from payments_core.storage.records import R, Record, Value
-from payments_core.storage.wholesale import BATCH, Alone, Place
+from payments_core.storage.wholesale import BATCH, ExclusiveAccess, PrimaryKey
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 LOCK_TIMEOUT_MS = 2_000
 POOL_TIMEOUT_S = 5
-RERUNS = 20
+MAX_RERUNS = 20
 
 
 class PostgresStorage:
     """The storage port over a PostgreSQL database. Tables are found by the search path."""
 
-    def __init__(self, url: str, kinds: Sequence[type[Record]], *, connections: int = 10) -> None:
-        self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
+    def __init__(
+        self, url: str, record_types: Sequence[type[Record]], *, connections: int = 10
+    ) -> None:
+        self._record_types = tuple(record_types) if Job in record_types else (*record_types, Job)
         self._random = random.Random()
-        unless_told = Settings(
+        defaults = ConnectionSettings(
             pool=connections, pool_timeout_s=POOL_TIMEOUT_S, lock_timeout_ms=LOCK_TIMEOUT_MS
         )
-        self._address = read_url(url, unless_told)
-        self._pool = Pool(self._address)
+        self._address = parse_url(url, defaults)
+        self._pool = ConnectionPool(self._address)
 
     # The port.
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
-        return self._write(lambda exchange: work(WritingRows(exchange, partition)))
+        return self._run_write(
+            lambda transaction: work(PostgresTransaction(transaction, partition))
+        )
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
-        return self._look(lambda exchange: work(Rows(exchange, partition)))
+        return self._run_read(lambda transaction: work(PostgresSnapshot(transaction, partition)))
 
     def locate(
         self,
@@ -92,9 +96,9 @@ class PostgresStorage:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> Sequence[Located[R]]:
-        return self._look(
-            lambda exchange: locate(exchange, kind, lookup, keys, where, after, limit)
+    ) -> Sequence[LocatedRecord[R]]:
+        return self._run_read(
+            lambda transaction: locate(transaction, kind, lookup, keys, where, after, limit)
         )
 
     def claim(
@@ -104,108 +108,113 @@ class PostgresStorage:
         *,
         lease_ms: int,
         limit: int,
-        slots: int,
-        of_lane: Mapping[str, int] = NO_LANES,
-    ) -> Sequence[Claimed]:
-        lease = postgres_claims.Lease(queue, now, lease_ms, limit, slots, of_lane)
-        return postgres_claims.claim(self._look, self._write, lease)
+        lane_concurrency: int,
+        lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+    ) -> Sequence[ClaimedJob]:
+        request = postgres_claims.ClaimRequest(
+            queue, now, lease_ms, limit, lane_concurrency, lane_overrides
+        )
+        return postgres_claims.claim(self._run_read, self._run_write, request)
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
-        return self._look(lambda exchange: postgres_claims.next_due(exchange, queue, after))
+        return self._run_read(
+            lambda transaction: postgres_claims.next_due(transaction, queue, after)
+        )
 
     def migrate(self) -> None:
-        with self._reading() as connection:
-            if postgres_schema.is_current(connection, self._kinds):
+        with self._open_snapshot() as connection:
+            if postgres_schema.is_current(connection, self._record_types):
                 return
-            postgres_soundness.require_place(connection)
+            postgres_soundness.require_usable_schema(connection)
         try:
-            with self._writing() as connection:
-                postgres_schema.make_lock(connection)
+            with self._open_write_transaction() as connection:
+                postgres_schema.create_lock_row(connection)
         except StorageError as error:  # most often another process has just made it
             if getattr(error.__cause__, "sqlstate", None) == INSUFFICIENT_PRIVILEGE:
                 raise
-        until = time.monotonic() + postgres_schema.MIGRATION_S
+        until = time.monotonic() + postgres_schema.MIGRATION_TIMEOUT_S
         while not self._migrate():
             if time.monotonic() > until:
                 raise StorageUnavailable("PostgreSQL: another process does not end its migration")
-            time.sleep(postgres_schema.LOOK_AGAIN_S)
+            time.sleep(postgres_schema.MIGRATION_POLL_S)
 
     def finish_migration(self) -> int:
         """Give every row the columns that its record says, once the release before has ended.
 
         How many rows were put right. It may be called again, and while the service runs.
         """
-        with self._apart() as connection:
-            return postgres_schema.refill(connection, self._kinds)
+        with self._open_extra_connection() as connection:
+            return postgres_schema.backfill_all(connection, self._record_types)
 
     def close(self) -> None:
         self._pool.close()
 
-    # Beyond the port: `TellsTime` in clock.py, `TellsFaults` in port.py, and `wholesale.py`.
+    # Beyond the port: `HasServerTime` in clock.py, `ReportsConfigProblems` in port.py, and
+    # `wholesale.py`.
 
     def server_time(self) -> Instant:
         """The server's present instant. Nothing that is stored depends on it."""
         sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-        ((now,),) = self._look(lambda exchange: exchange.ask(sql, ()))
+        ((now,),) = self._run_read(lambda transaction: transaction.query(sql, ()))
         return int(now or 0)
 
-    def faults(self) -> Sequence[str]:
+    def config_errors(self) -> Sequence[str]:
         """What the server is set to that would lose, or hide, what was answered."""
-        with self._reading() as connection:
-            return postgres_soundness.faults(connection)
+        with self._open_snapshot() as connection:
+            return postgres_soundness.config_errors(connection)
 
-    def doubts(self) -> Sequence[str]:
+    def config_warnings(self) -> Sequence[str]:
         """What the server is set to that may be wrong."""
-        with self._reading() as connection:
-            return postgres_soundness.doubts(connection)
+        with self._open_snapshot() as connection:
+            return postgres_soundness.config_warnings(connection)
 
-    def walk(
-        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
-    ) -> Sequence[Located[R]]:
-        with self._reading() as connection:
-            return postgres_wholesale.walk(connection, kind, after, limit)
+    def scan_page(
+        self, kind: type[R], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[LocatedRecord[R]]:
+        with self._open_snapshot() as connection:
+            return postgres_wholesale.scan_page(connection, kind, after, limit)
 
     @contextmanager
-    def alone(self) -> Iterator[Alone]:
-        with self._writing() as connection:
-            everything = postgres_wholesale.PostgresAlone(connection, self._kinds)
-            yield everything
-            everything.finish()
+    def lock_exclusively(self) -> Iterator[ExclusiveAccess]:
+        with self._open_write_transaction() as connection:
+            access = postgres_wholesale.PostgresExclusiveAccess(connection, self._record_types)
+            yield access
+            access.raise_failure()
 
     # Under the port.
 
     def _migrate(self) -> bool:
         """Migrate if need be and nobody else does; False where another does."""
-        with self._writing() as locking:
-            if not postgres_schema.lock(locking):
+        with self._open_write_transaction() as locking:
+            if not postgres_schema.try_lock(locking):
                 return False
-            if not postgres_schema.is_current(locking, self._kinds):
-                with self._apart() as connection:
-                    postgres_schema.bring_up_to_date(connection, self._kinds)
-                postgres_schema.note(locking, self._kinds)
+            if not postgres_schema.is_current(locking, self._record_types):
+                with self._open_extra_connection() as connection:
+                    postgres_schema.migrate_schema(connection, self._record_types)
+                postgres_schema.record_fingerprint(locking, self._record_types)
             return True
 
-    def _look(self, run: Callable[[Exchange], T]) -> T:
+    def _run_read(self, run: Callable[[PendingTransaction], T]) -> T:
         """Run in a snapshot; nothing is committed, so no answer to COMMIT can be lost."""
 
         def attempt() -> T:
-            with self._exchange(SNAPSHOT) as exchange:
-                return run(exchange)
+            with self._open_transaction(BEGIN_SNAPSHOT) as transaction:
+                return run(transaction)
 
-        return self._again(attempt)
+        return self._retry(attempt)
 
-    def _write(self, run: Callable[[Exchange], T]) -> T:
+    def _run_write(self, run: Callable[[PendingTransaction], T]) -> T:
         """Run in a transaction and commit."""
 
         def attempt() -> T:
-            with self._exchange(WRITING) as exchange:
-                result = run(exchange)
-                exchange.commit()
+            with self._open_transaction(BEGIN_WRITE) as transaction:
+                result = run(transaction)
+                transaction.commit()
                 return result
 
-        return self._again(attempt)
+        return self._retry(attempt)
 
-    def _again(self, attempt: Callable[[], T]) -> T:
+    def _retry(self, attempt: Callable[[], T]) -> T:
         """Try until no race undoes it and no server goes away under it, with growing pauses.
 
         Nothing was committed where StorageUnavailable comes out, so the work may run again.
@@ -218,11 +227,11 @@ class PostgresStorage:
             except StorageUnavailable as error:
                 if is_race(error.__cause__):
                     runs += 1
-                    if runs == RERUNS:
+                    if runs == MAX_RERUNS:
                         text = "other transactions came first too often"
                         raise StorageUnavailable(text) from error
                     pause_s = 0.002 * 2 ** min(runs, 7)
-                elif is_lost(error.__cause__):
+                elif is_connection_lost(error.__cause__):
                     self._pool.drop_idle()
                     now = time.monotonic()
                     first = until is None
@@ -235,72 +244,72 @@ class PostgresStorage:
             time.sleep(self._random.random() * pause_s)
 
     @contextmanager
-    def _exchange(self, begin: str) -> Iterator[Exchange]:
+    def _open_transaction(self, begin: str) -> Iterator[PendingTransaction]:
         """A transaction; what it does not commit is undone."""
-        wire = self._pool.take()
-        exchange = Exchange(wire, begin)
+        pipeline = self._pool.acquire()
+        transaction = PendingTransaction(pipeline, begin)
         try:
-            yield exchange
+            yield transaction
         finally:
             try:
-                exchange.leave()
+                transaction.close()
             except BaseException:  # Ctrl-C: what it left open must not be another's to commit
-                wire.connection.close()
+                pipeline.connection.close()
                 raise
             finally:
-                self._pool.give_back(wire)
+                self._pool.release(pipeline)
 
     # Statements beside the daily ones, through the driver's own cursors.
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _open_snapshot(self) -> Iterator[Connection]:
         """A snapshot on a connection of the driver's."""
-        with self._statements() as connection:
-            connection.execute(SNAPSHOT)
+        with self._borrow_connection() as connection:
+            connection.execute(BEGIN_SNAPSHOT)
             yield connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def _open_write_transaction(self) -> Iterator[Connection]:
         """A transaction on a connection of the driver's, for work that may take long."""
-        with self._statements() as connection:
-            connection.execute(WRITING)
-            connection.execute(WITHOUT_END)
+        with self._borrow_connection() as connection:
+            connection.execute(BEGIN_WRITE)
+            connection.execute(DISABLE_TIMEOUTS)
             yield connection
             try:
                 connection.execute("COMMIT")
             except psycopg.Error as error:
-                raise commit_error(error, broken=connection.closed) from plain(error)
+                raise commit_error(error, broken=connection.closed) from redact_error(error)
 
     @contextmanager
-    def _apart(self) -> Iterator[Connection]:
+    def _open_extra_connection(self) -> Iterator[Connection]:
         """A connection beside the pool's, whose settings may be changed."""
-        with _translated(), closing(self._pool.connect().connection) as connection:
+        with _translate_errors(), closing(self._pool.connect().connection) as connection:
             yield connection
 
     @contextmanager
-    def _statements(self) -> Iterator[Connection]:
+    def _borrow_connection(self) -> Iterator[Connection]:
         """A connection of the driver's, in no transaction and left in none."""
-        wire = self._pool.take()
+        pipeline = self._pool.acquire()
         try:
-            connection = settled(wire)
+            connection = to_driver_connection(pipeline)
             try:
-                with _translated():
+                with _translate_errors():
                     yield connection
             finally:
-                _undo(connection)
+                _roll_back(connection)
         finally:
-            self._pool.give_back(wire)
+            self._pool.release(pipeline)
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise storage_error(error) from plain(error)
+        raise storage_error(error) from redact_error(error)
 
 
-def _undo(connection: Connection) -> None:
+def _roll_back(connection: Connection) -> None:
     """Roll back what was not committed; a broken connection is closed, and the pool drops it."""
     try:
         if connection.pgconn.transaction_status != TransactionStatus.IDLE:
@@ -312,6 +321,6 @@ def _undo(connection: Connection) -> None:
         raise
 
 
-def open_url(url: str, kinds: Sequence[type[Record]]) -> PostgresStorage:
-    """`postgresql://user@host/database`, as libpq reads it, and `Settings` of our own."""
-    return PostgresStorage(url, kinds)
+def open_url(url: str, record_types: Sequence[type[Record]]) -> PostgresStorage:
+    """`postgresql://user@host/database`, as libpq reads it, and `ConnectionSettings` of our own."""
+    return PostgresStorage(url, record_types)

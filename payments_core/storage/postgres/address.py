@@ -28,14 +28,14 @@ DEFAULTS: Mapping[str, str | int] = MappingProxyType({
 half a minute, and not after the two hours that systems wait of themselves; and a standby, whose
 answers are old, is no server."""
 
-_SWITCH = {"on": True, "off": False}
+_BOOLEANS = {"on": True, "off": False}
 
-_WHOLE = re.compile(r"[0-9]{1,9}")
-_ODD = r"@?%#,\s\"'\\"
-_HOST = rf"(?:[^/{_ODD}]*|/[^{_ODD}]*|[0-9A-Fa-f:.]+%[\w.-]+)"
+_INTEGER = re.compile(r"[0-9]{1,9}")
+_RESERVED_CHARACTERS = r"@?%#,\s\"'\\"
+_HOST = rf"(?:[^/{_RESERVED_CHARACTERS}]*|/[^{_RESERVED_CHARACTERS}]*|[0-9A-Fa-f:.]+%[\w.-]+)"
 _HOSTS = re.compile(rf"{_HOST}(?:,{_HOST})*")
 _NUMBERS = re.compile(r"-?[0-9]{0,9}")
-_FORMS = {
+_PATTERNS = {
     "host": _HOSTS,
     "hostaddr": _HOSTS,
     "port": re.compile(r"[0-9]{0,5}(?:,[0-9]{0,5})*"),
@@ -50,12 +50,12 @@ _FORMS = {
 of a password that was not percent-encoded."""
 
 
-_LONGEST_MS = 1_000_000_000
+_MAX_POLL_MS = 1_000_000_000
 """About what poll(2) takes."""
 
 
 @attrs.frozen
-class Settings:
+class ConnectionSettings:
     """What a URL may say beside libpq's own parameters; each field is one, by its name."""
 
     pool: int = 10
@@ -76,69 +76,71 @@ class Settings:
     """Whether statements are prepared; off for a pooler that cannot keep them apart."""
 
     @property
-    def answer_ms(self) -> int | None:
+    def response_timeout_ms(self) -> int | None:
         """For how long a server may say nothing; None: for ever."""
         if not (self.answer_grace_s and self.statement_timeout_ms):
             return None
-        return min(self.statement_timeout_ms + 1_000 * self.answer_grace_s, _LONGEST_MS)
+        return min(self.statement_timeout_ms + 1_000 * self.answer_grace_s, _MAX_POLL_MS)
 
 
 @attrs.frozen
-class Address:
+class ConnectionTarget:
     """What a URL says."""
 
     parameters: Mapping[str, Any] = attrs.field(repr=False)
     """libpq's."""
-    settings: Settings
+    settings: ConnectionSettings
 
 
-def read_url(url: str, unless_told: Settings) -> Address:
+def parse_url(url: str, defaults: ConnectionSettings) -> ConnectionTarget:
     """The address that a URL names. Raises StorageError for one that cannot be read."""
     place, sign, query = url.partition("?")
-    _require_one_user(place)
+    _require_single_at_sign(place)
     own: dict[str, Any] = {}
     others = []
     for part in query.split("&") if sign else ():
         name, _, value = part.partition("=")
-        if name in attrs.fields_dict(Settings):
-            own[name] = _read(name, unquote(value), getattr(unless_told, name))
+        if name in attrs.fields_dict(ConnectionSettings):
+            own[name] = _parse_option(name, unquote(value), getattr(defaults, name))
         else:
             others.append(part)
-    settings = attrs.evolve(unless_told, **own)
+    settings = attrs.evolve(defaults, **own)
     try:
-        told = conninfo_to_dict(place + "?" * bool(others) + "&".join(others))
+        libpq_parameters = conninfo_to_dict(place + "?" * bool(others) + "&".join(others))
     except psycopg.Error:
         # The driver's message may quote the URL, password and all.
         raise StorageError("PostgreSQL: the URL of the database cannot be read") from None
-    for name, form in _FORMS.items():
-        if not form.fullmatch(str(told.get(name) or "")):
+    for name, form in _PATTERNS.items():
+        if not form.fullmatch(str(libpq_parameters.get(name) or "")):
             raise StorageError(f"PostgreSQL: {name} in the URL cannot be read")
     # Not to be chosen: what one process wrote in another encoding no other would find.
-    parameters = {**DEFAULTS, **told, "client_encoding": "utf8"}
+    parameters = {**DEFAULTS, **libpq_parameters, "client_encoding": "utf8"}
     if settings.settings:
         # The URL's own come last, and so have the last word.
-        parameters["options"] = f"{_options(settings)} {told.get('options', '')}".rstrip()
-    return Address(parameters, settings)
+        parameters["options"] = (
+            f"{_session_options(settings)} {libpq_parameters.get('options', '')}".rstrip()
+        )
+    return ConnectionTarget(parameters, settings)
 
 
-def _require_one_user(place: str) -> None:
+def _require_single_at_sign(place: str) -> None:
     """Refuse what libpq would take to be a host, or a database, and is the end of a password."""
     authority, _, database = place.partition("://")[2].partition("/")
     if authority.count("@") > 1 or "@" in database:
         raise StorageError("PostgreSQL: the URL has an @ too many; a password has it as %40")
 
 
-def _read(name: str, text: str, like: int | bool) -> int | bool:
+def _parse_option(name: str, text: str, like: int | bool) -> int | bool:
     if isinstance(like, bool):
-        if text in _SWITCH:
-            return _SWITCH[text]
+        if text in _BOOLEANS:
+            return _BOOLEANS[text]
         raise StorageError(f"PostgreSQL: {name} in the URL is on or off")
-    if not _WHOLE.fullmatch(text) or (name == "pool" and int(text) == 0):
+    if not _INTEGER.fullmatch(text) or (name == "pool" and int(text) == 0):
         raise StorageError(f"PostgreSQL: {name} in the URL is not a whole number")
     return int(text)
 
 
-def _options(settings: Settings) -> str:
+def _session_options(settings: ConnectionSettings) -> str:
     """Settings of the session, in the packet that opens it: they cost no round trip."""
     stated = {
         "lock_timeout": settings.lock_timeout_ms,

@@ -15,14 +15,14 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.storage import documents
-from payments_core.storage.jobs import FOREVER, Job
-from payments_core.storage.port import Claimed
-from payments_core.storage.postgres.exchange import Exchange
-from payments_core.storage.postgres.wire import Row
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import ClaimedJob
+from payments_core.storage.postgres.exchange import PendingTransaction
+from payments_core.storage.postgres.wire import ResultRow
 from payments_core.storage.postgres.writing import statements_of
-from payments_core.storage.unreadable import alarm_of, readable
+from payments_core.storage.unreadable import log_damaged_jobs, try_decode
 
-RINGS = "storage_rings"
+RING_TABLE = "storage_rings"
 READY = "GREATEST(due_at, lease_until)"
 BUCKET_BITS = 20
 BUCKET = f"{READY} >> {BUCKET_BITS}"
@@ -30,8 +30,8 @@ BUCKET = f"{READY} >> {BUCKET_BITS}"
 
 SPARE_LANES = 32
 """So many more lanes than jobs are looked at, since some will have no room."""
-MOST_LANES = 160
-MOST_IN_VAIN = 4
+MAX_LANES = 160
+MAX_EMPTY_CLAIMS = 4
 """Lanes that were seen to have work may be another claim's by now: so often others are tried."""
 
 # The index of the buckets is walked from bucket to bucket and in each from lane to lane, since
@@ -54,8 +54,8 @@ _LANES = f"""
     ) AS found
     ORDER BY lane LIMIT $4
 """
-_AFTER = f"COALESCE($3::text, (SELECT lane FROM {RINGS} WHERE queue = $1), '')"
-_LOOK = f"""
+_AFTER = f"COALESCE($3::text, (SELECT lane FROM {RING_TABLE} WHERE queue = $1), '')"
+_FIND_LANES = f"""
     WITH RECURSIVE steps (bucket) AS (
         (SELECT {BUCKET} FROM jobs WHERE queue = $1 ORDER BY {BUCKET} LIMIT 1)
         UNION ALL
@@ -81,7 +81,7 @@ _LOOK = f"""
 # The rows chosen are looked at again once they are locked. `|| ''` keeps the planner from reading
 # a whole queue's index for each of them.
 _DUE = "due_at <= $4::bigint AND lease_until <= $4::bigint"
-_TAKE = f"""
+_SELECT_DUE = f"""
     WITH chosen AS MATERIALIZED (
         SELECT due.partition, due.id, lanes.turn, due.place
         FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS lanes (lane, slots, turn)
@@ -106,117 +106,127 @@ _TAKE = f"""
     FOR UPDATE OF jobs SKIP LOCKED
 """
 
-_MAKE_RING = f"INSERT INTO {RINGS} VALUES ($1, '') ON CONFLICT DO NOTHING"
-_LOCK_RING = f"SELECT lane FROM {RINGS} WHERE queue = $1 FOR UPDATE"
-_TURN_RING = f"UPDATE {RINGS} SET lane = $2 WHERE queue = $1"
+_MAKE_RING = f"INSERT INTO {RING_TABLE} VALUES ($1, '') ON CONFLICT DO NOTHING"
+_LOCK_RING = f"SELECT lane FROM {RING_TABLE} WHERE queue = $1 FOR UPDATE"
+_ADVANCE_RING = f"UPDATE {RING_TABLE} SET lane = $2 WHERE queue = $1"
 _SET_ASIDE = "UPDATE jobs SET lease_until = $3 WHERE partition = $1 AND id = $2"
 
 
 @attrs.frozen
-class Lease:
+class ClaimRequest:
     """What a claim asks for."""
 
     queue: str
     now: Instant
     lease_ms: int
     limit: int
-    slots: int
-    of_lane: Mapping[str, int]
+    lane_concurrency: int
+    lane_overrides: Mapping[str, int]
 
     @property
-    def lanes_at_once(self) -> int:
+    def lane_batch(self) -> int:
         """How many lanes are looked at together."""
-        return min(self.limit + SPARE_LANES, MOST_LANES)
+        return min(self.limit + SPARE_LANES, MAX_LANES)
 
-    def slots_of(self, lane: str) -> int:
+    def concurrency_of(self, lane: str) -> int:
         """How many jobs of the lane may be leased at once."""
-        return self.of_lane.get(lane, self.slots)
+        return self.lane_overrides.get(lane, self.lane_concurrency)
 
 
 @attrs.frozen
-class Ahead:
+class LanePage:
     """Lanes with work, in ring order. `lanes` are those with room; `last` is None at the end."""
 
     lanes: Sequence[str]
-    looked_at: Sequence[str]
+    scanned: Sequence[str]
     last: str | None
 
 
 @attrs.frozen
-class Taken:
+class ClaimResult:
     """What a claim leased, and the jobs that it set aside since they cannot be read."""
 
-    claimed: Sequence[Claimed]
+    claimed: Sequence[ClaimedJob]
     unreadable: Sequence[tuple[str, str]]
 
 
-Run = Callable[[Callable[[Exchange], Any]], Any]
+RunInTransaction = Callable[[Callable[[PendingTransaction], Any]], Any]
 """Runs something in a transaction."""
 
 
-def claim(look_in: Run, write_in: Run, lease: Lease) -> Sequence[Claimed]:
+def claim(
+    look_in: RunInTransaction, write_in: RunInTransaction, request: ClaimRequest
+) -> Sequence[ClaimedJob]:
     """Lease jobs of the first lanes in the ring that have work and room."""
     last: str | None = None
     seen: set[str] = set()
-    in_vain = 0
-    most = lease.lanes_at_once
-    while in_vain < MOST_IN_VAIN:
-        ahead: Ahead = look_in(partial(look, lease=lease, last=last, most=most))
+    empty_claims = 0
+    most = request.lane_batch
+    while empty_claims < MAX_EMPTY_CLAIMS:
+        ahead: LanePage = look_in(partial(find_ready_lanes, request=request, last=last, most=most))
         if ahead.lanes:
-            taken: Taken = write_in(partial(take, lease=lease, ahead=ahead))
-            alarm_of(taken.unreadable)
+            taken: ClaimResult = write_in(partial(lease_jobs, request=request, ahead=ahead))
+            log_damaged_jobs(taken.unreadable)
             if taken.claimed:
                 return taken.claimed
             if taken.unreadable:  # there may be others behind them
                 continue
-            in_vain += 1
+            empty_claims += 1
         else:
-            most = MOST_LANES
-        if ahead.last is None or seen.issuperset(ahead.looked_at):
+            most = MAX_LANES
+        if ahead.last is None or seen.issuperset(ahead.scanned):
             break
-        seen.update(ahead.looked_at)
+        seen.update(ahead.scanned)
         last = ahead.last
     return ()
 
 
-def next_due(exchange: Exchange, queue: str, after: Instant | None) -> Instant | None:
+def next_due(transaction: PendingTransaction, queue: str, after: Instant | None) -> Instant | None:
     """The earliest instant at which a job of the queue can be claimed, later than `after`."""
     later = "" if after is None else f"AND {READY} > $2"
     sql = f"SELECT {READY} FROM jobs WHERE queue = $1 {later} ORDER BY {READY} LIMIT 1"
-    rows = exchange.ask(sql, (queue,) if after is None else (queue, after))
+    rows = transaction.query(sql, (queue,) if after is None else (queue, after))
     return int(rows[0][0] or 0) if rows else None
 
 
-def look(exchange: Exchange, lease: Lease, last: str | None, most: int) -> Ahead:
+def find_ready_lanes(
+    transaction: PendingTransaction, request: ClaimRequest, last: str | None, most: int
+) -> LanePage:
     """Lanes with due jobs, in ring order after `last`, or from where the ring stands."""
-    rows = exchange.ask(_LOOK, (lease.queue, lease.now, last, most))
-    found = sorted((int(turn or 0), _text(lane), int(live or 0)) for lane, turn, live in rows)
+    rows = transaction.query(_FIND_LANES, (request.queue, request.now, last, most))
+    found = sorted(
+        (int(turn or 0), _decode_text(lane), int(live or 0)) for lane, turn, live in rows
+    )
     names = [lane for _, lane, _ in found]
-    lanes = [lane for _, lane, live in found if lease.slots_of(lane) > live]
-    return Ahead(lanes, names, names[-1] if len(names) == most else None)
+    lanes = [lane for _, lane, live in found if request.concurrency_of(lane) > live]
+    return LanePage(lanes, names, names[-1] if len(names) == most else None)
 
 
-def take(exchange: Exchange, lease: Lease, ahead: Ahead) -> Taken:
+def lease_jobs(
+    transaction: PendingTransaction, request: ClaimRequest, ahead: LanePage
+) -> ClaimResult:
     """Lease jobs of those lanes in turn, in a transaction that the caller commits."""
-    exchange.later(_MAKE_RING, (lease.queue,))
-    exchange.later(_LOCK_RING, (lease.queue,))
-    slots = [lease.slots_of(lane) for lane in ahead.lanes]
-    rows = exchange.ask(_TAKE, (lease.queue, ahead.lanes, slots, lease.now, lease.limit))
-    claimed: list[Claimed] = []
+    transaction.enqueue(_MAKE_RING, (request.queue,))
+    transaction.enqueue(_LOCK_RING, (request.queue,))
+    lane_concurrency = [request.concurrency_of(lane) for lane in ahead.lanes]
+    rows = transaction.query(
+        _SELECT_DUE, (request.queue, ahead.lanes, lane_concurrency, request.now, request.limit)
+    )
+    claimed: list[ClaimedJob] = []
     unreadable: list[tuple[str, str]] = []
-    for partition, id, body in _in_order(rows):
-        job = readable(Job, body)
+    for partition, id, body in _order_jobs(rows):
+        job = try_decode(Job, body)
         if job is None:
             unreadable.append((partition, id))
-            exchange.later(_SET_ASIDE, (partition, id, FOREVER))
+            transaction.enqueue(_SET_ASIDE, (partition, id, NEVER))
             continue
-        claimed.append(_leased(exchange, lease, partition, job))
+        claimed.append(_lease_job(transaction, request, partition, job))
     if claimed:
-        exchange.later(_TURN_RING, (lease.queue, _came_to(claimed, ahead)))
-    return Taken(claimed, unreadable)
+        transaction.enqueue(_ADVANCE_RING, (request.queue, _next_ring_position(claimed, ahead)))
+    return ClaimResult(claimed, unreadable)
 
 
-def _in_order(rows: Sequence[Row]) -> list[tuple[str, str, bytes]]:
+def _order_jobs(rows: Sequence[ResultRow]) -> list[tuple[str, str, bytes]]:
     """The jobs in turn; of a lane those before the first that another transaction has locked."""
     found = sorted((int(place or 0), int(turn or 0), row) for *row, turn, place in rows)
     taken: dict[int, int] = {}
@@ -224,27 +234,29 @@ def _in_order(rows: Sequence[Row]) -> list[tuple[str, str, bytes]]:
     for place, turn, (partition, id, body) in found:
         if place == taken.get(turn, 0) + 1:
             taken[turn] = place
-            jobs.append((_text(partition), _text(id), body or b""))
+            jobs.append((_decode_text(partition), _decode_text(id), body or b""))
     return jobs
 
 
-def _leased(exchange: Exchange, lease: Lease, partition: str, job: Job) -> Claimed:
-    until = lease.now + lease.lease_ms
+def _lease_job(
+    transaction: PendingTransaction, request: ClaimRequest, partition: str, job: Job
+) -> ClaimedJob:
+    until = request.now + request.lease_ms
     leased = attrs.evolve(job, claims=job.claims + 1, lease_until=until)
     stored = documents.stamp(leased, job.version + 1)
     columns = Job.collection.values(stored)
     sql = statements_of(Job.collection).update
     body = documents.encode(stored)
-    exchange.later(sql, (partition, job.id, stored.version, *columns, body))
-    return Claimed(partition, stored)
+    transaction.enqueue(sql, (partition, job.id, stored.version, *columns, body))
+    return ClaimedJob(partition, stored)
 
 
-def _came_to(claimed: Sequence[Claimed], ahead: Ahead) -> str:
+def _next_ring_position(claimed: Sequence[ClaimedJob], ahead: LanePage) -> str:
     """The lane after which the next claim goes on round the ring."""
     if ahead.last is None:  # these are all there are, and the turn goes on among them
         return claimed[-1].job.lane
     return list(dict.fromkeys(item.job.lane for item in claimed))[-1]
 
 
-def _text(value: bytes | None) -> str:
+def _decode_text(value: bytes | None) -> str:
     return (value or b"").decode()

@@ -70,12 +70,12 @@ _REASONS = (
 _KNOWN = re.compile(rf"(?:{_PLACE} failed: )?(?:(?:FATAL|ERROR): +)?(?:{'|'.join(_REASONS)})")
 
 
-class NoAnswer(psycopg.OperationalError):
+class ServerTimeout(psycopg.OperationalError):
     """The server lives, as far as the system knows, and says nothing."""
 
 
 def storage_error(error: psycopg.Error) -> StorageError:
-    """What a driver's error means to a caller. Raise it `from` `plain(error)`.
+    """What a driver's error means to a caller. Raise it `from` `redact_error(error)`.
 
     A lock that did not come within `lock_timeout` is LockTimeout and not Conflict: nothing
     says that the other transaction will commit, and a caller that ran again at once would only
@@ -115,12 +115,12 @@ def commit_error(error: psycopg.Error, *, broken: bool) -> StorageError:
     return storage_error(error)
 
 
-def is_lost(error: BaseException | None) -> bool:
+def is_connection_lost(error: BaseException | None) -> bool:
     """Whether another connection may do better: this one ended, or leads to a standby.
 
     Behind one that had no answer in all its time there is no time left for another.
     """
-    if not isinstance(error, psycopg.Error) or isinstance(error, NoAnswer):
+    if not isinstance(error, psycopg.Error) or isinstance(error, ServerTimeout):
         return False
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
@@ -132,7 +132,7 @@ def is_race(error: BaseException | None) -> bool:
     return isinstance(error, psycopg.Error) and error.sqlstate in _RACES
 
 
-def plain(error: psycopg.Error) -> psycopg.Error:
+def redact_error(error: psycopg.Error) -> psycopg.Error:
     """The same error with no more than its primary message, to be the cause of ours."""
     bare = type(error)(_message(error))
     bare.sqlstate = error.sqlstate

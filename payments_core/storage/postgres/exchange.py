@@ -20,89 +20,100 @@ from contextlib import suppress
 import psycopg
 
 from payments_core.storage.port import StorageError
-from payments_core.storage.postgres.errors import commit_error, plain, storage_error
-from payments_core.storage.postgres.wire import Encoded, Failed, Param, Row, Wire, encoded
+from payments_core.storage.postgres.errors import commit_error, redact_error, storage_error
+from payments_core.storage.postgres.wire import (
+    EncodedParams,
+    Param,
+    PipelinedConnection,
+    ResultRow,
+    StatementFailed,
+    encode_params,
+)
 
-Means = Callable[[psycopg.Error], StorageError]
+ErrorTranslator = Callable[[psycopg.Error], StorageError]
 
-WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
-SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
-class Exchange:
+class PendingTransaction:
     """One transaction on a connection."""
 
-    def __init__(self, wire: Wire, begin: str) -> None:
-        self._wire = wire
+    def __init__(self, pipeline: PipelinedConnection, begin: str) -> None:
+        self._pipeline = pipeline
         self._begin = begin
         self._begun = False
-        self._queue: list[tuple[str, Encoded]] = []
-        self._means: list[Means] = []
+        self._queue: list[tuple[str, EncodedParams]] = []
+        self._means: list[ErrorTranslator] = []
         self._failure: StorageError | None = None
 
-    def later(self, sql: str, values: Sequence[Param], means: Means = storage_error) -> None:
-        """Run a statement before anything else is answered; `means` translates its error."""
-        self.require_whole()
+    def enqueue(
+        self, sql: str, values: Sequence[Param], translate: ErrorTranslator = storage_error
+    ) -> None:
+        """Run a statement before anything else is answered; `translate` makes ours of its error."""
+        self.raise_failure()
         try:
-            self._queue.append((sql, encoded(values)))
+            self._queue.append((sql, encode_params(values)))
         except psycopg.Error as error:
-            raise self.end(storage_error(error)) from error
-        self._means.append(means)
+            raise self.fail(storage_error(error)) from error
+        self._means.append(translate)
 
-    def ask(self, sql: str, values: Sequence[Param]) -> list[Row]:
+    def query(self, sql: str, values: Sequence[Param]) -> list[ResultRow]:
         """Run what is queued and this, and return its rows."""
-        self.later(sql, values)
+        self.enqueue(sql, values)
         return self._run()[-1]
 
-    def end(self, failure: StorageError) -> StorageError:
+    def fail(self, failure: StorageError) -> StorageError:
         """Take note of why nothing of this transaction will be committed."""
         self._failure = failure
         return failure
 
-    def require_whole(self) -> None:
+    def raise_failure(self) -> None:
         """Raise what ended the transaction, should the work have swallowed it."""
         if self._failure is not None:
             raise self._failure
 
     def commit(self) -> None:
         """Run what is queued, and commit. Raises CommitUnknown where no answer came."""
-        self.require_whole()
+        self.raise_failure()
         if not self._begun:
             if not self._queue:
                 return
             self._run()
-        queue, means = self._taken()
+        queue, translate = self._take_queue()
         try:
-            self._wire.run([*queue, ("COMMIT", ())])
-        except Failed as failed:
-            error, broken = failed.error, self._wire.broken
+            self._pipeline.run([*queue, ("COMMIT", ())])
+        except StatementFailed as failed:
+            error, broken = failed.error, self._pipeline.broken
             if broken or failed.place >= len(queue):
-                raise self.end(commit_error(error, broken=broken)) from plain(error)
-            raise self.end(means[failed.place](error)) from plain(error)
+                raise self.fail(commit_error(error, broken=broken)) from redact_error(error)
+            raise self.fail(translate[failed.place](error)) from redact_error(error)
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Undo what was not committed, and let the connection go."""
         self._queue.clear()
-        if self._wire.broken or not self._wire.in_transaction:
+        if self._pipeline.broken or not self._pipeline.in_transaction:
             return
-        if self._begin == SNAPSHOT:  # nothing to undo, and no lock that another could run into
-            self._wire.leave("COMMIT")
+        if (
+            self._begin == BEGIN_SNAPSHOT
+        ):  # nothing to undo, and no lock that another could run into
+            self._pipeline.send_unawaited("COMMIT")
             return
-        with suppress(Failed):
-            self._wire.run([("ROLLBACK", ())])
+        with suppress(StatementFailed):
+            self._pipeline.run([("ROLLBACK", ())])
 
-    def _run(self) -> list[list[Row]]:
-        queue, means = self._taken()
+    def _run(self) -> list[list[ResultRow]]:
+        queue, translate = self._take_queue()
         if not self._begun:
-            queue, means = [(self._begin, ()), *queue], [storage_error, *means]
+            queue, translate = [(self._begin, ()), *queue], [storage_error, *translate]
             self._begun = True
         try:
-            return self._wire.run(queue)
-        except Failed as failed:
-            place = 0 if self._wire.broken else failed.place
-            raise self.end(means[place](failed.error)) from plain(failed.error)
+            return self._pipeline.run(queue)
+        except StatementFailed as failed:
+            place = 0 if self._pipeline.broken else failed.place
+            raise self.fail(translate[place](failed.error)) from redact_error(failed.error)
 
-    def _taken(self) -> tuple[list[tuple[str, Encoded]], list[Means]]:
-        queue, means = self._queue, self._means
+    def _take_queue(self) -> tuple[list[tuple[str, EncodedParams]], list[ErrorTranslator]]:
+        queue, translate = self._queue, self._means
         self._queue, self._means = [], []
-        return queue, means
+        return queue, translate

@@ -12,24 +12,24 @@ from typing import Any
 
 import psycopg
 
-from payments_core.storage.postgres.patience import patiently
+from payments_core.storage.postgres.patience import retry_on_lock
 from payments_core.storage.records import Record, Value
-from payments_core.storage.unreadable import readable
+from payments_core.storage.unreadable import try_decode
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-FILL_ROWS = 200
+BACKFILL_BATCH = 200
 
 _log = logging.getLogger(__name__)
 
 
-def fill(connection: Connection, kind: type[Record]) -> int:
+def backfill_columns(connection: Connection, kind: type[Record]) -> int:
     """Correct the columns that differ from the body; how many rows did."""
     collection = kind.collection
     columns = ", ".join(f'"{column}"' for column in collection.columns)
     batch = (
         f'SELECT partition, id, version, body, {columns} FROM "{collection.name}" '
-        f"WHERE (partition, id) > (%s, %s) ORDER BY partition, id LIMIT {FILL_ROWS}"
+        f"WHERE (partition, id) > (%s, %s) ORDER BY partition, id LIMIT {BACKFILL_BATCH}"
     ).encode()
     corrected = unreadable = 0
     last = ("", "")
@@ -37,19 +37,21 @@ def fill(connection: Connection, kind: type[Record]) -> int:
         last = rows[-1][:2]
         wrong: list[tuple[Value, ...]] = []
         for partition, id, version, body, *present in rows:
-            record = readable(kind, body)
+            record = try_decode(kind, body)
             if record is None:
                 unreadable += 1
             elif (values := collection.values(record)) != tuple(present):
                 wrong.append((*values, partition, id, version))
         if wrong:
-            corrected += patiently(lambda wrong=wrong: _correct(connection, kind, wrong))  # type: ignore[misc]
+            corrected += retry_on_lock(lambda wrong=wrong: _update_columns(connection, kind, wrong))  # type: ignore[misc]
     if unreadable:
         _log.error("%s rows of %s cannot be read and were left", unreadable, collection.name)
     return corrected
 
 
-def _correct(connection: Connection, kind: type[Record], wrong: list[tuple[Value, ...]]) -> int:
+def _update_columns(
+    connection: Connection, kind: type[Record], wrong: list[tuple[Value, ...]]
+) -> int:
     collection = kind.collection
     sets = ", ".join(f'"{column}" = %s' for column in collection.columns)
     sql = f'UPDATE "{collection.name}" SET {sets} WHERE partition = %s AND id = %s AND version = %s'

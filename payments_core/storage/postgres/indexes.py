@@ -16,8 +16,8 @@ from psycopg import errors
 
 from payments_core.storage.port import StorageError
 from payments_core.storage.postgres.claims import BUCKET, READY
-from payments_core.storage.postgres.errors import plain
-from payments_core.storage.postgres.patience import DDL_LOCK_MS, patiently
+from payments_core.storage.postgres.errors import redact_error
+from payments_core.storage.postgres.patience import DDL_LOCK_MS, retry_on_lock
 from payments_core.storage.postgres.rows import index_name
 from payments_core.storage.records import Collection, Record
 
@@ -43,7 +43,7 @@ _PRESENT = """
 
 
 @attrs.frozen
-class Wanted:
+class IndexSpec:
     """An index that there shall be; `columns` is SQL."""
 
     table: str
@@ -53,77 +53,77 @@ class Wanted:
     columns: str
 
     @property
-    def made_of(self) -> str:
+    def definition(self) -> str:
         """What its comment says."""
         return f"UNIQUE {self.columns}" if self.unique else self.columns
 
-    def create(self, name: str, *, concurrently: bool) -> bytes:
+    def create_statement(self, name: str, *, concurrently: bool) -> bytes:
         """The statement that builds it under a name."""
         kind = "UNIQUE INDEX" if self.unique else "INDEX"
         how = "CONCURRENTLY " * concurrently
         return f'CREATE {kind} {how}"{name}" ON "{self.table}" ({self.columns})'.encode()
 
-    def comment(self, name: str) -> bytes:
+    def comment_statement(self, name: str) -> bytes:
         """The statement that says what it was made of."""
-        return f"COMMENT ON INDEX \"{name}\" IS '{_quoted(self.made_of)}'".encode()
+        return f"COMMENT ON INDEX \"{name}\" IS '{_quote(self.definition)}'".encode()
 
 
-def indexes_of(collection: Collection) -> list[Wanted]:
+def indexes_of(collection: Collection) -> list[IndexSpec]:
     """The indexes of a collection: its keys, its indexes, its lookups, and those of claims."""
     found = []
 
-    def want(name: str, unique: str | None, *columns: str) -> None:
+    def add_spec(name: str, unique: str | None, *columns: str) -> None:
         listed = ", ".join(f'"{column}"' for column in columns)
-        found.append(Wanted(collection.name, index_name(collection, name), unique, listed))
+        found.append(IndexSpec(collection.name, index_name(collection, name), unique, listed))
 
     for key in collection.uniques:
-        want(key.name, key.name, "partition", *key.columns)
+        add_spec(key.name, key.name, "partition", *key.columns)
     for index in collection.indexes:
-        want(index.name, None, "partition", *index.key, *index.order, "id")
+        add_spec(index.name, None, "partition", *index.key, *index.order, "id")
     for lookup in collection.lookups:
-        want(lookup.name, None, *lookup.columns, "partition", "id")
+        add_spec(lookup.name, None, *lookup.columns, "partition", "id")
     if collection.name == "jobs":
-        found += [Wanted("jobs", name, None, columns) for name, columns in CLAIM_INDEXES.items()]
+        found += [IndexSpec("jobs", name, None, columns) for name, columns in CLAIM_INDEXES.items()]
     return found
 
 
-def bring_indexes(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+def create_indexes(connection: Connection, record_types: Sequence[type[Record]]) -> None:
     """Make the declared indexes. Those that are no longer declared stay: `drop_undeclared`.
 
     Raises StorageError where rows break a unique key; what there was before is then there still.
     """
-    wanted = {item.name: item for kind in kinds for item in indexes_of(kind.collection)}
+    wanted = {item.name: item for kind in record_types for item in indexes_of(kind.collection)}
     present: dict[str, str | None] = {}
-    tables = {kind.collection.name for kind in kinds}
+    tables = {kind.collection.name for kind in record_types}
     for table, name, valid, made_of in connection.execute(_PRESENT.encode()).fetchall():
         if table not in tables or not name.startswith(f"{table}__"):
             continue
         if not valid or name.endswith(_NEXT):
-            _drop(connection, name)  # an interrupted build's
+            _drop_index(connection, name)  # an interrupted build's
         elif name in wanted:
             present[name] = made_of
-    missing = [item for item in wanted.values() if present.get(item.name) != item.made_of]
+    missing = [item for item in wanted.values() if present.get(item.name) != item.definition]
     for item in missing:
         if item.unique:
-            _require_unique(connection, item)
+            _require_unique_rows(connection, item)
     for item in missing:
-        _build(connection, item, replaces=item.name in present)
+        _build_index(connection, item, replaces=item.name in present)
 
 
-def drop_undeclared(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+def drop_undeclared(connection: Connection, record_types: Sequence[type[Record]]) -> None:
     """Drop the indexes and unique keys that no collection declares any more.
 
     Not while another release may run, be it older or newer than this one: it may read by them, and
     rely on the keys.
     """
-    declared = {item.name for kind in kinds for item in indexes_of(kind.collection)}
-    tables = {kind.collection.name for kind in kinds}
+    declared = {item.name for kind in record_types for item in indexes_of(kind.collection)}
+    tables = {kind.collection.name for kind in record_types}
     for table, name, _, _ in connection.execute(_PRESENT.encode()).fetchall():
         if table in tables and name.startswith(f"{table}__") and name not in declared:
-            _drop(connection, name)
+            _drop_index(connection, name)
 
 
-def _require_unique(connection: Connection, wanted: Wanted) -> None:
+def _require_unique_rows(connection: Connection, wanted: IndexSpec) -> None:
     """Ask before an index is begun: even one that fails refuses rows while it is built."""
     columns = wanted.columns.split(", ")
     filled = " AND ".join(f"{column} IS NOT NULL" for column in columns)
@@ -132,20 +132,20 @@ def _require_unique(connection: Connection, wanted: Wanted) -> None:
         "HAVING count(*) > 1 LIMIT 1"
     )
     if connection.execute(sql.encode()).fetchone():
-        raise _broken(wanted)
+        raise _unique_key_broken(wanted)
 
 
-def _build(connection: Connection, wanted: Wanted, *, replaces: bool) -> None:
+def _build_index(connection: Connection, wanted: IndexSpec, *, replaces: bool) -> None:
     name = f"{wanted.name}{_NEXT}" if replaces else wanted.name
     try:
         connection.execute("SET lock_timeout = 0")  # it waits for others, and none for it
-        connection.execute(wanted.create(name, concurrently=True))
+        connection.execute(wanted.create_statement(name, concurrently=True))
     except errors.UniqueViolation as error:
-        _drop(connection, name)
-        raise _broken(wanted) from plain(error)
+        _drop_index(connection, name)
+        raise _unique_key_broken(wanted) from redact_error(error)
     finally:
         connection.execute(f"SET lock_timeout = {DDL_LOCK_MS}".encode())
-    connection.execute(wanted.comment(name))
+    connection.execute(wanted.comment_statement(name))
     if replaces:
 
         def swap() -> None:
@@ -154,16 +154,18 @@ def _build(connection: Connection, wanted: Wanted, *, replaces: bool) -> None:
                 rename = f'ALTER INDEX "{name}" RENAME TO "{wanted.name}"'
                 connection.execute(rename.encode())
 
-        patiently(swap)
+        retry_on_lock(swap)
 
 
-def _drop(connection: Connection, name: str) -> None:
-    patiently(lambda: connection.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"'.encode()))
+def _drop_index(connection: Connection, name: str) -> None:
+    retry_on_lock(
+        lambda: connection.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"'.encode())
+    )
 
 
-def _broken(wanted: Wanted) -> StorageError:
+def _unique_key_broken(wanted: IndexSpec) -> StorageError:
     return StorageError(f"{wanted.table}: rows break the unique key {wanted.unique}")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text.replace("'", "''")

@@ -13,24 +13,24 @@ T = TypeVar("T")
 DDL_LOCK_MS = 500
 """Whoever comes behind a change of a table that waits for its lock waits for both."""
 
-WITHOUT_END = b"""
+DISABLE_TIMEOUTS = b"""
     SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN
     ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
 """
 """For one transaction that may take long; the third name came with PostgreSQL 17."""
 
-TRIES = 120
-PAUSE_S = 0.5
-_AGAIN = ("55P03", "40001", "40P01")
+MAX_TRIES = 120
+RETRY_PAUSE_S = 0.5
+_RETRYABLE = ("55P03", "40001", "40P01")
 
 
-def patiently(change: Callable[[], T]) -> T:
+def retry_on_lock(change: Callable[[], T]) -> T:
     """Try until no lock, deadlock or race stands in the way, or for a minute or two."""
-    for _ in range(TRIES - 1):
+    for _ in range(MAX_TRIES - 1):
         try:
             return change()
         except psycopg.Error as error:
-            if error.sqlstate not in _AGAIN:
+            if error.sqlstate not in _RETRYABLE:
                 raise
-        time.sleep(PAUSE_S)
+        time.sleep(RETRY_PAUSE_S)
     return change()

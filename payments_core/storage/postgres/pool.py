@@ -19,66 +19,66 @@ from contextlib import suppress
 import psycopg
 
 from payments_core.storage.port import StorageUnavailable
-from payments_core.storage.postgres.address import Address
+from payments_core.storage.postgres.address import ConnectionTarget
 from payments_core.storage.postgres.errors import connect_error, storage_error
-from payments_core.storage.postgres.wire import Failed, Wire
+from payments_core.storage.postgres.wire import PipelinedConnection, StatementFailed
 
 MAX_LIFETIME_S = 3_600
 """A server's process grows by what it caches; a tenth of chance keeps them from ending at once."""
 MAX_IDLE_S = 600
 
 
-class Slot:
+class PoolPermit:
     """The right to one connection."""
 
 
-class Pool:
+class ConnectionPool:
     """Connections to one address, at most so many; for many threads."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: ConnectionTarget) -> None:
         self._address = address
         self._most = address.settings.pool
-        self._idle: deque[Wire] = deque()
-        self._taken: weakref.WeakSet[Slot] = weakref.WeakSet()
+        self._idle: deque[PipelinedConnection] = deque()
+        self._taken: weakref.WeakSet[PoolPermit] = weakref.WeakSet()
         """Weakly: a connection that an interrupt lost on its way is not counted for ever."""
         self._changed = threading.Condition()
         self._random = random.Random()
         self._process = os.getpid()
         self._closed = False
 
-    def take(self) -> Wire:
+    def acquire(self) -> PipelinedConnection:
         """A connection that seems to work. Raises StorageUnavailable."""
-        slot, wire = self._kept()
+        permit, pipeline = self._acquire_permit()
         try:
-            while wire is not None and not (self._is_young(wire) and wire.is_alive()):
-                wire.connection.close()
-                wire = self._next_kept()
-            wire = wire or self.connect()
+            while pipeline is not None and not (self._is_young(pipeline) and pipeline.is_alive()):
+                pipeline.connection.close()
+                pipeline = self._pop_idle()
+            pipeline = pipeline or self.connect()
         except BaseException:
-            self._gone(slot)
+            self._release_permit(permit)
             raise
-        wire.slot = slot
-        return wire
+        pipeline.permit = permit
+        return pipeline
 
-    def give_back(self, wire: Wire) -> None:
+    def release(self, pipeline: PipelinedConnection) -> None:
         """Keep it for the next one, unless it has ended."""
-        wire.used_at = time.monotonic()
-        slot, wire.slot = wire.slot, None
+        pipeline.used_at = time.monotonic()
+        permit, pipeline.permit = pipeline.permit, None
         with self._changed:
-            self._taken.discard(slot)
-            keeps = not self._closed and wire.is_free
+            self._taken.discard(permit)
+            keeps = not self._closed and pipeline.is_free
             if keeps:
-                self._idle.append(wire)
-            old = self._outdated(wire.used_at)
+                self._idle.append(pipeline)
+            old = self._pop_outdated(pipeline.used_at)
             self._changed.notify()
         if not keeps:
-            old.append(wire)
-        if wire.is_unanswered:  # on the others nobody would answer either
+            old.append(pipeline)
+        if pipeline.is_unanswered:  # on the others nobody would answer either
             self.drop_idle()
         for ended in old:
             ended.connection.close()
 
-    def connect(self) -> Wire:
+    def connect(self) -> PipelinedConnection:
         """A connection beyond those that are counted. Raises StorageUnavailable."""
         settings = self._address.settings
         try:
@@ -88,14 +88,16 @@ class Pool:
         except psycopg.Error as error:
             why = connect_error(error)
             raise storage_error(why) from why
-        return Wire(connection, prepares=settings.prepare, answer_ms=settings.answer_ms)
+        return PipelinedConnection(
+            connection, prepares=settings.prepare, response_timeout_ms=settings.response_timeout_ms
+        )
 
     def drop_idle(self) -> None:
         """Forget the connections that nobody uses: their server may be the one that went."""
         with self._changed:
             idle, self._idle = self._idle, deque()
-        for wire in idle:
-            wire.connection.close()
+        for pipeline in idle:
+            pipeline.connection.close()
 
     def close(self) -> None:
         """Close what is idle now, and the others as they come back."""
@@ -104,7 +106,7 @@ class Pool:
             self._changed.notify_all()
         self.drop_idle()
 
-    def _kept(self) -> tuple[Slot, Wire | None]:
+    def _acquire_permit(self) -> tuple[PoolPermit, PipelinedConnection | None]:
         """The right to one connection more, and one to use if there is one."""
         timeout_s = self._address.settings.pool_timeout_s
         with self._changed:
@@ -119,34 +121,34 @@ class Pool:
                 raise StorageUnavailable(
                     f"PostgreSQL: none of {self._most} connections came free in {timeout_s} s"
                 )
-            slot = Slot()
-            self._taken.add(slot)
-            return slot, self._idle.pop() if self._idle else None
+            permit = PoolPermit()
+            self._taken.add(permit)
+            return permit, self._idle.pop() if self._idle else None
 
-    def _next_kept(self) -> Wire | None:
+    def _pop_idle(self) -> PipelinedConnection | None:
         with self._changed:
             return self._idle.pop() if self._idle else None
 
-    def _gone(self, slot: Slot) -> None:
+    def _release_permit(self, permit: PoolPermit) -> None:
         with self._changed:
-            self._taken.discard(slot)
+            self._taken.discard(permit)
             self._changed.notify()
 
-    def _outdated(self, now: float) -> list[Wire]:
+    def _pop_outdated(self, now: float) -> list[PipelinedConnection]:
         """Those, taken out, that nobody has needed for long."""
         old = []
         while self._idle and now - self._idle[0].used_at > MAX_IDLE_S:
             old.append(self._idle.popleft())
         return old
 
-    def _is_young(self, wire: Wire) -> bool:
-        age_s = time.monotonic() - wire.made_at
+    def _is_young(self, pipeline: PipelinedConnection) -> bool:
+        age_s = time.monotonic() - pipeline.made_at
         return age_s < MAX_LIFETIME_S * (1 - 0.1 * self._random.random())
 
 
-def settled(wire: Wire) -> psycopg.Connection[tuple[object, ...]]:
+def to_driver_connection(pipeline: PipelinedConnection) -> psycopg.Connection[tuple[object, ...]]:
     """The driver's connection, ready for its own cursors. Raises StorageUnavailable."""
-    with suppress(Failed):
-        wire.settle()
-        return wire.connection
+    with suppress(StatementFailed):
+        pipeline.drain()
+        return pipeline.connection
     raise StorageUnavailable("PostgreSQL: the connection was lost")

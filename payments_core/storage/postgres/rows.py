@@ -9,10 +9,10 @@ from itertools import count
 from re import sub
 
 from payments_core.storage import documents
-from payments_core.storage.matching import findable_keys, require_askable
-from payments_core.storage.port import SCAN_LIMIT, Located, Page, Position, Where
-from payments_core.storage.postgres.exchange import Exchange
-from payments_core.storage.postgres.wire import Row
+from payments_core.storage.matching import valid_lookup_keys, validate_query
+from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, Page, Position, Where
+from payments_core.storage.postgres.exchange import PendingTransaction
+from payments_core.storage.postgres.wire import ResultRow
 from payments_core.storage.records import Collection, Index, Lookup, R, Value
 
 _ARRAYS = {str: "text[]", int: "bigint[]"}
@@ -23,21 +23,21 @@ def index_name(collection: Collection, name: str) -> str:
     return f"{collection.name}__{name}"
 
 
-class Rows:
+class PostgresSnapshot:
     """What a snapshot may do."""
 
-    def __init__(self, exchange: Exchange, partition: str) -> None:
-        self._exchange = exchange
+    def __init__(self, transaction: PendingTransaction, partition: str) -> None:
+        self._transaction = transaction
         self._partition = partition
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         if "\0" in id:  # PostgreSQL has no such text, so no such row
             return None
         sql = select_statement(kind.collection.name, for_update)
-        rows = self._exchange.ask(sql, (self._partition, id))
+        rows = self._transaction.query(sql, (self._partition, id))
         if for_update and not rows:
             # A row deleted and inserted again while this one waited is seen by the next look.
-            rows = self._exchange.ask(sql, (self._partition, id))
+            rows = self._transaction.query(sql, (self._partition, id))
         return documents.decode(kind, rows[0][0] or b"") if rows else None
 
     def get_many(
@@ -48,7 +48,7 @@ class Rows:
         found: dict[str, R] = {}
         for _ in range(1 + for_update):  # as in `get`
             if wanted:
-                for (body,) in self._exchange.ask(sql, (self._partition, wanted)):
+                for (body,) in self._transaction.query(sql, (self._partition, wanted)):
                     record = documents.decode(kind, body or b"")
                     found[record.id] = record
                 wanted = [id for id in wanted if id not in found]
@@ -65,16 +65,16 @@ class Rows:
         limit: int = 50,
     ) -> Page[R]:
         chosen = kind.collection.index(index)
-        require_askable(chosen, key, after, limit)
+        validate_query(chosen, key, after, limit)
         if any(isinstance(value, str) and "\0" in value for value in key):
             return Page((), None)
         nulls = tuple(value is None for value in key)
         inside = (self._partition, *(value for value in key if value is not None))
         types = [kind.collection.columns[column] for column in chosen.order]
 
-        def ask(
+        def fetch(
             position: Position | None, comparisons: Sequence[Where], tail: tuple[int, int, int]
-        ) -> list[Row]:
+        ) -> list[ResultRow]:
             """Rows of body and position after one; `tail` is the scan, its offset, the limit."""
             sql = page_statement(
                 kind.collection.name,
@@ -85,11 +85,11 @@ class Rows:
             )
             scan, offset, most = tail
             values = (item.value for item in comparisons)
-            return self._exchange.ask(
+            return self._transaction.query(
                 sql, (*inside, *(position or ()), scan, offset, *values, most)
             )
 
-        def position_of(row: Row) -> Position:
+        def position_of(row: ResultRow) -> Position:
             return tuple(
                 None if text is None else type_(text.decode())
                 for type_, text in zip((*types, str), row[1:], strict=True)
@@ -97,7 +97,7 @@ class Rows:
 
         scan = SCAN_LIMIT if where else min(limit, SCAN_LIMIT) + 1
         most = limit if where else min(limit, SCAN_LIMIT)
-        rows = ask(after, where, (scan, 0, most + 1))
+        rows = fetch(after, where, (scan, 0, most + 1))
         records = tuple(documents.decode(kind, row[0] or b"") for row in rows[:most])
         if len(rows) > most:
             return Page(records, position_of(rows[most - 1]))
@@ -105,8 +105,8 @@ class Rows:
             return Page(records, None)
         if len(rows) == most:  # full: does anything follow?
             last = position_of(rows[-1])
-            return Page(records, last if ask(last, (), (1, 0, 1)) else None)
-        edge = ask(after, (), (2, SCAN_LIMIT - 1, 2))  # the last row scanned, and the next
+            return Page(records, last if fetch(last, (), (1, 0, 1)) else None)
+        edge = fetch(after, (), (2, SCAN_LIMIT - 1, 2))  # the last row scanned, and the next
         return Page(records, position_of(edge[0]) if len(edge) == 2 else None)
 
 
@@ -124,7 +124,7 @@ def select_many_statement(table: str, for_update: bool) -> str:
     return f'SELECT body FROM "{table}" WHERE partition = $1 AND id = ANY ($2::text[]){lock}'
 
 
-def numbered(sql: str) -> str:
+def number_parameters(sql: str) -> str:
     """A statement with `$1`, `$2`, … in the places of its `%s`."""
     places = count(1)
     return sub("%s", lambda _: f"${next(places)}", sql)
@@ -151,7 +151,7 @@ def page_statement(
     direction = "DESC" if index.descending else "ASC"
     sort = ", ".join(f'"{column}" {direction}' for column in order)
     fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
-    return numbered(
+    return number_parameters(
         f'SELECT body, {names} FROM (SELECT * FROM "{table}" WHERE partition = %s{inside} '
         f"ORDER BY {sort} LIMIT %s OFFSET %s) AS scanned "
         f"{'WHERE ' * bool(fits)}{fits} ORDER BY {sort} LIMIT %s"
@@ -159,18 +159,18 @@ def page_statement(
 
 
 def locate(
-    exchange: Exchange,
+    transaction: PendingTransaction,
     kind: type[R],
     lookup: str,
     keys: Sequence[Sequence[Value]],
     where: Sequence[Where],
     after: tuple[str, str] | None,
     limit: int,
-) -> list[Located[R]]:
+) -> list[LocatedRecord[R]]:
     """What `Storage.locate` promises, in a transaction."""
     collection = kind.collection
     chosen = collection.lookup(lookup)
-    found = findable_keys(collection, chosen, keys, limit)
+    found = valid_lookup_keys(collection, chosen, keys, limit)
     sql = locate_statement(
         collection.name,
         chosen,
@@ -185,8 +185,8 @@ def locate(
         limit,
     )
     return [
-        Located((partition or b"").decode(), documents.decode(kind, body or b""))
-        for partition, body in exchange.ask(sql, values)
+        LocatedRecord((partition or b"").decode(), documents.decode(kind, body or b""))
+        for partition, body in transaction.query(sql, values)
     ]
 
 
@@ -211,7 +211,7 @@ def locate_statement(
     fits = [f'"{column}" {operator} %s' for column, operator in comparisons]
     if after:
         fits.append("(partition, id) > (%s, %s)")
-    return numbered(
+    return number_parameters(
         f"SELECT partition, body FROM (SELECT stored.* FROM unnest({lists}) AS keys ({names}) "
         f'JOIN "{table}" AS stored ON {key} OFFSET 0) AS found '
         f"{'WHERE ' * bool(fits)}{' AND '.join(fits)} ORDER BY partition, id LIMIT %s"

@@ -15,29 +15,29 @@ from typing import Any
 
 import psycopg
 
-from payments_core.storage.fingerprints import fingerprint
-from payments_core.storage.postgres.claims import RINGS
-from payments_core.storage.postgres.filling import fill
+from payments_core.storage.fingerprints import compute_fingerprint
+from payments_core.storage.postgres.claims import RING_TABLE
+from payments_core.storage.postgres.filling import backfill_columns
 from payments_core.storage.postgres.indexes import (
     CLAIM_INDEXES,
-    bring_indexes,
+    create_indexes,
     drop_undeclared,
     indexes_of,
 )
-from payments_core.storage.postgres.patience import DDL_LOCK_MS, patiently
+from payments_core.storage.postgres.patience import DDL_LOCK_MS, retry_on_lock
 from payments_core.storage.records import Collection, Record
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 SCHEMA_TABLE = "storage_schema"
-MIGRATION_S = 3_600
+MIGRATION_TIMEOUT_S = 3_600
 """As long as another process's migration may take: it may have an index of millions to build."""
-LOOK_AGAIN_S = 0.1
+MIGRATION_POLL_S = 0.1
 
 _TYPES = {str: 'text COLLATE "C"', int: "bigint"}
 """Texts are ordered by code point, whatever the database's own order is."""
 
-_UNFILLED = "not filled yet"
+_NOT_BACKFILLED = "not filled yet"
 """The comment of a column from its making until its rows have their values."""
 
 _COLUMNS = """
@@ -49,16 +49,16 @@ _COLUMNS = """
 """
 
 
-def is_current(connection: Connection, kinds: Sequence[type[Record]]) -> bool:
+def is_current(connection: Connection, record_types: Sequence[type[Record]]) -> bool:
     """Whether the last migration was for just these kinds."""
     row = connection.execute("SELECT to_regclass(%s)", (SCHEMA_TABLE,)).fetchone()
     if row is None or row[0] is None:
         return False
     found = connection.execute(f"SELECT fingerprint FROM {SCHEMA_TABLE}".encode()).fetchone()
-    return found is not None and found[0] == fingerprint(kinds, CLAIM_INDEXES)
+    return found is not None and found[0] == compute_fingerprint(record_types, CLAIM_INDEXES)
 
 
-def make_lock(connection: Connection) -> None:
+def create_lock_row(connection: Connection) -> None:
     """Make the row that migrations lock; of several processes all but one may fail to."""
     connection.execute(
         f"CREATE TABLE IF NOT EXISTS {SCHEMA_TABLE} "
@@ -67,7 +67,7 @@ def make_lock(connection: Connection) -> None:
     connection.execute(f"INSERT INTO {SCHEMA_TABLE} VALUES (1, '') ON CONFLICT DO NOTHING".encode())
 
 
-def lock(connection: Connection) -> bool:
+def try_lock(connection: Connection) -> bool:
     """Be the one who migrates, until the transaction ends; False where another is.
 
     Nobody waits in a statement for the other to end: the building of an index waits for every
@@ -77,60 +77,62 @@ def lock(connection: Connection) -> bool:
     return connection.execute(sql.encode()).fetchone() is not None
 
 
-def note(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+def record_fingerprint(connection: Connection, record_types: Sequence[type[Record]]) -> None:
     """Take note of what the schema was made from, in the transaction that holds the lock."""
     connection.execute(
         f"UPDATE {SCHEMA_TABLE} SET fingerprint = %s WHERE id = 1".encode(),
-        (fingerprint(kinds, CLAIM_INDEXES),),
+        (compute_fingerprint(record_types, CLAIM_INDEXES),),
     )
 
 
-def bring_up_to_date(connection: Connection, kinds: Sequence[type[Record]]) -> None:
+def migrate_schema(connection: Connection, record_types: Sequence[type[Record]]) -> None:
     """Add what is missing, on a connection of its own in no transaction, while locked."""
-    _be_modest(connection)
-    present = _columns(connection)
+    _limit_lock_waits(connection)
+    present = _read_columns(connection)
     rings = (
-        f"CREATE TABLE IF NOT EXISTS {RINGS} "
+        f"CREATE TABLE IF NOT EXISTS {RING_TABLE} "
         f"(queue {_TYPES[str]} PRIMARY KEY, lane {_TYPES[str]} NOT NULL)"
     )
     connection.execute(rings.encode())
-    for kind in kinds:
+    for kind in record_types:
         if kind.collection.name in present:
             _add_columns(connection, kind.collection, present[kind.collection.name])
         else:
-            _make_table(connection, kind.collection)
+            _create_table(connection, kind.collection)
             present[kind.collection.name] = dict.fromkeys(kind.collection.columns)
-    found = _columns(connection)
-    for kind in kinds:
+    found = _read_columns(connection)
+    for kind in record_types:
         columns = found[kind.collection.name]
-        unfilled = [name for name in kind.collection.columns if columns[name] == _UNFILLED]
+        unfilled = [name for name in kind.collection.columns if columns[name] == _NOT_BACKFILLED]
         if unfilled:
-            fill(connection, kind)
+            backfill_columns(connection, kind)
         for name in unfilled:
-            _tell(connection, kind.collection, name, "NULL")
-    bring_indexes(connection, kinds)
+            _comment_column(connection, kind.collection, name, "NULL")
+    create_indexes(connection, record_types)
 
 
-def refill(connection: Connection, kinds: Sequence[type[Record]]) -> int:
+def backfill_all(connection: Connection, record_types: Sequence[type[Record]]) -> int:
     """Correct all columns that differ from what the bodies say; how many rows did.
 
     The release before writes no columns that came after it, and leaves those of its rows empty,
     or as they were. So this is run once more when that release has ended. The indexes that only
     that one read by then go.
     """
-    _be_modest(connection)
-    corrected = sum(fill(connection, kind) for kind in kinds if kind.collection.columns)
-    drop_undeclared(connection, kinds)
+    _limit_lock_waits(connection)
+    corrected = sum(
+        backfill_columns(connection, kind) for kind in record_types if kind.collection.columns
+    )
+    drop_undeclared(connection, record_types)
     return corrected
 
 
-def _be_modest(connection: Connection) -> None:
+def _limit_lock_waits(connection: Connection) -> None:
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     connection.execute("SET statement_timeout = 0")
     connection.execute(f"SET lock_timeout = {DDL_LOCK_MS}".encode())
 
 
-def _columns(connection: Connection) -> dict[str, dict[str, str | None]]:
+def _read_columns(connection: Connection) -> dict[str, dict[str, str | None]]:
     """The columns of each table, with their comments."""
     found: dict[str, dict[str, str | None]] = defaultdict(dict)
     for table, column, comment in connection.execute(_COLUMNS.encode()).fetchall():
@@ -138,7 +140,7 @@ def _columns(connection: Connection) -> dict[str, dict[str, str | None]]:
     return dict(found)
 
 
-def _make_table(connection: Connection, collection: Collection) -> None:
+def _create_table(connection: Connection, collection: Collection) -> None:
     text = _TYPES[str]
     own = "".join(f'"{name}" {_TYPES[type_]}, ' for name, type_ in collection.columns.items())
     with connection.transaction():
@@ -148,8 +150,8 @@ def _make_table(connection: Connection, collection: Collection) -> None:
             "PRIMARY KEY (partition, id))".encode()
         )
         for index in indexes_of(collection):
-            connection.execute(index.create(index.name, concurrently=False))
-            connection.execute(index.comment(index.name))
+            connection.execute(index.create_statement(index.name, concurrently=False))
+            connection.execute(index.comment_statement(index.name))
 
 
 def _add_columns(
@@ -162,12 +164,14 @@ def _add_columns(
             adds = ", ".join(f'ADD "{name}" {_TYPES[kind]}' for name, kind in missing.items())
             connection.execute(f'ALTER TABLE "{collection.name}" {adds}'.encode())
             for name in missing:
-                _tell(connection, collection, name, f"'{_UNFILLED}'")
+                _comment_column(connection, collection, name, f"'{_NOT_BACKFILLED}'")
 
     if missing:
-        patiently(add)
+        retry_on_lock(add)
 
 
-def _tell(connection: Connection, collection: Collection, column: str, comment: str) -> None:
+def _comment_column(
+    connection: Connection, collection: Collection, column: str, comment: str
+) -> None:
     sql = f'COMMENT ON COLUMN "{collection.name}"."{column}" IS {comment}'
-    patiently(lambda: connection.execute(sql.encode()))
+    retry_on_lock(lambda: connection.execute(sql.encode()))

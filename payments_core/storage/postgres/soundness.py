@@ -14,7 +14,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 ENCODING = "UTF8"
 
-_ASK = b"""
+_QUERY = b"""
     SELECT current_setting('server_encoding'), current_schema(), (
         SELECT nspname
         FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -23,38 +23,38 @@ _ASK = b"""
     )
 """
 
-_LOSING: Mapping[str, str] = {
+_REQUIRED_ON: Mapping[str, str] = {
     "synchronous_commit": "what was answered may be lost in a crash",
 }
-_DOUBTFUL: Mapping[str, str] = {
+_RECOMMENDED_ON: Mapping[str, str] = {
     "fsync": "unless what is below keeps it, a machine that dies may take the database with it",
     "full_page_writes": "unless what is below writes whole pages, some may be half written",
 }
 """What it does that a setting is off. Services that replace the disk set those below, and may."""
 
 
-def require_place(connection: Connection) -> None:
+def require_usable_schema(connection: Connection) -> None:
     """Refuse to make tables where they would be of no use. Raises StorageError.
 
     A schema that came in front of the search path would get new, empty tables, and they would be
     found before those that hold everything.
     """
-    faults = _misplaced(connection)
+    faults = _find_misplaced(connection)
     if faults:
         raise StorageError(f"PostgreSQL: {faults[0]}")
 
 
-def faults(connection: Connection) -> list[str]:
+def config_errors(connection: Connection) -> list[str]:
     """What is wrong, each in a sentence."""
-    return [*_misplaced(connection), *_off(connection, _LOSING)]
+    return [*_find_misplaced(connection), *_find_disabled(connection, _REQUIRED_ON)]
 
 
-def doubts(connection: Connection) -> list[str]:
+def config_warnings(connection: Connection) -> list[str]:
     """What is wrong unless somebody knows better."""
-    return _off(connection, _DOUBTFUL)
+    return _find_disabled(connection, _RECOMMENDED_ON)
 
 
-def _off(connection: Connection, settings: Mapping[str, str]) -> list[str]:
+def _find_disabled(connection: Connection, settings: Mapping[str, str]) -> list[str]:
     found = []
     for name, what in settings.items():
         row = connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone()
@@ -63,8 +63,8 @@ def _off(connection: Connection, settings: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _misplaced(connection: Connection) -> list[str]:
-    row = connection.execute(_ASK, (SCHEMA_TABLE,)).fetchone()
+def _find_misplaced(connection: Connection) -> list[str]:
+    row = connection.execute(_QUERY, (SCHEMA_TABLE,)).fetchone()
     assert row is not None
     encoding, schema, other = row
     found = []

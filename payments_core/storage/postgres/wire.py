@@ -17,22 +17,22 @@ from typing import Any
 import psycopg
 from psycopg.pq import ConnStatus, ExecStatus, PipelineStatus, TransactionStatus
 
-from payments_core.storage.postgres.errors import NoAnswer, from_result
+from payments_core.storage.postgres.errors import ServerTimeout, from_result
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Param = str | int | bytes | None | Sequence[str | int]
-Encoded = Sequence[bytes | None]
-Row = tuple[bytes | None, ...]
+EncodedParams = Sequence[bytes | None]
+ResultRow = tuple[bytes | None, ...]
 
-PREPARE_AT = 3
+PREPARE_AFTER_USES = 3
 """A statement is prepared when it comes for this time on a connection."""
-MOST_PREPARED = 500
+MAX_PREPARED = 500
 """Each costs the server some tens of kilobytes for every connection."""
 
-_GOOD = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
+_SUCCESS = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
-class Failed(Exception):
+class StatementFailed(Exception):
     """A statement failed, and none behind it was run. `place` is its own, counted from 0."""
 
     def __init__(self, error: psycopg.Error, place: int) -> None:
@@ -41,19 +41,23 @@ class Failed(Exception):
         self.place = place
 
 
-class Wire:
+class PipelinedConnection:
     """A connection, with what is on its way over it. It belongs to one thread at a time."""
 
     def __init__(
-        self, connection: Connection, *, prepares: bool = True, answer_ms: int | None = None
+        self,
+        connection: Connection,
+        *,
+        prepares: bool = True,
+        response_timeout_ms: int | None = None,
     ) -> None:
-        """The server may say nothing for `answer_ms` milliseconds, or for ever."""
+        """The server may say nothing for `response_timeout_ms` milliseconds, or for ever."""
         self.connection = connection
-        self.slot: Any = None
+        self.permit: Any = None
         """What the pool counts it by while it is taken."""
         self.is_unanswered = False
         """Whether it was closed because the server said nothing."""
-        self._answer_ms = answer_ms
+        self._response_timeout_ms = response_timeout_ms
         self.made_at = self.used_at = time.monotonic()
         self._pgconn = connection.pgconn
         self._prepares = prepares
@@ -62,7 +66,7 @@ class Wire:
         self._sent: list[str | None] = []
         """For each answer awaited the text that it prepares, None for a statement's own."""
         self._unread = 0
-        """Answers to `leave` that nobody has read."""
+        """Answers to `send_unawaited` that nobody has read."""
         self._midway = False
         self._poll = select.poll()
         self._poll.register(self._pgconn.socket, select.POLLIN)
@@ -82,7 +86,7 @@ class Wire:
         """Whether the server waits for the end of a transaction, failed or not."""
         return self._pgconn.transaction_status != TransactionStatus.IDLE
 
-    def run(self, statements: Sequence[tuple[str, Encoded]]) -> list[list[Row]]:
+    def run(self, statements: Sequence[tuple[str, EncodedParams]]) -> list[list[ResultRow]]:
         """Send statements, with `$1`, `$2`, … for their values, and return the rows of each.
 
         Raises Failed; where the connection ended, it is closed, and `place` says nothing.
@@ -94,19 +98,19 @@ class Wire:
             for sql, values in statements:
                 self._send(sql, values)
             self._pgconn.pipeline_sync()
-            self._send_all()
+            self._flush()
             while self._unread:
-                self._pass_over()
-            rows = self._answers()
+                self._skip_result()
+            rows = self._read_results()
         except psycopg.Error as error:
             self.connection.close()
-            raise Failed(error, 0) from None
+            raise StatementFailed(error, 0) from None
         self._midway = False
-        if isinstance(rows, Failed):
+        if isinstance(rows, StatementFailed):
             raise rows
         return rows
 
-    def leave(self, sql: str) -> None:
+    def send_unawaited(self, sql: str) -> None:
         """Send a statement whose answer nobody waits for; it is passed over later."""
         self._midway = True
         try:
@@ -118,17 +122,17 @@ class Wire:
             self.connection.close()
         self._midway = False
 
-    def settle(self) -> None:
+    def drain(self) -> None:
         """Read what is unread, so that the driver's own cursors can use the connection."""
         self._midway = True
         try:
             while self._unread:
-                self._pass_over()
+                self._skip_result()
             if self._pgconn.pipeline_status != PipelineStatus.OFF:
                 self._pgconn.exit_pipeline_mode()
         except psycopg.Error as error:
             self.connection.close()
-            raise Failed(error, 0) from None
+            raise StatementFailed(error, 0) from None
         self._midway = False
 
     def is_alive(self) -> bool:
@@ -140,21 +144,21 @@ class Wire:
             return False
         return not self.broken
 
-    def _send(self, sql: str, values: Encoded) -> None:
-        name = self._names.get(sql) or self._prepared(sql)
+    def _send(self, sql: str, values: EncodedParams) -> None:
+        name = self._names.get(sql) or self._prepare(sql)
         if name:
             self._pgconn.send_query_prepared(name, values)
         else:
             self._pgconn.send_query_params(sql.encode(), values)
         self._sent.append(None)
 
-    def _prepared(self, sql: str) -> bytes:
+    def _prepare(self, sql: str) -> bytes:
         """Send the statement to be prepared if it comes often, and return its name."""
-        if not self._prepares or len(self._names) >= MOST_PREPARED:
+        if not self._prepares or len(self._names) >= MAX_PREPARED:
             return b""
         uses = self._uses[sql] = self._uses.get(sql, 0) + 1
-        if uses < PREPARE_AT:
-            if len(self._uses) > 2 * MOST_PREPARED:
+        if uses < PREPARE_AFTER_USES:
+            if len(self._uses) > 2 * MAX_PREPARED:
                 self._uses.clear()
             return b""
         # Named by what it says: behind a pooler that mixes up its servers' connections a name of
@@ -165,48 +169,48 @@ class Wire:
         self._sent.append(sql)
         return name
 
-    def _answers(self) -> list[list[Row]] | Failed:
+    def _read_results(self) -> list[list[ResultRow]] | StatementFailed:
         """The rows of each statement, or the first failure."""
-        rows: list[list[Row]] = []
-        failure: Failed | None = None
+        rows: list[list[ResultRow]] = []
+        failure: StatementFailed | None = None
         sent, self._sent = self._sent, []
         try:
             for prepares in sent:
-                result = self._result()
-                if result.status not in _GOOD:
-                    failure = failure or Failed(from_result(result), len(rows))
+                result = self._read_result()
+                if result.status not in _SUCCESS:
+                    failure = failure or StatementFailed(from_result(result), len(rows))
                     if prepares is not None:
                         del self._names[prepares]
                 elif prepares is None:
-                    rows.append(_rows(result))
-            self._result()  # of the sync
+                    rows.append(_result_rows(result))
+            self._read_result()  # of the sync
         except psycopg.Error:
             if failure is None:
                 raise
             self.connection.close()  # the server said why it was going to end it
         return failure or rows
 
-    def _pass_over(self) -> None:
-        self._result()
-        self._result()
+    def _skip_result(self) -> None:
+        self._read_result()
+        self._read_result()
         self._unread -= 1
 
-    def _result(self) -> psycopg.pq.abc.PGresult:
+    def _read_result(self) -> psycopg.pq.abc.PGresult:
         """The next answer, whole."""
-        result = self._next()
+        result = self._read_next()
         while result is None:  # the mark between two statements
             if self._pgconn.status == ConnStatus.BAD:
                 raise psycopg.OperationalError("the connection was lost")
-            result = self._next()
+            result = self._read_next()
         return result
 
-    def _next(self) -> psycopg.pq.abc.PGresult | None:
+    def _read_next(self) -> psycopg.pq.abc.PGresult | None:
         while self._pgconn.is_busy():
             self._wait()
             self._pgconn.consume_input()
         return self._pgconn.get_result()
 
-    def _send_all(self) -> None:
+    def _flush(self) -> None:
         """Hand everything to the system; what the server says meanwhile is taken in."""
         while self._pgconn.flush():
             self._poll.modify(self._pgconn.socket, select.POLLIN | select.POLLOUT)
@@ -218,24 +222,24 @@ class Wire:
     def _wait(self) -> int:
         """What the socket is ready for. The server's own timeouts do not end a server that hangs,
         and the system's do not end one whose system still acknowledges what is sent."""
-        ready = self._poll.poll(self._answer_ms)
+        ready = self._poll.poll(self._response_timeout_ms)
         if not ready:
             self.is_unanswered = True
-            raise NoAnswer(f"no answer came within {self._answer_ms} ms")
+            raise ServerTimeout(f"no answer came within {self._response_timeout_ms} ms")
         return ready[0][1]
 
 
-def encoded(values: Sequence[Param]) -> list[bytes | None]:
+def encode_params(values: Sequence[Param]) -> list[bytes | None]:
     """Values as the texts that PostgreSQL reads. Raises DataError for U+0000."""
-    return [_in_text(value) for value in values]
+    return [_encode_param(value) for value in values]
 
 
-def _rows(result: psycopg.pq.abc.PGresult) -> list[Row]:
+def _result_rows(result: psycopg.pq.abc.PGresult) -> list[ResultRow]:
     value, columns = result.get_value, range(result.nfields)
     return [tuple([value(row, column) for column in columns]) for row in range(result.ntuples)]
 
 
-def _in_text(value: Param) -> bytes | None:
+def _encode_param(value: Param) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, str):
@@ -244,11 +248,11 @@ def _in_text(value: Param) -> bytes | None:
         return value.encode()
     if isinstance(value, int):
         return b"%d" % value
-    return b"{%b}" % b",".join([_element(item) for item in value])
+    return b"{%b}" % b",".join([_encode_element(item) for item in value])
 
 
-def _element(value: str | int) -> bytes:
-    text = _in_text(value) or b""
+def _encode_element(value: str | int) -> bytes:
+    text = _encode_param(value) or b""
     if isinstance(value, int):
         return text
     return b'"%b"' % text.replace(b"\\", b"\\\\").replace(b'"', b'\\"')

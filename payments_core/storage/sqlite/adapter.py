@@ -17,10 +17,10 @@ from typing import TypeVar
 from payments_core.clock import Instant
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
-    NO_LANES,
-    Claimed,
+    NO_LANE_OVERRIDES,
+    ClaimedJob,
     CommitUnknown,
-    Located,
+    LocatedRecord,
     Snapshot,
     StorageError,
     StorageUnavailable,
@@ -31,19 +31,24 @@ from payments_core.storage.records import R, Record, Value
 from payments_core.storage.sqlite import schema as sqlite_schema
 from payments_core.storage.sqlite import wholesale as sqlite_wholesale
 from payments_core.storage.sqlite.claims import (
-    Lease,
+    ClaimRequest,
     UnreadableJobs,
-    came_to,
-    lanes_with_work,
+    find_lanes_with_work,
     lease_jobs,
     next_due,
+    next_ring_position,
     set_aside,
 )
-from payments_core.storage.sqlite.gate import Gate
-from payments_core.storage.sqlite.groups import GROUP_LIMIT, Groups
-from payments_core.storage.sqlite.rows import Rows, WritingRows, locate, storage_error
-from payments_core.storage.unreadable import alarm_of
-from payments_core.storage.wholesale import BATCH, Alone, Place
+from payments_core.storage.sqlite.gate import WriterLock
+from payments_core.storage.sqlite.groups import GROUP_LIMIT, GroupCommit
+from payments_core.storage.sqlite.rows import (
+    SqliteSnapshot,
+    SqliteTransaction,
+    locate,
+    storage_error,
+)
+from payments_core.storage.unreadable import log_damaged_jobs
+from payments_core.storage.wholesale import BATCH, ExclusiveAccess, PrimaryKey
 
 T = TypeVar("T")
 
@@ -60,16 +65,20 @@ class SqliteStorage:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        kinds: Sequence[type[Record]],
+        record_types: Sequence[type[Record]],
         *,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         group_limit: int = GROUP_LIMIT,
     ) -> None:
         self._path = Path(path).resolve()  # beside a link there are no companions
-        self._kinds = tuple(kinds) if Job in kinds else (*kinds, Job)
+        self._record_types = tuple(record_types) if Job in record_types else (*record_types, Job)
         self._busy_timeout_s = busy_timeout_s
-        self._gate = Gate(self._path.with_name(self._path.name + "-gate"), busy_timeout_s)
-        self._groups = Groups(self._writing, lambda open: self._commit(open), limit=group_limit)
+        self._file_lock = WriterLock(
+            self._path.with_name(self._path.name + "-gate"), busy_timeout_s
+        )
+        self._groups = GroupCommit(
+            self._open_write_transaction, lambda open: self._commit(open), limit=group_limit
+        )
         self._write_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._writing_thread: int | None = None
@@ -83,16 +92,16 @@ class SqliteStorage:
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         def run(connection: sqlite3.Connection) -> T:
-            rows = WritingRows(connection, partition)
+            rows = SqliteTransaction(connection, partition)
             result = work(rows)
-            rows.finish()
+            rows.raise_failure()
             return result
 
         return self._write(run)
 
     def read(self, partition: str, work: Callable[[Snapshot], T]) -> T:
-        with self._reading() as connection:
-            return work(Rows(connection, partition))
+        with self._open_snapshot() as connection:
+            return work(SqliteSnapshot(connection, partition))
 
     def locate(
         self,
@@ -103,8 +112,8 @@ class SqliteStorage:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> Sequence[Located[R]]:
-        with self._reading() as connection:
+    ) -> Sequence[LocatedRecord[R]]:
+        with self._open_snapshot() as connection:
             return locate(connection, kind, lookup, keys, where, after, limit)
 
     def claim(
@@ -114,32 +123,34 @@ class SqliteStorage:
         *,
         lease_ms: int,
         limit: int,
-        slots: int,
-        of_lane: Mapping[str, int] = NO_LANES,
-    ) -> Sequence[Claimed]:
-        lease = Lease(queue, now, lease_ms, limit, slots, of_lane)
+        lane_concurrency: int,
+        lane_overrides: Mapping[str, int] = NO_LANE_OVERRIDES,
+    ) -> Sequence[ClaimedJob]:
+        request = ClaimRequest(queue, now, lease_ms, limit, lane_concurrency, lane_overrides)
         while True:
-            with self._reading() as connection:
-                lanes = lanes_with_work(connection, lease, self._rings.get(queue, ""))
+            with self._open_snapshot() as connection:
+                lanes = find_lanes_with_work(connection, request, self._rings.get(queue, ""))
             if not lanes:
                 return []
             try:
                 # A power cut ends whoever holds the lease: it need not outlast one.
-                claimed = self._write(partial(lease_jobs, lease=lease, lanes=lanes), durable=False)
+                claimed = self._write(
+                    partial(lease_jobs, request=request, lanes=lanes), durable=False
+                )
             except UnreadableJobs as error:
                 self._set_aside(error)
                 continue
             if claimed:
-                self._rings[queue] = came_to(lease, claimed, lanes)
+                self._rings[queue] = next_ring_position(request, claimed, lanes)
                 return claimed
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:
-        with self._reading() as connection:
+        with self._open_snapshot() as connection:
             return next_due(connection, queue, after)
 
     def migrate(self) -> None:
-        with self._reading() as connection:
-            if sqlite_schema.is_current(connection, self._kinds):
+        with self._open_snapshot() as connection:
+            if sqlite_schema.is_current(connection, self._record_types):
                 return
         self._write(self._migrate)
 
@@ -149,13 +160,13 @@ class SqliteStorage:
         How many rows were put right. It may be called again, and while the service runs.
         """
         corrected = 0
-        for kind in self._kinds:
+        for kind in self._record_types:
             last: int | None = 0
             while last is not None:
-                refill = partial(sqlite_schema.refill, kind=kind, after=last)
+                refill = partial(sqlite_schema.backfill_batch, kind=kind, after=last)
                 last, found = self._write(refill)
                 corrected += found
-        self._write(partial(sqlite_schema.drop_undeclared, kinds=self._kinds))
+        self._write(partial(sqlite_schema.drop_undeclared, record_types=self._record_types))
         return corrected
 
     def close(self) -> None:
@@ -164,32 +175,34 @@ class SqliteStorage:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
-            self._gate.close()
+            self._file_lock.close()
         while self._idle_readers:
             self._idle_readers.pop().close()
 
-    # Beyond the port: `TellsFaults` in port.py, and `wholesale.py`.
+    # Beyond the port: `ReportsConfigProblems` in port.py, and `wholesale.py`.
 
-    def faults(self) -> Sequence[str]:
+    def config_errors(self) -> Sequence[str]:
         """Whether the file was retired."""
-        with self._reading() as connection:
+        with self._open_snapshot() as connection:
             retired = sqlite_wholesale.is_retired(connection)
         return ["its records were moved, and it takes no writes"] if retired else []
 
-    def doubts(self) -> Sequence[str]:
+    def config_warnings(self) -> Sequence[str]:
         """None: this adapter sets what there is to set."""
         return ()
 
-    def walk(
-        self, kind: type[R], *, after: Place | None = None, limit: int = BATCH
-    ) -> Sequence[Located[R]]:
-        with self._reading() as connection:
-            return sqlite_wholesale.walk(connection, kind, after, limit)
+    def scan_page(
+        self, kind: type[R], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[LocatedRecord[R]]:
+        with self._open_snapshot() as connection:
+            return sqlite_wholesale.scan_page(connection, kind, after, limit)
 
-    def alone(self) -> AbstractContextManager[Alone]:
+    def lock_exclusively(self) -> AbstractContextManager[ExclusiveAccess]:
         self._require_open()
-        gate = Gate(self._path.with_name(self._path.name + "-gate"), self._busy_timeout_s)
-        return sqlite_wholesale.alone(self._connect, gate, self._commit)
+        file_lock = WriterLock(
+            self._path.with_name(self._path.name + "-gate"), self._busy_timeout_s
+        )
+        return sqlite_wholesale.lock_exclusively(self._connect, file_lock, self._commit)
 
     # Under the port.
 
@@ -200,17 +213,17 @@ class SqliteStorage:
         return self._groups.run(run, durable=durable)
 
     @contextmanager
-    def _writing(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
+    def _open_write_transaction(self, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """A transaction that is alone with the file; what is not committed in it is undone."""
         with self._write_lock:
             self._require_open()
             if self._writer is None:
                 self._writer = self._connect()
                 self._waits_for_disk = True
-            with self._gate.held():
+            with self._file_lock.acquire():
                 self._writing_thread = threading.get_ident()
                 try:
-                    with _translated():
+                    with _translate_errors():
                         if durable != self._waits_for_disk:
                             self._waits_for_disk = None  # until it is done
                             sync = "FULL" if durable else "NORMAL"
@@ -220,18 +233,18 @@ class SqliteStorage:
                         yield self._writer
                 finally:
                     self._writing_thread = None
-                    _undo(self._writer)
+                    _roll_back(self._writer)
 
     def _set_aside(self, unreadable: UnreadableJobs) -> None:
         jobs = self._write(partial(set_aside, rows=unreadable.rows))
-        alarm_of(jobs)
+        log_damaged_jobs(jobs)
         if not jobs:  # they can be read after all
             raise StorageUnavailable("SQLite: jobs could not be leased") from unreadable
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         # Another process may have done it while this one waited for the lock.
-        if not sqlite_schema.is_current(connection, self._kinds):
-            sqlite_schema.bring_up_to_date(connection, self._kinds)
+        if not sqlite_schema.is_current(connection, self._record_types):
+            sqlite_schema.migrate_schema(connection, self._record_types)
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         """Commit; raises StorageUnavailable if nothing was written, CommitUnknown if it may be.
@@ -246,7 +259,7 @@ class SqliteStorage:
             raise storage_error(error) from error
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _open_snapshot(self) -> Iterator[sqlite3.Connection]:
         """A snapshot on a connection of its own, which another thread may use afterwards."""
         self._require_open()
         try:
@@ -255,11 +268,11 @@ class SqliteStorage:
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
         try:
-            with _translated():
+            with _translate_errors():
                 connection.execute("BEGIN")
                 yield connection
         finally:
-            _undo(connection)
+            _roll_back(connection)
             self._idle_readers.append(connection)
             if self._closed:
                 self.close()
@@ -271,7 +284,7 @@ class SqliteStorage:
             raise StorageUnavailable("SQLite connections do not survive a fork; open it again")
 
     def _connect(self) -> sqlite3.Connection:
-        with _translated():
+        with _translate_errors():
             self._make_private()
             connection = sqlite3.connect(
                 self._path,
@@ -308,22 +321,22 @@ class SqliteStorage:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
         raise storage_error(error) from error
 
 
-def _undo(connection: sqlite3.Connection) -> None:
+def _roll_back(connection: sqlite3.Connection) -> None:
     """Roll back what was not committed. SQLite may already have done so after an error."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 
 
-def open_url(url: str, kinds: Sequence[type[Record]]) -> SqliteStorage:
+def open_url(url: str, record_types: Sequence[type[Record]]) -> SqliteStorage:
     """`sqlite:///relative.db`, or `sqlite:////absolute.db`."""
     path = url.removeprefix("sqlite:///")
     if path in (url, "", ":memory:") or any(sign in path for sign in "?#"):
         raise StorageError("expected sqlite:///relative.db or sqlite:////absolute.db")
-    return SqliteStorage(path, kinds)
+    return SqliteStorage(path, record_types)

@@ -28,7 +28,7 @@ LOCK = f"{UNFINISHED}-lock"
 """How the file is named, behind its target, that a backup or a restore holds while it runs."""
 
 BUSY_TIMEOUT_S = 5.0
-COMPANIONS = ("-wal", "-shm", "-journal")
+SIDECAR_SUFFIXES = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file. It would take an old log for the new file's own."""
 
 _SHARED_LOCKS = (0x40000002, 510)
@@ -54,7 +54,7 @@ class BackupFailed(Exception):
 def backup(
     path: str | os.PathLike[str],
     to: str | os.PathLike[str],
-    kinds: Sequence[type[Record]],
+    record_types: Sequence[type[Record]],
     *,
     overwrite: bool = False,
 ) -> Backup:
@@ -66,18 +66,18 @@ def backup(
     is neither empty nor ours, or is retired while what would replace it is not.
     """
     source, target = Path(path).resolve(), Path(to).resolve()
-    with _told(), _alone_with(source, target, overwrite):
+    with _translate_errors(), _lock_target(source, target, overwrite):
         if target.exists():
-            _require_ours(target)
-        with _checked_copy(source, target, kinds) as unfinished:
-            _put(unfinished, target, overwrite=overwrite)
-            return unfinished.made
+            _require_storage_file(target)
+        with _copy_and_check(source, target, record_types) as unfinished:
+            _install(unfinished, target, overwrite=overwrite)
+            return unfinished.backup
 
 
 def restore(
     path: str | os.PathLike[str],
     to: str | os.PathLike[str],
-    kinds: Sequence[type[Record]],
+    record_types: Sequence[type[Record]],
     *,
     overwrite: bool = False,
     retired_too: bool = False,
@@ -92,31 +92,31 @@ def restore(
     """
     source, target = Path(path).resolve(), Path(to).resolve()
     with (
-        _told(),
-        _alone_with(source, target, overwrite),
-        _checked_copy(source, target, kinds) as unfinished,
+        _translate_errors(),
+        _lock_target(source, target, overwrite),
+        _copy_and_check(source, target, record_types) as unfinished,
     ):
         if unfinished.retired and not retired_too:
             raise BackupFailed(
                 f"{source} is a backup of a retired file: nothing can work on it, and its records "
                 "were moved and are at work elsewhere"
             )
-        _give_owner(unfinished, target)
-        _put(unfinished, target, overwrite=overwrite, retired_too=retired_too)
-        return unfinished.made
+        _restore_owner(unfinished, target)
+        _install(unfinished, target, overwrite=overwrite, retired_too=retired_too)
+        return unfinished.backup
 
 
 def require_unused(path: str | os.PathLike[str]) -> None:
     """Raise BackupFailed for a storage's file that a process has open, this one too."""
     file = Path(path).resolve()
-    with _told():
+    with _translate_errors():
         if file.exists():
-            with _nobody_uses(file):
+            with _lock_unused(file):
                 pass
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
@@ -126,12 +126,12 @@ def _told() -> Iterator[None]:
 
 
 @contextmanager
-def _alone_with(source: Path, target: Path, overwrite: bool) -> Iterator[None]:
+def _lock_target(source: Path, target: Path, overwrite: bool) -> Iterator[None]:
     """One backup or restore to a target at a time, of one file to another."""
     if not source.is_file():
         raise BackupFailed(f"{source} is not there")
     lock = target.with_name(target.name + LOCK)
-    file = _locked(lock, target)
+    file = _acquire_lock(lock, target)
     try:
         if target.exists() and not target.is_file():
             raise BackupFailed(f"{target} is no file")
@@ -139,7 +139,7 @@ def _alone_with(source: Path, target: Path, overwrite: bool) -> Iterator[None]:
             raise BackupFailed(f"{target} is there already")
         if target.exists() and target.samefile(source):
             raise BackupFailed("a file cannot be copied over itself")
-        _clear_away_unfinished(target, but=source)
+        _remove_unfinished(target, but=source)
         yield
     finally:
         with suppress(OSError):  # one that stays is free, and taken by the next
@@ -147,13 +147,13 @@ def _alone_with(source: Path, target: Path, overwrite: bool) -> Iterator[None]:
         os.close(file)
 
 
-def _locked(lock: Path, target: Path) -> int:
+def _acquire_lock(lock: Path, target: Path) -> int:
     """The lock's file, held; the system gives it back when a process dies."""
     while True:
         file = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is(lock, os.fstat(file)):
+            if _is_same_file(lock, os.fstat(file)):
                 return file
         except BlockingIOError as error:
             os.close(file)
@@ -164,7 +164,7 @@ def _locked(lock: Path, target: Path) -> int:
         os.close(file)  # of one that ended between these two steps, and took its name away
 
 
-def _is(path: Path, known: os.stat_result) -> bool:
+def _is_same_file(path: Path, known: os.stat_result) -> bool:
     """Whether a name is that of a certain file still."""
     try:
         return os.path.samestat(path.lstat(), known)
@@ -172,10 +172,10 @@ def _is(path: Path, known: os.stat_result) -> bool:
         return False
 
 
-def _clear_away_unfinished(target: Path, *, but: Path) -> None:
+def _remove_unfinished(target: Path, *, but: Path) -> None:
     """Remove what runs that were killed have left; nobody else is at this target."""
     ours = re.compile(
-        f"{re.escape(target.name + UNFINISHED)}(-[0-9a-f]{{16}})?({'|'.join(COMPANIONS)})?"
+        f"{re.escape(target.name + UNFINISHED)}(-[0-9a-f]{{16}})?({'|'.join(SIDECAR_SUFFIXES)})?"
     )
     for path in target.absolute().parent.iterdir():
         if ours.fullmatch(path.name) and path != but:
@@ -183,19 +183,19 @@ def _clear_away_unfinished(target: Path, *, but: Path) -> None:
 
 
 @attrs.frozen
-class _Unfinished:
+class _UnfinishedFile:
     """A file that is whole and checked, and has no name yet."""
 
     path: Path
-    known: os.stat_result
+    stat: os.stat_result
     retired: bool
-    made: Backup
+    backup: Backup
 
 
 @contextmanager
-def _checked_copy(
-    source: Path, target: Path, kinds: Sequence[type[Record]]
-) -> Iterator[_Unfinished]:
+def _copy_and_check(
+    source: Path, target: Path, record_types: Sequence[type[Record]]
+) -> Iterator[_UnfinishedFile]:
     """A checked copy beside the target, which is gone afterwards unless it was given its name."""
     path = target.with_name(f"{target.name}{UNFINISHED}-{system_entropy(8).hex()}")
     file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
@@ -206,36 +206,36 @@ def _checked_copy(
                 # commit that comes in between, and never end beside a busy service.
                 old.backup(new, pages=-1)
                 new.execute("PRAGMA journal_mode = DELETE")
-                rows, current = _check(new, kinds)
+                rows, current = _check(new, record_types)
                 retired = is_retired(new)
             os.fsync(file)
             known = os.fstat(file)
         finally:
             os.close(file)
-        yield _Unfinished(path, known, retired, Backup(target, known.st_size, rows, current))
+        yield _UnfinishedFile(path, known, retired, Backup(target, known.st_size, rows, current))
     finally:
         path.unlink(missing_ok=True)
-        _clear_away_companions(path)
+        _remove_sidecars(path)
 
 
-def _put(
-    unfinished: _Unfinished, target: Path, *, overwrite: bool, retired_too: bool = False
+def _install(
+    unfinished: _UnfinishedFile, target: Path, *, overwrite: bool, retired_too: bool = False
 ) -> None:
     """Give a checked file its name, in the place of one that nobody uses."""
     if not target.exists():
-        _clear_away_companions(target)
-        _name(unfinished, target)
+        _remove_sidecars(target)
+        _rename_into_place(unfinished, target)
         return
     if not overwrite:
         raise BackupFailed(f"{target} has come meanwhile")
-    with _nobody_uses(target) as retired:
+    with _lock_unused(target) as retired:
         if retired and not unfinished.retired and not retired_too:
             raise BackupFailed(
                 f"{target} is retired: its records were moved and are at work elsewhere, and what "
                 "replaced it would take writes beside them"
             )
-        _clear_away_companions(target)
-        _name(unfinished, target)
+        _remove_sidecars(target)
+        _rename_into_place(unfinished, target)
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
@@ -247,33 +247,35 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-def _check(connection: sqlite3.Connection, kinds: Sequence[type[Record]]) -> tuple[int, bool]:
+def _check(
+    connection: sqlite3.Connection, record_types: Sequence[type[Record]]
+) -> tuple[int, bool]:
     """How many rows there are, and whether its schema is ours as it is now."""
     found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if found != "ok":
         raise BackupFailed(f"the file is damaged: {found}")
-    tables = _tables(connection)
+    tables = _table_names(connection)
     if SCHEMA_TABLE not in tables:
         raise BackupFailed("the file is not a storage of ours, or was never migrated")
     rows = sum(
         connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]
-        for name in {kind.collection.name for kind in kinds} & tables
+        for name in {kind.collection.name for kind in record_types} & tables
     )
-    return rows, is_current(connection, kinds)
+    return rows, is_current(connection, record_types)
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
+def _table_names(connection: sqlite3.Connection) -> set[str]:
     found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     return {name for (name,) in found}
 
 
-def _require_ours(path: Path) -> None:
+def _require_storage_file(path: Path) -> None:
     """Raise BackupFailed for a file that no backup has written, unless nothing is in it."""
     if path.is_file() and path.stat().st_size == 0:
         return
     try:
         with closing(_open(path, "ro")) as connection:
-            ours = SCHEMA_TABLE in _tables(connection)
+            ours = SCHEMA_TABLE in _table_names(connection)
     except sqlite3.DatabaseError as error:
         if _is_in_use(error):
             raise BackupFailed(f"a process uses {path}: stop it first") from error
@@ -283,7 +285,7 @@ def _require_ours(path: Path) -> None:
 
 
 @contextmanager
-def _nobody_uses(path: Path) -> Iterator[bool]:
+def _lock_unused(path: Path) -> Iterator[bool]:
     """Keep others from the file; whether it is retired. Raises BackupFailed for one that is open.
 
     What is committed and lies in its log comes into the file first, so that a kill loses nothing.
@@ -324,27 +326,27 @@ def _is_in_use(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _IN_USE
 
 
-def _clear_away_companions(path: Path) -> None:
-    for ending in COMPANIONS:
+def _remove_sidecars(path: Path) -> None:
+    for ending in SIDECAR_SUFFIXES:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-def _give_owner(unfinished: _Unfinished, target: Path) -> None:
+def _restore_owner(unfinished: _UnfinishedFile, target: Path) -> None:
     """Let root put back a file for somebody else: the service could not open root's own."""
     if os.geteuid() == 0:
         owner = (target if target.exists() else target.parent).stat()
         os.chown(unfinished.path, owner.st_uid, owner.st_gid)
 
 
-def _name(unfinished: _Unfinished, target: Path) -> None:
+def _rename_into_place(unfinished: _UnfinishedFile, target: Path) -> None:
     """Give a file its name, for good; what is under its former one is what was checked."""
-    if not _is(unfinished.path, unfinished.known):
+    if not _is_same_file(unfinished.path, unfinished.stat):
         raise BackupFailed(f"{unfinished.path} is not the file any more that was checked")
     os.replace(unfinished.path, target)
-    _sync(target.absolute().parent)
+    _sync_folder(target.absolute().parent)
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -19,7 +19,7 @@ from payments_core.storage.records import Collection, Record
 
 
 @attrs.frozen
-class ManyStatements:
+class BulkStatements:
     """The SQL of one collection; `:rows` is the JSON array.
 
     To read, it holds ids; to replace, each row is [id, version, new version, columns..., body]; to
@@ -31,17 +31,17 @@ class ManyStatements:
     delete: str
 
 
-def many_statements_of(collection: Collection) -> ManyStatements:
+def bulk_statements_of(collection: Collection) -> BulkStatements:
     """The statements of a collection."""
-    return _statements(collection.name, tuple(collection.columns))
+    return _build_statements(collection.name, tuple(collection.columns))
 
 
 @lru_cache(maxsize=512)
-def _statements(table: str, columns: tuple[str, ...]) -> ManyStatements:
+def _build_statements(table: str, columns: tuple[str, ...]) -> BulkStatements:
     names = ["version", *columns, "body"]
     sets = ", ".join(f'"{name}" = new."{name}"' for name in names)
     values = ", ".join(f'value ->> {place} AS "{name}"' for place, name in enumerate(names, 2))
-    return ManyStatements(
+    return BulkStatements(
         select=f'SELECT stored.id, stored.body FROM json_each(:rows) AS wanted CROSS JOIN "{table}"'
         " AS stored ON stored.partition = :partition AND stored.id = wanted.value",
         # The limit keeps SQLite from taking the table first, and the rows for each of its own.
@@ -55,7 +55,7 @@ def _statements(table: str, columns: tuple[str, ...]) -> ManyStatements:
     )
 
 
-def replacing(collection: Collection, records: Sequence[Record]) -> str:
+def replacement_rows(collection: Collection, records: Sequence[Record]) -> str:
     """The rows that replace these records."""
     rows = []
     for record in records:
@@ -66,12 +66,12 @@ def replacing(collection: Collection, records: Sequence[Record]) -> str:
     return msgspec.json.encode(rows).decode()
 
 
-def deleting(records: Sequence[Record]) -> str:
+def deletion_rows(records: Sequence[Record]) -> str:
     """The rows that delete these records."""
     return json.dumps([(record.id, record.version) for record in records])
 
 
-def by_collection(records: Sequence[Record]) -> Iterator[tuple[Collection, list[Record]]]:
+def group_by_collection(records: Sequence[Record]) -> Iterator[tuple[Collection, list[Record]]]:
     """The records of each kind together."""
     found: dict[type[Record], list[Record]] = defaultdict(list)
     for record in records:

@@ -16,11 +16,11 @@ from itertools import islice
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.storage.jobs import FOREVER, Job
-from payments_core.storage.matching import in_turn
-from payments_core.storage.port import Claimed
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.matching import interleave
+from payments_core.storage.port import ClaimedJob
 from payments_core.storage.sqlite.schema import BUCKET, FREE, LEASED, bucket_of
-from payments_core.storage.unreadable import readable
+from payments_core.storage.unreadable import try_decode
 
 _FREE = f"FROM jobs INDEXED BY jobs__claim_free WHERE queue = :queue AND {FREE}"
 
@@ -55,7 +55,7 @@ _DUE_OF_LANE = (
     f"SELECT * FROM (SELECT {{place}}, rowid {_DUE.format(':lane{place}', ':room{place}')})"
 )
 
-_LOOK = f"""
+_FIND_LANES = f"""
     SELECT
         value,
         (SELECT count(*) {_LEASED} AND lane = value AND lease_until > :now),
@@ -77,7 +77,7 @@ _BODIES = """
 """
 _SET_ASIDE = "UPDATE jobs SET lease_until = ? WHERE rowid = ?"
 
-MOST_LANES = 96
+MAX_LANES = 96
 SPARE_LANES = 32
 """So many more lanes than jobs are looked at, since some will have no room."""
 
@@ -102,20 +102,20 @@ class UnreadableJobs(Exception):
 
 
 @attrs.frozen
-class Lease:
+class ClaimRequest:
     """What a claim asks for."""
 
     queue: str
     now: Instant
     lease_ms: int
     limit: int
-    slots: int
-    of_lane: Mapping[str, int]
+    lane_concurrency: int
+    lane_overrides: Mapping[str, int]
 
     @property
-    def lanes_at_once(self) -> int:
+    def lane_batch(self) -> int:
         """How many lanes are looked at together."""
-        return min(self.limit + SPARE_LANES, MOST_LANES)
+        return min(self.limit + SPARE_LANES, MAX_LANES)
 
 
 @attrs.frozen
@@ -134,83 +134,93 @@ def next_due(connection: sqlite3.Connection, queue: str, after: Instant | None) 
     return row[0]
 
 
-def lanes_with_work(connection: sqlite3.Connection, lease: Lease, last: str) -> Sequence[str]:
+def find_lanes_with_work(
+    connection: sqlite3.Connection, request: ClaimRequest, last: str
+) -> Sequence[str]:
     """Some dozens of lanes in ring order after `last`, of which the first has due jobs and room.
 
     Whether the others have, only the writer asks, whose pages stay in its memory.
     """
-    for lanes in _ring(connection, lease, last):
-        for ready in _looked_at(connection, lease, lanes):
+    for lanes in _iter_ring(connection, request, last):
+        for ready in _check_lanes(connection, request, lanes):
             return lanes[lanes.index(ready.name) :]
     return ()
 
 
-def came_to(lease: Lease, claimed: Sequence[Claimed], lanes: Sequence[str]) -> str:
+def next_ring_position(
+    request: ClaimRequest, claimed: Sequence[ClaimedJob], lanes: Sequence[str]
+) -> str:
     """The lane after which the next claim goes on round the ring."""
     if (
-        len(lanes) < lease.lanes_at_once
+        len(lanes) < request.lane_batch
     ):  # they may be all there are, and the turn goes on among them
         return claimed[-1].job.lane
     return list(dict.fromkeys(item.job.lane for item in claimed))[-1]
 
 
-def _ring(connection: sqlite3.Connection, lease: Lease, last: str) -> Iterator[list[str]]:
+def _iter_ring(
+    connection: sqlite3.Connection, request: ClaimRequest, last: str
+) -> Iterator[list[str]]:
     """The lanes with jobs in the due buckets: those after `last`, then the others."""
-    lanes = _lanes_after(connection, lease, last)
-    while len(lanes) == lease.lanes_at_once:
+    lanes = _find_lanes_after(connection, request, last)
+    while len(lanes) == request.lane_batch:
         yield lanes
-        lanes = _lanes_after(connection, lease, lanes[-1])
+        lanes = _find_lanes_after(connection, request, lanes[-1])
     after = ""
     while after < last:
-        begin = _lanes_after(connection, lease, after)
+        begin = _find_lanes_after(connection, request, after)
         yield lanes + [lane for lane in begin if lane <= last]
-        lanes, after = [], begin[-1] if len(begin) == lease.lanes_at_once else last
+        lanes, after = [], begin[-1] if len(begin) == request.lane_batch else last
     if lanes:
         yield lanes
 
 
-def _lanes_after(connection: sqlite3.Connection, lease: Lease, after: str) -> list[str]:
+def _find_lanes_after(
+    connection: sqlite3.Connection, request: ClaimRequest, after: str
+) -> list[str]:
     """The next lanes with jobs in the due buckets or with leases that ended, by dozens."""
     at: dict[str, str | int] = {
-        "queue": lease.queue,
+        "queue": request.queue,
         "bucket": -(2**63),
         "after": after,
-        "lanes": lease.lanes_at_once,
-        "now": lease.now,
+        "lanes": request.lane_batch,
+        "now": request.now,
     }
     lanes = {lane for (lane,) in connection.execute(_LANES_OF_ENDED_LEASES, at)}
     while row := connection.execute(_NEXT_BUCKET, at).fetchone():
         (at["bucket"],) = row
-        if row[0] > bucket_of(lease.now):
+        if row[0] > bucket_of(request.now):
             break
         lanes.update(lane for (lane,) in connection.execute(_LANES_OF_BUCKET, at))
     # Beyond the first so many each of these may have kept lanes back.
-    return sorted(lanes)[: lease.lanes_at_once]
+    return sorted(lanes)[: request.lane_batch]
 
 
-def _looked_at(
-    connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]
+def _check_lanes(
+    connection: sqlite3.Connection, request: ClaimRequest, lanes: Sequence[str]
 ) -> Iterator[_Lane]:
     """Those of the lanes that have due jobs and room for them."""
-    at = {"queue": lease.queue, "now": lease.now, "lanes": json.dumps(lanes)}
-    cursor = connection.execute(_LOOK, at)
+    at = {"queue": request.queue, "now": request.now, "lanes": json.dumps(lanes)}
+    cursor = connection.execute(_FIND_LANES, at)
     try:
         for lane, taken, first in cursor:
-            room = lease.of_lane.get(lane, lease.slots) - taken
+            room = request.lane_overrides.get(lane, request.lane_concurrency) - taken
             if room > 0 and first is not None:
                 yield _Lane(lane, room, first)
     finally:
         cursor.close()  # an unfinished one would keep its snapshot open
 
 
-def lease_jobs(connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str]) -> list[Claimed]:
+def lease_jobs(
+    connection: sqlite3.Connection, request: ClaimRequest, lanes: Sequence[str]
+) -> list[ClaimedJob]:
     """Lease jobs of those lanes in turn, inside the transaction that the caller began."""
-    ready = list(islice(_looked_at(connection, lease, lanes), lease.limit))
-    if len(ready) == lease.limit:
+    ready = list(islice(_check_lanes(connection, request, lanes), request.limit))
+    if len(ready) == request.limit:
         rows = [lane.first for lane in ready]
     else:
-        rows = _several_each(connection, lease, ready)
-    until = lease.now + lease.lease_ms
+        rows = _select_due_jobs(connection, request, ready)
+    until = request.now + request.lease_ms
     chosen = json.dumps(rows)
     try:
         leased = connection.execute(_LEASE, {"until": until, "rows": chosen}).fetchall()
@@ -218,38 +228,38 @@ def lease_jobs(connection: sqlite3.Connection, lease: Lease, lanes: Sequence[str
         if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
             raise
         raise UnreadableJobs(chosen) from error  # "malformed JSON"
-    by_row: dict[int, Claimed] = {}
+    by_row: dict[int, ClaimedJob] = {}
     for row, partition, body in leased:
-        job = readable(Job, body)
+        job = try_decode(Job, body)
         if job is None:
             raise UnreadableJobs(chosen)
-        by_row[row] = Claimed(partition, job)
+        by_row[row] = ClaimedJob(partition, job)
     return [by_row[row] for row in rows]
 
 
 def set_aside(connection: sqlite3.Connection, rows: str) -> list[tuple[str, str]]:
     """Lease for ever those of the jobs that cannot be read; their partitions and ids."""
     found = connection.execute(_BODIES, {"rows": rows}).fetchall()
-    unreadable = [item for item in found if readable(Job, item[3]) is None]
-    connection.executemany(_SET_ASIDE, [(FOREVER, row) for row, *_ in unreadable])
+    unreadable = [item for item in found if try_decode(Job, item[3]) is None]
+    connection.executemany(_SET_ASIDE, [(NEVER, row) for row, *_ in unreadable])
     return [(partition, id) for _, partition, id, _ in unreadable]
 
 
-def _several_each(
-    connection: sqlite3.Connection, lease: Lease, lanes: Sequence[_Lane]
+def _select_due_jobs(
+    connection: sqlite3.Connection, request: ClaimRequest, lanes: Sequence[_Lane]
 ) -> list[int]:
     """The due jobs of a few lanes in turn, as far as the limit goes."""
     if not lanes:
         return []
-    at: dict[str, str | int] = {"queue": lease.queue, "now": lease.now}
+    at: dict[str, str | int] = {"queue": request.queue, "now": request.now}
     for place, lane in enumerate(lanes):
-        at[f"lane{place}"], at[f"room{place}"] = lane.name, min(lane.room, lease.limit)
+        at[f"lane{place}"], at[f"room{place}"] = lane.name, min(lane.room, request.limit)
     rows: list[list[int]] = [[] for _ in lanes]
-    for place, row in connection.execute(_due_of_lanes(len(lanes)), at):
+    for place, row in connection.execute(_due_statement(len(lanes)), at):
         rows[place].append(row)
-    return in_turn(rows, lease.limit)
+    return interleave(rows, request.limit)
 
 
-@lru_cache(maxsize=2 * MOST_LANES)
-def _due_of_lanes(count: int) -> str:
+@lru_cache(maxsize=2 * MAX_LANES)
+def _due_statement(count: int) -> str:
     return " UNION ALL ".join(_DUE_OF_LANE.format(place=place) for place in range(count))

@@ -17,7 +17,7 @@ from pathlib import Path
 from payments_core.storage.port import StorageUnavailable
 
 
-class Gate:
+class WriterLock:
     """An `flock` on a file beside the database; the system gives it back when a process dies."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
@@ -26,13 +26,13 @@ class Gate:
         self._file: int | None = None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def acquire(self) -> Iterator[None]:
         """Alone at the gate, of all processes.
 
         Raises StorageUnavailable after the timeout, and where the machine has no room for it.
         """
         try:
-            file = self._passed()
+            file = self._lock_file()
         except (OSError, RuntimeError) as error:  # no more files, or no more threads
             raise StorageUnavailable(f"the gate of the file cannot be passed: {error}") from error
         try:
@@ -40,14 +40,14 @@ class Gate:
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)
 
-    def _passed(self) -> int:
+    def _lock_file(self) -> int:
         if self._file is None:
             self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         file = self._file
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._queue_up(file)
+            self._wait_for_lock(file)
         return file
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Gate:
             os.close(self._file)
             self._file = None
 
-    def _queue_up(self, file: int) -> None:
+    def _wait_for_lock(self, file: int) -> None:
         """Wait in the system's queue, which is fair as trying again and again is not.
 
         That wait has no timeout, and a process that was stopped can hold the gate for ever; so a

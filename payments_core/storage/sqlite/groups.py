@@ -19,16 +19,16 @@ from payments_core.storage.port import CommitUnknown, StorageError
 from payments_core.storage.sqlite.rows import storage_error
 
 T = TypeVar("T")
-Run = Callable[[sqlite3.Connection], T]
+WorkFunction = Callable[[sqlite3.Connection], T]
 
 GROUP_LIMIT = 64
 """So many works at most hold each other up, should one of them be slow."""
 
 
-class _Waiting(Generic[T]):
+class _PendingWork(Generic[T]):
     """A work, and what became of it."""
 
-    def __init__(self, run: Run[T], durable: bool) -> None:
+    def __init__(self, run: WorkFunction[T], durable: bool) -> None:
         self.run = run
         self.durable = durable
         self.turn = threading.Lock()
@@ -40,7 +40,7 @@ class _Waiting(Generic[T]):
         self.result: T | None = None
         self.error: BaseException | None = None
 
-    def try_on(self, connection: sqlite3.Connection) -> None:
+    def run_on(self, connection: sqlite3.Connection) -> None:
         """Run, and keep the outcome."""
         self.result, self.error = None, None
         try:
@@ -55,13 +55,13 @@ class _Waiting(Generic[T]):
         self.result, self.error = None, type(error)(str(error))
         self.error.__cause__ = cause
 
-    def outcome(self) -> T:
+    def result_or_raise(self) -> T:
         if self.error is not None:
             raise self.error
         return self.result  # type: ignore[return-value]  # the work has run
 
 
-class Groups:
+class GroupCommit:
     """Runs works on a connection that one thread at a time may use."""
 
     def __init__(
@@ -76,16 +76,16 @@ class Groups:
         self._commit = commit
         self._limit = limit
         self._mutex = threading.Lock()
-        self._queue: deque[_Waiting[Any]] = deque()
+        self._queue: deque[_PendingWork[Any]] = deque()
         self._led = False
 
-    def run(self, run: Run[T], *, durable: bool = True) -> T:
+    def run(self, run: WorkFunction[T], *, durable: bool = True) -> T:
         """Run and commit, perhaps with others; return or raise as the work did.
 
         What is not `durable` may be undone by a power cut, though not by the end of a process.
         Raises StorageUnavailable or CommitUnknown where the commit of the group failed.
         """
-        mine = _Waiting(run, durable)
+        mine = _PendingWork(run, durable)
         try:
             with self._mutex:
                 self._queue.append(mine)
@@ -94,12 +94,12 @@ class Groups:
             if not mine.leads:
                 mine.turn.acquire()
             if not mine.answered:
-                self._lead(mine)
+                self._lead_group(mine)
         finally:  # also where Ctrl-C came: nobody else would lead for those who wait
             self._step_down(mine)
-        return mine.outcome()
+        return mine.result_or_raise()
 
-    def _lead(self, mine: _Waiting[T]) -> None:
+    def _lead_group(self, mine: _PendingWork[T]) -> None:
         """Commit a group that holds `mine`, answer the others, and pass the lead on."""
         with self._mutex:
             group = [self._queue.popleft() for _ in range(min(self._limit, len(self._queue)))]
@@ -109,7 +109,7 @@ class Groups:
                 for waiting in group:
                     self._commit_alone(waiting)
         except BaseException as error:  # Ctrl-C, or a work that leaves by SystemExit
-            others = self._stopped(others, error)
+            others = self._requeue_uncommitted(others, error)
             raise
         finally:
             self._step_down(mine)
@@ -117,9 +117,9 @@ class Groups:
                 waiting.answered = True
                 waiting.turn.release()
 
-    def _stopped(
-        self, others: Sequence[_Waiting[Any]], error: BaseException
-    ) -> list[_Waiting[Any]]:
+    def _requeue_uncommitted(
+        self, others: Sequence[_PendingWork[Any]], error: BaseException
+    ) -> list[_PendingWork[Any]]:
         """Give works back that a stopped leader has not begun to commit; return the rest."""
         back = [w for w in others if not (w.settled or w.committing)]
         with self._mutex:
@@ -129,7 +129,7 @@ class Groups:
                 waiting.fail(CommitUnknown("the leader of the group was stopped"), error)
         return [waiting for waiting in others if waiting not in back]
 
-    def _step_down(self, mine: _Waiting[Any]) -> None:
+    def _step_down(self, mine: _PendingWork[Any]) -> None:
         """Wait for nothing any more; if it leads, let the first that waits lead, or nobody."""
         with self._mutex:
             if mine in self._queue:
@@ -143,7 +143,7 @@ class Groups:
             else:
                 self._led = False
 
-    def _commit_together(self, group: Sequence[_Waiting[Any]]) -> bool:
+    def _commit_together(self, group: Sequence[_PendingWork[Any]]) -> bool:
         """Run a group in one transaction; False where nothing was done and each must go alone.
 
         A full disk or an interrupt makes SQLite undo everything, and not one savepoint.
@@ -152,7 +152,7 @@ class Groups:
             with self._writing(any(waiting.durable for waiting in group)) as connection:
                 for waiting in group:
                     connection.execute("SAVEPOINT work")
-                    waiting.try_on(connection)
+                    waiting.run_on(connection)
                     if not connection.in_transaction:
                         return False
                     if waiting.error is not None:
@@ -168,10 +168,10 @@ class Groups:
             waiting.settled = True
         return True
 
-    def _commit_alone(self, waiting: _Waiting[Any]) -> None:
+    def _commit_alone(self, waiting: _PendingWork[Any]) -> None:
         try:
             with self._writing(waiting.durable) as connection:
-                waiting.try_on(connection)
+                waiting.run_on(connection)
                 if waiting.error is None:
                     waiting.committing = True
                     self._commit(connection)

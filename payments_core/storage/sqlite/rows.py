@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 import attrs
 
 from payments_core.storage import documents
-from payments_core.storage.matching import findable_keys, require_askable
+from payments_core.storage.matching import valid_lookup_keys, validate_query
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
-    Located,
+    LocatedRecord,
     Page,
     Position,
     StorageError,
@@ -28,12 +28,17 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.records import Collection as Kept
-from payments_core.storage.records import Index, Lookup, R, Record, Value, can_be_held
-from payments_core.storage.sqlite.bulk import by_collection, deleting, many_statements_of, replacing
+from payments_core.storage.records import Index, Lookup, R, Record, Value, fits_column
+from payments_core.storage.sqlite.bulk import (
+    bulk_statements_of,
+    deletion_rows,
+    group_by_collection,
+    replacement_rows,
+)
 
 T = TypeVar("T")
 
-_PASSING = {
+_TRANSIENT = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_NOMEM,
@@ -51,7 +56,7 @@ def storage_error(error: sqlite3.Error) -> StorageError:
     """What a driver's error means to a caller. Raise it `from` the driver's."""
     code = getattr(error, "sqlite_errorcode", 0)
     # The only triggers are those of a file whose records were moved: elsewhere they are served.
-    if code & 0xFF in _PASSING or code == sqlite3.SQLITE_CONSTRAINT_TRIGGER:
+    if code & 0xFF in _TRANSIENT or code == sqlite3.SQLITE_CONSTRAINT_TRIGGER:
         return StorageUnavailable(f"SQLite: {error}")
     if "no such table" in str(error) or "no such column" in str(error):
         return StorageError(f"SQLite: {error}; has `migrate` been run?")
@@ -70,7 +75,7 @@ class Statements:
 
 
 @lru_cache(maxsize=512)
-def statements(table: str, columns: tuple[str, ...]) -> Statements:
+def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
     """The statements of a table with those declared columns."""
     where = "WHERE partition = ? AND id = ?"
     names = ", ".join(f'"{column}"' for column in columns)
@@ -89,7 +94,7 @@ def statements(table: str, columns: tuple[str, ...]) -> Statements:
 
 def statements_of(collection: Kept) -> Statements:
     """The statements of a collection."""
-    return statements(collection.name, tuple(collection.columns))
+    return build_statements(collection.name, tuple(collection.columns))
 
 
 @lru_cache(maxsize=2048)
@@ -150,7 +155,7 @@ def locate(
     where: Sequence[Where],
     after: tuple[str, str] | None,
     limit: int,
-) -> list[Located[R]]:
+) -> list[LocatedRecord[R]]:
     """What `Storage.locate` promises, on a connection whose transaction the caller began."""
     collection = kind.collection
     chosen = collection.lookup(lookup)
@@ -161,16 +166,16 @@ def locate(
         after is not None,
     )
     values = (
-        json.dumps(findable_keys(collection, chosen, keys, limit)),
+        json.dumps(valid_lookup_keys(collection, chosen, keys, limit)),
         *(item.value for item in where),
         *(after or ()),
         limit,
     )
     rows = connection.execute(sql, values).fetchall()
-    return [Located(partition, documents.decode(kind, body)) for partition, body in rows]
+    return [LocatedRecord(partition, documents.decode(kind, body)) for partition, body in rows]
 
 
-class Rows:
+class SqliteSnapshot:
     """What a snapshot may do, on a connection whose transaction the caller began."""
 
     def __init__(self, connection: sqlite3.Connection, partition: str) -> None:
@@ -180,18 +185,18 @@ class Rows:
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         # `for_update` asks for nothing: a writer is alone from its BEGIN IMMEDIATE on.
-        row = self._one(statements_of(kind.collection).select, (self._partition, id))
+        row = self._fetch_one(statements_of(kind.collection).select, (self._partition, id))
         return None if row is None else documents.decode(kind, row[0])
 
     def get_many(
         self, kind: type[R], ids: Collection[str], *, for_update: bool = False
     ) -> Mapping[str, R]:
-        sql = many_statements_of(kind.collection).select
+        sql = bulk_statements_of(kind.collection).select
         at = {
             "partition": self._partition,
-            "rows": json.dumps([id for id in ids if can_be_held(id)]),
+            "rows": json.dumps([id for id in ids if fits_column(id)]),
         }
-        rows = self._guarded(lambda: self._connection.execute(sql, at).fetchall())
+        rows = self._run_guarded(lambda: self._connection.execute(sql, at).fetchall())
         return {id: documents.decode(kind, body) for id, body in rows}
 
     def find(
@@ -206,7 +211,7 @@ class Rows:
     ) -> Page[R]:
         collection = kind.collection
         chosen_index = collection.index(index)
-        require_askable(chosen_index, key, after, limit)
+        validate_query(chosen_index, key, after, limit)
         scan = SCAN_LIMIT if where else min(limit, SCAN_LIMIT)
         sql = page_statement(
             collection.name,
@@ -221,9 +226,9 @@ class Rows:
             *(after or ()),
             scan + 1,
         )
-        return self._guarded(lambda: self._page(kind, sql, values, limit, scan))
+        return self._run_guarded(lambda: self._fetch_page(kind, sql, values, limit, scan))
 
-    def _page(
+    def _fetch_page(
         self, kind: type[R], sql: str, values: Sequence[Value], limit: int, scan: int
     ) -> Page[R]:
         chosen: list[R] = []
@@ -240,14 +245,14 @@ class Rows:
             cursor.close()  # an unfinished one would keep its snapshot open
         return Page(tuple(chosen), None)
 
-    def _one(self, sql: str, values: Sequence[Value]) -> tuple[Any, ...] | None:
+    def _fetch_one(self, sql: str, values: Sequence[Value]) -> tuple[Any, ...] | None:
         def fetch() -> tuple[Any, ...] | None:
             row: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
             return row
 
-        return self._guarded(fetch)
+        return self._run_guarded(fetch)
 
-    def _guarded(self, run: Callable[[], T]) -> T:
+    def _run_guarded(self, run: Callable[[], T]) -> T:
         """Run statements, unless one failed before; translate and keep what they raise.
 
         SQLite may have undone the whole transaction on an error, and what came after it would
@@ -262,14 +267,14 @@ class Rows:
             raise self._failure from error
 
 
-class WritingRows(Rows):
+class SqliteTransaction(SqliteSnapshot):
     """What the work of a `transact` may do, alone with the file."""
 
     def hold(self, record: Record) -> None:
         collection = type(record).collection
-        row = self._one(statements_of(collection).version, (self._partition, record.id))
+        row = self._fetch_one(statements_of(collection).version, (self._partition, record.id))
         if row is None or row[0] != record.version:
-            raise self._conflict(VersionConflict(f"{collection.name}: {record.id} has changed"))
+            raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
 
     def insert(self, record: Record) -> None:
         collection = type(record).collection
@@ -293,7 +298,7 @@ class WritingRows(Rows):
             (stored.version, *values, body, self._partition, record.id, record.version),
         )
         if not changed:
-            raise self._conflict(VersionConflict(f"{collection.name}: {record.id} has changed"))
+            raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
 
     def delete(self, record: Record) -> None:
         collection = type(record).collection
@@ -303,25 +308,25 @@ class WritingRows(Rows):
             (self._partition, record.id, record.version),
         )
         if not changed:
-            raise self._conflict(VersionConflict(f"{collection.name}: {record.id} has changed"))
+            raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
 
     def write(
         self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
     ) -> None:
-        for collection, records in by_collection(replaces):
+        for collection, records in group_by_collection(replaces):
             if len(records) == 1:
                 self.replace(records[0])
             else:
-                rows = replacing(collection, records)
-                sql = many_statements_of(collection).replace
+                rows = replacement_rows(collection, records)
+                sql = bulk_statements_of(collection).replace
                 self._write_many(collection, sql, rows, len(records))
-        for collection, records in by_collection(deletes):
-            sql = many_statements_of(collection).delete
-            self._write_many(collection, sql, deleting(records), len(records))
+        for collection, records in group_by_collection(deletes):
+            sql = bulk_statements_of(collection).delete
+            self._write_many(collection, sql, deletion_rows(records), len(records))
         for record in inserts:
             self.insert(record)
 
-    def finish(self) -> None:
+    def raise_failure(self) -> None:
         """Raise what a statement raised before, should the work have swallowed it."""
         if self._failure is not None:
             raise self._failure
@@ -333,16 +338,16 @@ class WritingRows(Rows):
             try:
                 return self._connection.execute(sql, values).rowcount
             except sqlite3.IntegrityError as error:
-                raise self._conflict(unique_conflict(collection, error)) from error
+                raise self._fail(unique_conflict(collection, error)) from error
 
-        return self._guarded(run)
+        return self._run_guarded(run)
 
     def _write_many(self, collection: Kept, sql: str, rows: str, count: int) -> None:
         changed = self._write(collection, sql, {"partition": self._partition, "rows": rows})
         if changed != count:
-            raise self._conflict(VersionConflict(f"{collection.name}: one of many has changed"))
+            raise self._fail(VersionConflict(f"{collection.name}: one of many has changed"))
 
-    def _conflict(self, conflict: Conflict) -> Conflict:
+    def _fail(self, conflict: Conflict) -> Conflict:
         self._failure = conflict
         return conflict
 

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from payments_core.clock import Instant
-from payments_core.storage.fingerprints import fingerprint
+from payments_core.storage.fingerprints import compute_fingerprint
 from payments_core.storage.records import Collection, Record
-from payments_core.storage.unreadable import readable
+from payments_core.storage.unreadable import try_decode
 
 if TYPE_CHECKING:
     import sqlite_utils
 
 SCHEMA_TABLE = "storage_schema"
-FILL_ROWS = 1_000
+BACKFILL_BATCH = 1_000
 
 FREE = "lease_until = 0"
 LEASED = "lease_until > 0"
@@ -60,33 +60,33 @@ def indexes_of(collection: Collection) -> dict[str, tuple[bool, tuple[str, ...]]
     return found
 
 
-def is_current(connection: sqlite3.Connection, kinds: Sequence[type[Record]]) -> bool:
+def is_current(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> bool:
     """Whether the file's last migration was for just these kinds."""
     known = "SELECT count(*) FROM sqlite_master WHERE name = ?"
     if connection.execute(known, (SCHEMA_TABLE,)).fetchone()[0] == 0:
         return False
     row = connection.execute(f"SELECT fingerprint FROM {SCHEMA_TABLE}").fetchone()
-    return row is not None and row[0] == fingerprint(kinds, _CLAIM_INDEXES)
+    return row is not None and row[0] == compute_fingerprint(record_types, _CLAIM_INDEXES)
 
 
-def bring_up_to_date(connection: sqlite3.Connection, kinds: Sequence[type[Record]]) -> None:
+def migrate_schema(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> None:
     """Add what is missing, inside the transaction that the caller began with BEGIN IMMEDIATE."""
     import sqlite_utils  # a third of a second, spent only when there is something to do
 
     database = sqlite_utils.Database(connection, execute_plugins=False)
     if SCHEMA_TABLE not in database.table_names():
         database.table(SCHEMA_TABLE).create({"id": int, "fingerprint": str}, pk="id")
-    for kind in kinds:
-        _bring_table(database, kind)
+    for kind in record_types:
+        _migrate_table(database, kind)
     for name, columns in _CLAIM_INDEXES.items():
         connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON jobs {columns}")
     connection.execute(
         f"INSERT OR REPLACE INTO {SCHEMA_TABLE} (id, fingerprint) VALUES (1, ?)",
-        (fingerprint(kinds, _CLAIM_INDEXES),),
+        (compute_fingerprint(record_types, _CLAIM_INDEXES),),
     )
 
 
-def _bring_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
+def _migrate_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
     collection = kind.collection
     table = database.table(collection.name)
     if not table.exists():
@@ -102,7 +102,7 @@ def _bring_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
     for column in missing:
         table.add_column(column, collection.columns[column])
     if missing:
-        _fill(database.conn, kind)
+        _backfill_table(database.conn, kind)
     present = {index.name: (bool(index.unique), tuple(index.columns)) for index in table.indexes}
     for name, (unique, columns) in indexes_of(collection).items():
         if present.get(name) == (unique, columns):
@@ -112,13 +112,13 @@ def _bring_table(database: sqlite_utils.Database, kind: type[Record]) -> None:
         table.create_index(list(columns), index_name=name, unique=unique)
 
 
-def drop_undeclared(connection: sqlite3.Connection, kinds: Sequence[type[Record]]) -> None:
+def drop_undeclared(connection: sqlite3.Connection, record_types: Sequence[type[Record]]) -> None:
     """Drop the indexes and unique keys that no collection declares any more.
 
     Not while another release may run, be it older or newer than this one: it may read by them, and
     rely on the keys.
     """
-    for kind in kinds:
+    for kind in record_types:
         collection = kind.collection
         declared = indexes_of(collection)
         asked = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ?"
@@ -128,14 +128,14 @@ def drop_undeclared(connection: sqlite3.Connection, kinds: Sequence[type[Record]
                 connection.execute(f'DROP INDEX "{name}"')
 
 
-def _fill(connection: sqlite3.Connection, kind: type[Record]) -> None:
+def _backfill_table(connection: sqlite3.Connection, kind: type[Record]) -> None:
     """Give every row the column values that its body says."""
     last: int | None = 0
     while last is not None:
-        last, _ = refill(connection, kind, last)
+        last, _ = backfill_batch(connection, kind, last)
 
 
-def refill(
+def backfill_batch(
     connection: sqlite3.Connection, kind: type[Record], after: int
 ) -> tuple[int | None, int]:
     """Correct the columns that differ from the bodies, in a batch of the rows behind one.
@@ -145,11 +145,11 @@ def refill(
     """
     collection = kind.collection
     names = "".join(f', "{column}"' for column in collection.columns)
-    behind = f'FROM "{collection.name}" WHERE rowid > ? ORDER BY rowid LIMIT {FILL_ROWS}'
+    behind = f'FROM "{collection.name}" WHERE rowid > ? ORDER BY rowid LIMIT {BACKFILL_BATCH}'
     rows = connection.execute(f"SELECT rowid, body{names} {behind}", (after,)).fetchall()
     wrong = []
     for row, body, *present in rows:
-        record = readable(kind, body)
+        record = try_decode(kind, body)
         if record is not None and collection.values(record) != tuple(present):
             wrong.append((*collection.values(record), row))
     sets = ", ".join(f'"{column}" = ?' for column in collection.columns)

@@ -8,10 +8,15 @@ from typing import Protocol
 import attrs
 
 from payments_core.clock import SECOND
-from payments_core.credentials.tokens import ACCESS, CLIENT_SESSION, Claims, TokenInvalid
-from payments_core.engine.decision import Decision, Scope, held
-from payments_core.engine.idempotency.record import Idempotent
-from payments_core.engine.identifiers import Draw
+from payments_core.credentials.tokens import (
+    ACCESS_PREFIX,
+    CLIENT_SESSION_PREFIX,
+    Claims,
+    TokenInvalid,
+)
+from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
     ClientTokenExpired,
@@ -23,7 +28,7 @@ from payments_core.errors import (
 )
 from payments_core.storage.port import Transaction
 from payments_core.storage.records import Record
-from payments_core.tenants.authorization import Authority, session_stands
+from payments_core.tenants.authorization import Authority, session_is_valid
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.tenants.record import PERMISSION_PRODUCTS, Environment
 
@@ -64,7 +69,7 @@ class ClientSessions:
 
     def __init__(self, ports: Ports, accounts: AccountDirectory) -> None:
         self._storage = ports.storage
-        self._ledger = ports.committer
+        self._committer = ports.committer
         self._clock = ports.clock
         self._tokens = ports.tokens
         self._accounts = accounts
@@ -77,7 +82,7 @@ class ClientSessions:
         external_user_id: str | None = None,
         expires_in_s: int = DEFAULT_EXPIRY_S,
         permissions: Sequence[str] | None = None,
-        idempotent: Idempotent | None = None,
+        idempotent: IdempotentRequest | None = None,
     ) -> CreatedSession:
         """A session for an account that exists; the strict look-up never makes one.
 
@@ -97,11 +102,11 @@ class ClientSessions:
         account = self._accounts.look_up(authority, account_id, external_user_id)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[CreatedSession]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[CreatedSession]:
             # What the authority was read from may have changed since; it is held as it is now.
-            _require_grantable(wanted, held(tx, Environment, authority.partition))
+            _require_grantable(wanted, lock_shared(tx, Environment, authority.partition))
             session = ClientSession(
-                id=draw.id("client_session"),
+                id=id_sequence.issue("client_session"),
                 account_id=account.id,
                 issuer_key_id=issuer_key_id,
                 permissions=wanted,
@@ -111,45 +116,49 @@ class ClientSessions:
                 expires_at=now + expires_in_s * SECOND,
             )
             claims = _claims(authority.environment, session, session.exchange_expires_at)
-            token = self._tokens.mint(CLIENT_SESSION, claims)
+            token = self._tokens.mint(CLIENT_SESSION_PREFIX, claims)
             return Decision(CreatedSession(session, token), inserts=(session,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def exchange(self, token: str, *, mode: str) -> ExchangedSession:
         """Trade the session token, once, for an access token.
 
         Raises Unauthorized (malformed, forged, consumed, revoked) before ClientTokenExpired.
         """
-        claims = self._read(CLIENT_SESSION, token)
+        claims = self._read(CLIENT_SESSION_PREFIX, token)
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[ExchangedSession]:
-            environment, session = _standing(
-                held(tx, Environment, claims.environment_id),
-                held(tx, ClientSession, claims.subject),
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ExchangedSession]:
+            environment, session = _require_valid_session(
+                lock_shared(tx, Environment, claims.environment_id),
+                lock_shared(tx, ClientSession, claims.subject),
                 mode,
             )
             if tx.get(SessionExchange, session.id, for_update=True) is not None:
                 raise Unauthorized()
             if now >= session.exchange_expires_at:
                 raise ClientTokenExpired()
-            access = self._tokens.mint(ACCESS, _claims(environment, session, session.expires_at))
-            exchange = SessionExchange(id=session.id, nonce=draw.id("exchange"), exchanged_at=now)
+            access = self._tokens.mint(
+                ACCESS_PREFIX, _claims(environment, session, session.expires_at)
+            )
+            exchange = SessionExchange(
+                id=session.id, nonce=id_sequence.issue("exchange"), exchanged_at=now
+            )
             return Decision(
                 ExchangedSession(session, access, effective_permissions(environment, session)),
                 inserts=(exchange,),
                 refusals={"id": Unauthorized()},
             )
 
-        return self._ledger.commit(Scope(claims.environment_id, mode), decide)
+        return self._committer.commit(WorkerAuthority(claims.environment_id, mode), decide)
 
     def authenticate(self, access_token: str, *, mode: str) -> tuple[Environment, ClientSession]:
         """Whose access token this is. Raises Unauthorized before ClientTokenExpired."""
-        claims = self._read(ACCESS, access_token)
+        claims = self._read(ACCESS_PREFIX, access_token)
         environment, session = self._storage.read(
             claims.environment_id,
-            lambda snapshot: _standing(
+            lambda snapshot: _require_valid_session(
                 snapshot.get(Environment, claims.environment_id),
                 snapshot.get(ClientSession, claims.subject),
                 mode,
@@ -160,12 +169,12 @@ class ClientSessions:
         return environment, session
 
     def revoke(
-        self, authority: Authority, session_id: str, *, idempotent: Idempotent | None = None
+        self, authority: Authority, session_id: str, *, idempotent: IdempotentRequest | None = None
     ) -> ClientSession:
         """End a session; ending it twice is no error. Raises NotFound."""
         now = self._clock.now()
 
-        def decide(tx: Transaction, draw: Draw) -> Decision[ClientSession]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ClientSession]:
             session = tx.get(ClientSession, session_id, for_update=True)
             if session is None:
                 raise NotFound("client session")
@@ -174,7 +183,7 @@ class ClientSessions:
             revoked = attrs.evolve(session, revoked_at=now)
             return Decision(revoked, replaces=(revoked,))
 
-        return self._ledger.commit(authority, decide, idempotent=idempotent)
+        return self._committer.commit(authority, decide, idempotent=idempotent)
 
     def _read(self, prefix: str, token: str) -> Claims:
         try:
@@ -183,12 +192,12 @@ class ClientSessions:
             raise Unauthorized() from None
 
 
-def _standing(
+def _require_valid_session(
     environment: Environment | None, session: ClientSession | None, mode: str
 ) -> tuple[Environment, ClientSession]:
     if environment is None or environment.mode != mode or session is None:
         raise Unauthorized()
-    if not session_stands(session, environment):
+    if not session_is_valid(session, environment):
         raise Unauthorized()
     return environment, session
 

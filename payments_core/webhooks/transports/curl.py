@@ -17,50 +17,60 @@ from typing import Any
 
 import attrs
 
-from payments_core.http.connection_pool import IDLE_S, IdleConnections, Key
-from payments_core.http.response import HEAD_BYTES, HEAD_LINES, INTERIM_RESPONSES
-from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome, Request
+from payments_core.http.connection_pool import IDLE_TIMEOUT_S, ConnectionKey, ConnectionPool
+from payments_core.http.response import MAX_HEAD_BYTES, MAX_HEAD_LINES, MAX_INTERIM_RESPONSES
+from payments_core.webhooks.transports.port import (
+    MAX_RESPONSE_BODY_BYTES,
+    Deadline,
+    TransportResult,
+    WebhookRequest,
+)
 from payments_core.webhooks.transports.requests import header_lines
 
-READ_BYTES = 4 * KEPT_BYTES
+READ_BYTES = 4 * MAX_RESPONSE_BODY_BYTES
 
 
 class CurlTransport:
     """Sends requests through libcurl. Raises ImportError where pycurl is not installed."""
 
-    def __init__(self, authorities: Path | None = None, *, idle_s: float = IDLE_S) -> None:
-        """`authorities`: a file of certificates to trust; the system's unless given.
+    def __init__(self, ca_file: Path | None = None, *, idle_s: float = IDLE_TIMEOUT_S) -> None:
+        """`ca_file`: a file of certificates to trust; the system's unless given.
 
         `idle_s`: how long a connection waits for its next request before it is closed.
         """
         import pycurl
 
         self._pycurl = pycurl
-        self._authorities = authorities
-        self._idle: IdleConnections[_Handle] = IdleConnections(idle_s)
+        self._ca_file = ca_file
+        self._idle: ConnectionPool[_Handle] = ConnectionPool(idle_s)
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         lines = header_lines(request)
-        target = request.target
-        keys = [Key(target.scheme, target.host, target.port, address) for address in addresses]
+        destination = request.destination
+        keys = [
+            ConnectionKey(destination.scheme, destination.host, destination.port, address)
+            for address in addresses
+        ]
         if deadline.remaining_s() <= 0:
-            return Outcome(failure="no timely answer while connecting")
+            return TransportResult(failure="no timely answer while connecting")
         if (waiting := self._idle.take(keys)) is not None:
             # One that turns out to be closed libcurl replaces, and sends the request again if
             # nothing had come. Deliveries are made at least once, and carry their id for that.
-            outcome, connected = self._post(*waiting, request, lines, deadline, shares=1)
+            outcome, connected = self._post_once(*waiting, request, lines, deadline, shares=1)
             if connected or deadline.remaining_s() <= 0:
                 return outcome
-        outcome = Outcome(failure="there is no address")
+        outcome = TransportResult(failure="there is no address")
         for tried, key in enumerate(keys):
             family = socket.AF_INET6 if ":" in key.address else socket.AF_INET
             try:
                 socket.inet_pton(family, key.address)  # a name would be looked up again
             except OSError:
                 continue
-            handle = _Handle(self._pycurl, self._authorities, request, key)
+            handle = _Handle(self._pycurl, self._ca_file, request, key)
             shares = len(keys) - tried
-            outcome, connected = self._post(key, handle, request, lines, deadline, shares)
+            outcome, connected = self._post_once(key, handle, request, lines, deadline, shares)
             if connected or deadline.remaining_s() <= 0:
                 break
         return outcome
@@ -69,15 +79,15 @@ class CurlTransport:
         """Close the connections that wait; those in use end with their request."""
         self._idle.close()
 
-    def _post(
+    def _post_once(
         self,
-        key: Key,
+        key: ConnectionKey,
         handle: _Handle,
-        request: Request,
+        request: WebhookRequest,
         lines: Sequence[str],
         deadline: Deadline,
         shares: int,
-    ) -> tuple[Outcome, bool]:
+    ) -> tuple[TransportResult, bool]:
         """The outcome, and whether the address accepted a connection."""
         open_still = False  # nor if something is raised
         try:
@@ -101,7 +111,7 @@ class _Response:
     status: int | None = None
     retry_after: list[str] = attrs.field(factory=list)
     complete: bool = False
-    excess: bool = False
+    too_large: bool = False
     body: bytearray = attrs.field(factory=bytearray)
 
     def take_header(self, line: bytes) -> int | None:
@@ -119,25 +129,27 @@ class _Response:
             self.complete = self.status is not None and (self.status >= 200 or self.status == 101)
         elif line[:12].lower() == b"retry-after:":
             self.retry_after.append(line[12:].strip().decode("latin-1"))
-        self.excess = (
-            self.head_bytes > HEAD_BYTES
-            or self.lines > HEAD_LINES + 1
-            or self.heads > INTERIM_RESPONSES
+        self.too_large = (
+            self.head_bytes > MAX_HEAD_BYTES
+            or self.lines > MAX_HEAD_LINES + 1
+            or self.heads > MAX_INTERIM_RESPONSES
         )
-        return -1 if self.excess else None
+        return -1 if self.too_large else None
 
     def take_body(self, data: bytes) -> int | None:
-        self.body += data[: KEPT_BYTES - len(self.body)]
-        return -1 if len(self.body) == KEPT_BYTES else None
+        self.body += data[: MAX_RESPONSE_BODY_BYTES - len(self.body)]
+        return -1 if len(self.body) == MAX_RESPONSE_BODY_BYTES else None
 
-    def outcome(self) -> Outcome:
-        return Outcome(self.status, bytes(self.body), ", ".join(self.retry_after) or None)
+    def to_result(self) -> TransportResult:
+        return TransportResult(self.status, bytes(self.body), ", ".join(self.retry_after) or None)
 
 
 class _Handle:
     """An easy handle with the one connection that it keeps, used by one thread at a time."""
 
-    def __init__(self, pycurl: Any, authorities: Path | None, request: Request, key: Key) -> None:
+    def __init__(
+        self, pycurl: Any, ca_file: Path | None, request: WebhookRequest, key: ConnectionKey
+    ) -> None:
         self._pycurl = pycurl
         self._key = key
         self.intact = True
@@ -145,11 +157,11 @@ class _Handle:
         self._curl = curl = pycurl.Curl()
         address = f"[{key.address}]" if ":" in key.address else key.address
         for option, value in (
-            (pycurl.URL, f"{key.scheme}://{request.target.authority}/"),
+            (pycurl.URL, f"{key.scheme}://{request.destination.host_header}/"),
             # Without a name and a port it holds for any, and so for every form that libcurl may
             # make of the name: nothing is ever looked up.
             (pycurl.CONNECT_TO, [f"::{address}:{key.port}"]),
-            (pycurl.OPENSOCKETFUNCTION, self._open),
+            (pycurl.OPENSOCKETFUNCTION, self._open_socket),
             (pycurl.MAXCONNECTS, 1),
             (pycurl.NOSIGNAL, 1),
             (pycurl.POST, 1),
@@ -167,18 +179,18 @@ class _Handle:
         ):
             curl.setopt(option, value)
         if key.scheme == "https":
-            self._trust(authorities)
+            self._set_ca_certificates(ca_file)
 
     def post(
-        self, request: Request, lines: Sequence[str], deadline: Deadline, shares: int
-    ) -> tuple[Outcome, bool]:
+        self, request: WebhookRequest, lines: Sequence[str], deadline: Deadline, shares: int
+    ) -> tuple[TransportResult, bool]:
         """The outcome, and whether the address accepted a connection."""
         pycurl, curl = self._pycurl, self._curl
         left_ms = int(deadline.remaining_s() * 1000)
         if left_ms <= 0:  # 0 would be no limit at all
-            return Outcome(failure="no timely answer while connecting"), False
+            return TransportResult(failure="no timely answer while connecting"), False
         response = _Response()
-        curl.setopt(pycurl.REQUEST_TARGET, request.target.path)
+        curl.setopt(pycurl.REQUEST_TARGET, request.destination.path)
         # What libcurl would add of its own is named without a value, and so left out.
         curl.setopt(pycurl.HTTPHEADER, [*lines, "Accept:", "Expect:"])
         curl.setopt(pycurl.POSTFIELDS, request.body)
@@ -197,10 +209,10 @@ class _Handle:
         if response.head_bytes + len(response.body) >= READ_BYTES:
             self.intact = False  # a read was full: TLS may have more, and no poll would show it
         if response.complete:
-            return response.outcome(), True
+            return response.to_result(), True
         signs = (curl.getinfo(pycurl.CONNECT_TIME), curl.getinfo(pycurl.REQUEST_SIZE))
         connected = any(signs) and code != pycurl.E_COULDNT_CONNECT
-        return Outcome(failure=self._failure(code, response)), connected
+        return TransportResult(failure=self._describe_failure(code, response)), connected
 
     def fileno(self) -> int:
         """The socket of the connection that is kept; -1 if there is none."""
@@ -210,29 +222,29 @@ class _Handle:
         """Close the connection that is kept."""
         self._curl.close()
 
-    def _trust(self, authorities: Path | None) -> None:
+    def _set_ca_certificates(self, ca_file: Path | None) -> None:
         system = ssl.get_default_verify_paths()
-        files = system.cafile if authorities is None else str(authorities)
-        folder = system.capath if authorities is None else None
+        files = system.cafile if ca_file is None else str(ca_file)
+        folder = system.capath if ca_file is None else None
         for option, value in ((self._pycurl.CAINFO, files), (self._pycurl.CAPATH, folder)):
             if value is None:
                 self._curl.unsetopt(option)
             else:
                 self._curl.setopt(option, value)
 
-    def _open(self, purpose: int, address: Any) -> Any:
+    def _open_socket(self, purpose: int, address: Any) -> Any:
         """A socket for libcurl to connect, if it is about to connect it where it should."""
         family, kind, protocol, place = address
-        if not _same(family, place[0], self._key.address) or place[1] != self._key.port:
+        if not _is_same_address(family, place[0], self._key.address) or place[1] != self._key.port:
             return self._pycurl.SOCKET_BAD
         # pycurl gives libcurl a duplicate of it.
         self._opened.append(socket.socket(family, kind, protocol))
         return self._opened[-1]
 
-    def _failure(self, code: int, response: _Response) -> str:
+    def _describe_failure(self, code: int, response: _Response) -> str:
         """Why no answer came, in our words: libcurl's may have some of the other side's."""
         pycurl = self._pycurl
-        if response.excess:
+        if response.too_large:
             return "the head of the response is too large"
         if code == pycurl.E_OPERATION_TIMEDOUT:
             sent = self._curl.getinfo(pycurl.REQUEST_SIZE) > 0
@@ -248,7 +260,7 @@ class _Handle:
         return words.get(code, f"libcurl's error {code}")
 
 
-def _same(family: int, opened: str | bytes, vetted: str) -> bool:
+def _is_same_address(family: int, opened: str | bytes, vetted: str) -> bool:
     """Whether two addresses are one, however they are written."""
     text = opened.decode() if isinstance(opened, bytes) else opened
     try:

@@ -8,23 +8,23 @@ from typing import Protocol
 import attrs
 
 from payments_core.http.deadline import Deadline as Deadline
-from payments_core.webhooks.destinations import Target
+from payments_core.webhooks.destinations import Destination
 
-KEPT_BYTES = 4_096
+MAX_RESPONSE_BODY_BYTES = 4_096
 """How much of a response's body is kept."""
 
 
 @attrs.frozen
-class Request:
+class WebhookRequest:
     """A POST. `headers` come without Host, Content-Length and Connection."""
 
-    target: Target
+    destination: Destination
     headers: Mapping[str, str]
     body: bytes = attrs.field(repr=False)
 
 
 @attrs.frozen
-class Outcome:
+class TransportResult:
     """What came back. Without an answer `status` is None and `failure` says why, in our words."""
 
     status: int | None = None
@@ -36,14 +36,16 @@ class Outcome:
 class Transport(Protocol):
     """Sends requests. It may be used from many threads at once."""
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         """POST to the first of the vetted addresses that accepts a connection.
 
         It connects to nothing else: it resolves no name, follows no redirect, reads no proxy
         variable. TLS is verified against the target's name. All of it ends with the deadline,
         however slowly the other side drips. Once a status has come, the answer stands even if
-        the rest does not come; at most KEPT_BYTES of the body are read. Never raises for what
-        the network or the other side does.
+        the rest does not come; at most MAX_RESPONSE_BODY_BYTES of the body are read. Never raises
+        for what the network or the other side does.
 
         A connection may be kept for the next request with the same scheme, name and port, while
         its address is among those of that attempt. If it turns out to be closed before anything

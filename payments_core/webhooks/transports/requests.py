@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from payments_core.webhooks.transports.port import Request
+from payments_core.webhooks.transports.port import WebhookRequest
 
 
-def header_lines(request: Request) -> list[str]:
+def header_lines(request: WebhookRequest) -> list[str]:
     """The headers, with Host first and Content-Length last.
 
     Raises ValueError for a header that would break a line: it would be a header of its own.
     """
-    lines = [f"Host: {request.target.authority}"]
+    lines = [f"Host: {request.destination.host_header}"]
     lines += [f"{name}: {value}" for name, value in request.headers.items()]
     lines.append(f"Content-Length: {len(request.body)}")
     text = "".join(lines)
@@ -19,7 +19,9 @@ def header_lines(request: Request) -> list[str]:
     return lines
 
 
-def packed(request: Request) -> bytes:
+def encode_request(request: WebhookRequest) -> bytes:
     """The whole request. Raises ValueError, as `header_lines` does."""
-    head = "\r\n".join([f"POST {request.target.path} HTTP/1.1", *header_lines(request), "", ""])
+    head = "\r\n".join(
+        [f"POST {request.destination.path} HTTP/1.1", *header_lines(request), "", ""]
+    )
     return head.encode("ascii") + request.body

@@ -6,13 +6,13 @@ import socket
 import threading
 from collections.abc import Sequence
 
-from payments_core.webhooks.destinations import NoRoomToResolve, ResolutionFailed
+from payments_core.webhooks.destinations import ResolutionFailed, ResolverOverloaded
 
-AT_ONCE = 64
+MAX_CONCURRENT_LOOKUPS = 64
 """How many names may be looked up at the same time."""
 
 
-class _LookUp:
+class _Lookup:
     """One name, looked up once for all who ask meanwhile."""
 
     def __init__(self) -> None:
@@ -36,26 +36,26 @@ class SystemResolver:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[tuple[str, int], _LookUp] = {}
+        self._running: dict[tuple[str, int], _Lookup] = {}
 
     def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
-        look_up = self._joined(host, port)
+        look_up = self._join_lookup(host, port)
         if not look_up.done.wait(timeout_s):
             raise ResolutionFailed("the name service did not answer in time")
         if look_up.fault is not None:
             raise ResolutionFailed(f"the name does not resolve ({look_up.fault})")
         return look_up.found
 
-    def _joined(self, host: str, port: int) -> _LookUp:
+    def _join_lookup(self, host: str, port: int) -> _Lookup:
         """The look-up of that name that is under way, or a new one."""
         with self._lock:
             look_up = self._running.get((host, port))
             if look_up is None:
-                if len(self._running) >= AT_ONCE:
-                    raise NoRoomToResolve("too many look-ups hang")
-                look_up = _LookUp()
+                if len(self._running) >= MAX_CONCURRENT_LOOKUPS:
+                    raise ResolverOverloaded("too many look-ups hang")
+                look_up = _Lookup()
                 thread = threading.Thread(
-                    target=self._run,
+                    target=self._run_lookup,
                     args=(look_up, host, port),
                     name="payments-resolver",
                     daemon=True,
@@ -63,11 +63,11 @@ class SystemResolver:
                 try:
                     thread.start()
                 except RuntimeError:
-                    raise NoRoomToResolve("there is no thread for another look-up") from None
+                    raise ResolverOverloaded("there is no thread for another look-up") from None
                 self._running[host, port] = look_up
             return look_up
 
-    def _run(self, look_up: _LookUp, host: str, port: int) -> None:
+    def _run_lookup(self, look_up: _Lookup, host: str, port: int) -> None:
         try:
             look_up.run(host, port)
         finally:

@@ -13,78 +13,78 @@ from typing import Any
 import attrs
 import click
 
-from payments_core.clock import iso_or_none
+from payments_core.clock import format_iso_or_none
 from payments_core.errors import PaymentsError, ValidationFailed
 from payments_core.service import PaymentsService
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import StorageError
 from payments_core.tenants.record import Environment
-from payments_core_http.cli.configured import configured, refusals_told
+from payments_core_http.cli.configured import report_refusals, with_configuration
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
 
-Document = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+CommandResult = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 environment_argument = click.argument("environment")
 
 
-_MOST_ROWS = 60
+_MAX_ROWS = 60
 """Of what is told within a document."""
 
 
 @attrs.frozen
-class Faulty:
+class FailingResult:
     """A result that somebody must look at: the command prints it, and ends with 1."""
 
-    document: Document
+    document: CommandResult
 
 
-def told(command: Callable[..., Document | Faulty]) -> Callable[..., None]:
+def print_result(command: Callable[..., CommandResult | FailingResult]) -> Callable[..., None]:
     """Give a command --json, and print what it returns: an object, or a list of them."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @wraps(command)
-    def with_telling(*arguments: Any, as_json: bool, **options: Any) -> None:
-        with refusals_told(), errors_told():
+    def run_and_print(*arguments: Any, as_json: bool, **options: Any) -> None:
+        with report_refusals(), report_errors():
             result = command(*arguments, **options)
-        document = result.document if isinstance(result, Faulty) else result
-        click.echo(json.dumps(document, ensure_ascii=False) if as_json else laid_out(document))
-        if isinstance(result, Faulty):
+        document = result.document if isinstance(result, FailingResult) else result
+        click.echo(json.dumps(document, ensure_ascii=False) if as_json else format_result(document))
+        if isinstance(result, FailingResult):
             raise click.exceptions.Exit(1)
 
-    return with_telling
+    return run_and_print
 
 
-def administered(command: Callable[..., Document | Faulty]) -> Callable[..., None]:
+def with_service(command: Callable[..., CommandResult | FailingResult]) -> Callable[..., None]:
     """Give a command the service, and the mode, as its first arguments, and tell its result."""
 
-    @configured
-    @told
+    @with_configuration
+    @print_result
     @wraps(command)
-    def with_service(
+    def run_with_service(
         configuration: Configuration, *arguments: Any, **options: Any
-    ) -> Document | Faulty:
-        with opened(configuration) as service:
+    ) -> CommandResult | FailingResult:
+        with open_service(configuration) as service:
             return command(service, configuration.mode, *arguments, **options)
 
-    return with_service
+    return run_with_service
 
 
 @contextmanager
-def opened(configuration: Configuration) -> Iterator[PaymentsService]:
+def open_service(configuration: Configuration) -> Iterator[PaymentsService]:
     """The service of a configuration. It may be a weak one: whoever mends it needs it."""
-    key_ring = assembling.key_ring(configuration)
-    storage = assembling.storage(configuration)
+    key_ring = assembling.build_key_ring(configuration)
+    storage = assembling.build_storage(configuration)
     with contextlib.closing(storage):
-        service = assembling.service(configuration, storage, key_ring)
+        service = assembling.build_service(configuration, storage, key_ring)
         with contextlib.closing(service):
             service.refresh()
-            assembling.require_right_keys(service)
+            assembling.require_known_key_ring(service)
             yield service
 
 
 @contextmanager
-def errors_told() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Say what was refused in one line, or a line for each fault."""
     try:
         yield
@@ -99,18 +99,18 @@ def errors_told() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
 
 
-def environment_of(service: PaymentsService, mode: str, named: str) -> Environment:
+def find_environment(service: PaymentsService, mode: str, named: str) -> Environment:
     """The environment of an id, or that of the mode of the app with a partner id.
 
     Raises NotFound.
     """
-    app = service.tenants.app_of(named)
+    app = service.tenants.find_app_by_partner(named)
     if app is not None and mode in app.environments:
         named = app.environments[mode]
-    return service.tenants.environment(named)
+    return service.tenants.get_environment(named)
 
 
-def shown_environment(environment: Environment) -> dict[str, Any]:
+def render_environment(environment: Environment) -> dict[str, Any]:
     """An environment, without its keys."""
     return {
         "environmentId": environment.id,
@@ -123,7 +123,7 @@ def shown_environment(environment: Environment) -> dict[str, Any]:
     }
 
 
-def shown_job(partition: str, job: Job) -> dict[str, Any]:
+def render_job(partition: str, job: Job) -> dict[str, Any]:
     """A job, and where it lies."""
     return {
         "partition": partition,
@@ -136,33 +136,33 @@ def shown_job(partition: str, job: Job) -> dict[str, Any]:
     }
 
 
-def laid_out(document: Document) -> str:
+def format_result(document: CommandResult) -> str:
     """A document for people: a line for each field, or a table."""
     if not document:
         return "There is none."
     if not isinstance(document, Mapping):
-        return "\n".join(_table(document))
+        return "\n".join(_format_table(document))
     width = max(len(name) for name in document)
     lines = []
     for name, value in document.items():
         if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
             lines.append(f"{name:<{width}}  {len(value)}")
-            lines += [f"  {line}" for line in _table(value[:_MOST_ROWS])]
-            if len(value) > _MOST_ROWS:
+            lines += [f"  {line}" for line in _format_table(value[:_MAX_ROWS])]
+            if len(value) > _MAX_ROWS:
                 lines.append("  … and more; --json tells all")
         else:
-            lines.append(f"{name:<{width}}  {_cell(value)}")
+            lines.append(f"{name:<{width}}  {_format_cell(value)}")
     return "\n".join(lines)
 
 
-def _table(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [list(items[0]), *([_cell(value) for value in item.values()] for item in items)]
+def _format_table(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [list(items[0]), *([_format_cell(value) for value in item.values()] for item in items)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
     return [line.rstrip() for line in lines]
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, str):  # a name may hold what a terminal obeys
@@ -170,9 +170,9 @@ def _cell(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value) or "–"
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {_cell(item)}" for name, item in value.items()) or "–"
+        return ", ".join(f"{name}: {_format_cell(item)}" for name, item in value.items()) or "–"
     return json.dumps(value, ensure_ascii=False)
 
 
-time_of = iso_or_none
+format_time = format_iso_or_none
 """How a moment is told."""

@@ -8,9 +8,9 @@ import click
 
 from payments_core.credentials.secrets import MODES
 from payments_core.service import PaymentsService
-from payments_core.tenants.listing import all_apps
+from payments_core.tenants.listing import iterate_apps
 from payments_core.tenants.record import PRODUCTS, App
-from payments_core_http.cli.admin.administering import Document, administered, time_of
+from payments_core_http.cli.admin.administering import CommandResult, format_time, with_service
 
 
 @click.group()
@@ -35,7 +35,7 @@ def command() -> None:
     type=click.Choice(MODES),
     help="Which environments it gets; both unless given. May be repeated.",
 )
-@administered
+@with_service
 def create(
     service: PaymentsService,
     mode: str,
@@ -43,26 +43,26 @@ def create(
     partner_id: str,
     products: tuple[str, ...],
     modes: tuple[Any, ...],
-) -> Document:
+) -> CommandResult:
     """Make an app. Its keys come from `payments admin keys create`."""
     app = service.tenants.create_app(
         name, partner_id, products=products or PRODUCTS, modes=modes or MODES
     )
-    return _shown(app)
+    return _render_app(app)
 
 
 @command.command(name="list")
-@administered
-def list_(service: PaymentsService, mode: str) -> Document:
+@with_service
+def list_(service: PaymentsService, mode: str) -> CommandResult:
     """List all apps, the oldest first."""
-    return [_shown(app) for app in all_apps(service.ports.storage)]
+    return [_render_app(app) for app in iterate_apps(service.ports.storage)]
 
 
-def _shown(app: App) -> dict[str, Any]:
+def _render_app(app: App) -> dict[str, Any]:
     return {
         "appId": app.id,
         "name": app.name,
         "partnerId": app.partner_id,
-        "createdAt": time_of(app.created_at),
+        "createdAt": format_time(app.created_at),
         **{f"{mode}EnvironmentId": app.environments.get(mode) for mode in MODES},
     }

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 import click
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.backups import Backup, BackupFailed, backup, restore
-from payments_core_http.cli.admin.administering import Document, told
-from payments_core_http.cli.configured import configured
+from payments_core_http.cli.admin.administering import CommandResult, print_result
+from payments_core_http.cli.configured import with_configuration
 from payments_core_http.deployment.configuration import Configuration
 
 _file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -29,12 +29,12 @@ def command() -> None:
 @command.command(name="make")
 @_file
 @_overwrite
-@configured
-@told
-def make_(configuration: Configuration, file: Path, overwrite: bool) -> Document:
+@with_configuration
+@print_result
+def make_(configuration: Configuration, file: Path, overwrite: bool) -> CommandResult:
     """Copy the database to FILE, whole and checked. The service may run."""
-    database = _database(configuration)
-    return _shown(lambda: backup(database, file, KINDS, overwrite=overwrite))
+    database = _find_database(configuration)
+    return _render_backup(lambda: backup(database, file, RECORD_TYPES, overwrite=overwrite))
 
 
 @command.command(name="restore")
@@ -45,30 +45,30 @@ def make_(configuration: Configuration, file: Path, overwrite: bool) -> Document
     is_flag=True,
     help="Replace even a database that was moved: its copy must do nothing any more.",
 )
-@configured
-@told
+@with_configuration
+@print_result
 def restore_(
     configuration: Configuration, file: Path, overwrite: bool, retired_too: bool
-) -> Document:
+) -> CommandResult:
     """Put FILE in the database's place. No process may use that meanwhile.
 
     What happened since the copy was made is forgotten here, but not on the chains: read
     docs/how-to/back-up-and-restore.md before you start the service again.
     """
-    database = _database(configuration)
-    return _shown(
-        lambda: restore(file, database, KINDS, overwrite=overwrite, retired_too=retired_too)
+    database = _find_database(configuration)
+    return _render_backup(
+        lambda: restore(file, database, RECORD_TYPES, overwrite=overwrite, retired_too=retired_too)
     )
 
 
-def _database(configuration: Configuration) -> Path:
+def _find_database(configuration: Configuration) -> Path:
     url = configuration.storage.url
     if not url.startswith("sqlite:///"):
         raise click.ClickException("Only an SQLite database is copied by this command.")
     return Path(url.removeprefix("sqlite:///"))
 
 
-def _shown(do: Any) -> dict[str, Any]:
+def _render_backup(do: Any) -> dict[str, Any]:
     try:
         done: Backup = do()
     except BackupFailed as failure:

@@ -11,21 +11,21 @@ import click
 from payments_core.adapters import scheme_of
 from payments_core.maintenance.copying import (
     CannotRetire,
-    Copied,
     CopyDiffers,
+    CopyResult,
     CopyWrittenTo,
     Differences,
-    IsRetired,
+    SourceRetired,
     TargetInUse,
     copy,
     reinstate,
     verify,
 )
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.backups import BackupFailed, require_unused
 from payments_core.storage_loader import open_storage
-from payments_core_http.cli.admin.administering import Document, Faulty, told
-from payments_core_http.cli.configured import configured
+from payments_core_http.cli.admin.administering import CommandResult, FailingResult, print_result
+from payments_core_http.cli.configured import with_configuration
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
 
@@ -54,17 +54,17 @@ def command() -> None:
     help="The source takes writes afterwards, as one does that cannot be retired: see to it "
     "yourself that nothing works on it any more.",
 )
-@configured
-@told
-def run_(configuration: Configuration, to: str, not_retired: bool) -> Document:
+@with_configuration
+@print_result
+def run_(configuration: Configuration, to: str, not_retired: bool) -> CommandResult:
     """Copy the storage of the settings to an empty one, compare every row, and retire the source.
 
     Nobody writes to the source meanwhile, nor afterwards: stop all processes before. It may be
     broken off and run again.
     """
-    _require_another(configuration, to)
+    _require_other_storage(configuration, to)
     _require_stopped(configuration)
-    source, target = assembling.storage(configuration), _opened(to)
+    source, target = assembling.build_storage(configuration), _open_target(to)
     with contextlib.closing(source), contextlib.closing(target):
         source.migrate()
         target.migrate()
@@ -72,33 +72,33 @@ def run_(configuration: Configuration, to: str, not_retired: bool) -> Document:
             done = copy(
                 source,
                 target,
-                KINDS,
+                RECORD_TYPES,
                 retire=None if not_retired else "moved to another storage",
-                progress=_progress,
+                progress=_print_progress,
             )
         except CannotRetire as failure:
             raise click.ClickException(f"{failure}; see --not-retired") from failure
-        except (IsRetired, TargetInUse, CopyDiffers) as failure:
+        except (SourceRetired, TargetInUse, CopyDiffers) as failure:
             raise click.ClickException(str(failure)) from failure
-    return _copied(done)
+    return _render_copy(done)
 
 
 @command.command(name="verify")
 @_to
-@configured
-@told
-def verify_(configuration: Configuration, to: str) -> Document | Faulty:
+@with_configuration
+@print_result
+def verify_(configuration: Configuration, to: str) -> CommandResult | FailingResult:
     """Compare every row of the storage of the settings with another's, both ways.
 
     Nobody can write to either meanwhile: run it before anything works on the copy. It ends with 1
     where anything differs.
     """
-    _require_another(configuration, to)
-    source, target = assembling.storage(configuration), _opened(to)
+    _require_other_storage(configuration, to)
+    source, target = assembling.build_storage(configuration), _open_target(to)
     with contextlib.closing(source), contextlib.closing(target):
-        found = verify(source, target, KINDS, progress=_progress)
-    document = _differences(found)
-    return Faulty(document) if found.count else document
+        found = verify(source, target, RECORD_TYPES, progress=_print_progress)
+    document = _render_differences(found)
+    return FailingResult(document) if found.count else document
 
 
 @command.command(name="reinstate")
@@ -112,9 +112,9 @@ def verify_(configuration: Configuration, to: str) -> Document | Faulty:
     is_flag=True,
     help="Do not look at the copy: it is gone for good, and what was written to it is given up.",
 )
-@configured
-@told
-def reinstate_(configuration: Configuration, to: str | None, force: bool) -> Document:
+@with_configuration
+@print_result
+def reinstate_(configuration: Configuration, to: str | None, force: bool) -> CommandResult:
     """Let the storage of the settings, which was moved, take writes again.
 
     Only where nothing has been written to the copy, or money would move twice: every row is
@@ -124,17 +124,17 @@ def reinstate_(configuration: Configuration, to: str | None, force: bool) -> Doc
         raise click.UsageError("Say with --to where the copy is, for it must not have changed.")
     _require_stopped(configuration)
     with contextlib.ExitStack() as stack:
-        source = stack.enter_context(contextlib.closing(assembling.storage(configuration)))
+        source = stack.enter_context(contextlib.closing(assembling.build_storage(configuration)))
         made = None
         if to is not None and not force:
-            made = stack.enter_context(contextlib.closing(_opened(to)))
+            made = stack.enter_context(contextlib.closing(_open_target(to)))
         try:
-            return {"reinstated": reinstate(source, made, KINDS, progress=_progress)}
+            return {"reinstated": reinstate(source, made, RECORD_TYPES, progress=_print_progress)}
         except CopyWrittenTo as failure:
             raise click.ClickException(str(failure)) from failure
 
 
-def _require_another(configuration: Configuration, to: str) -> None:
+def _require_other_storage(configuration: Configuration, to: str) -> None:
     if to == configuration.storage.url:
         raise click.ClickException("--to is the storage of the settings itself.")
 
@@ -149,7 +149,7 @@ def _require_stopped(configuration: Configuration) -> None:
             raise click.ClickException(str(failure)) from failure
 
 
-def _opened(url: str) -> Any:
+def _open_target(url: str) -> Any:
     if scheme_of(url) == "memory":
         raise click.BadParameter("what is in memory ends with this command", param_hint="--to")
     try:
@@ -158,20 +158,20 @@ def _opened(url: str) -> Any:
         raise click.BadParameter(str(error), param_hint="--to") from error
 
 
-def _progress(doing: str, collection: str, rows: int) -> None:
+def _print_progress(doing: str, collection: str, rows: int) -> None:
     if rows and rows % 100_000 == 0:
         click.echo(f"{doing} {collection}: {rows}", err=True)
 
 
-def _copied(done: Copied) -> dict[str, Any]:
+def _render_copy(done: CopyResult) -> dict[str, Any]:
     return {
         "rows": {collection: count for collection, count in done.rows.items() if count},
         "sourceRetired": done.source_retired,
-        **_differences(done.differences),
+        **_render_differences(done.differences),
     }
 
 
-def _differences(found: Differences) -> dict[str, Any]:
+def _render_differences(found: Differences) -> dict[str, Any]:
     return {
         "differences": found.count,
         "examples": [attrs.asdict(example) for example in found.examples],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from payments_core.maintenance.parked import parked, retry
+from payments_core.maintenance.parked import list_parked_jobs, retry
 from payments_core.service import PaymentsService
-from payments_core_http.cli.admin.administering import Document, administered, shown_job
+from payments_core_http.cli.admin.administering import CommandResult, render_job, with_service
 
 
 @click.group()
@@ -15,18 +15,20 @@ def command() -> None:
 
 
 @command.command(name="parked")
-@administered
-def parked_(service: PaymentsService, mode: str) -> Document:
+@with_service
+def parked_(service: PaymentsService, mode: str) -> CommandResult:
     """List the jobs that came to no outcome in twenty claims; each has raised an alarm."""
-    return [shown_job(one.partition, one.job) for one in parked(service.ports.storage, mode)]
+    return [
+        render_job(one.partition, one.job) for one in list_parked_jobs(service.ports.storage, mode)
+    ]
 
 
 @command.command(name="retry")
 @click.argument("partition")
 @click.argument("job_id")
-@administered
-def retry_(service: PaymentsService, mode: str, partition: str, job_id: str) -> Document:
+@with_service
+def retry_(service: PaymentsService, mode: str, partition: str, job_id: str) -> CommandResult:
     """Let a parked job be tried again, now that its cause is mended."""
-    return shown_job(
+    return render_job(
         partition, retry(service.ports.committer, service.ports.clock, partition, job_id)
     )

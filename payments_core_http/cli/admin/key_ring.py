@@ -8,15 +8,15 @@ import attrs
 import click
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core.maintenance.resealing import Resealing, RestingKey, Seals
+from payments_core.maintenance.resealing import KeyOnOldDigest, MasterKeyUsage, Resealer
 from payments_core.service import PaymentsService
 from payments_core.tenants import master_keys
 from payments_core_http.cli.admin.administering import (
-    Document,
-    Faulty,
-    administered,
-    time_of,
-    told,
+    CommandResult,
+    FailingResult,
+    format_time,
+    print_result,
+    with_service,
 )
 
 
@@ -27,8 +27,8 @@ def command() -> None:
 
 @command.command()
 @click.argument("name")
-@told
-def new(name: str) -> Document:
+@print_result
+def new(name: str) -> CommandResult:
     """Make a master key of that name, such as k2. Put it in front of the ring, and keep the others.
 
     It is told here alone: nothing stores it but what you put it into.
@@ -37,75 +37,79 @@ def new(name: str) -> Document:
 
 
 @command.command()
-@administered
-def show(service: PaymentsService, mode: str) -> Document | Faulty:
+@with_service
+def show(service: PaymentsService, mode: str) -> CommandResult | FailingResult:
     """Tell what rests on which master key, so that you know when an old one may go.
 
     It ends with 1 where something is sealed that no key of the ring opens.
     """
-    seals = _resealing(service).report(progress=_progress)
-    return _judged(seals, _seals(seals))
+    seals = _make_resealing(service).report(progress=_print_progress)
+    return _fail_if_broken(seals, _render_key_usage(seals))
 
 
 @command.command()
-@administered
-def reseal(service: PaymentsService, mode: str) -> Document | Faulty:
+@with_service
+def reseal(service: PaymentsService, mode: str) -> CommandResult | FailingResult:
     """Seal anew, under the first key of the ring, what older ones have sealed.
 
     It may be broken off and run again, and the service goes on meanwhile. It ends with 1 where
     something is sealed that no key of the ring opens.
     """
-    done = _resealing(service).run(progress=_progress)
-    return _judged(done.left, {"resealed": dict(done.changed), **_seals(done.left)})
+    done = _make_resealing(service).run(progress=_print_progress)
+    return _fail_if_broken(
+        done.usage, {"resealed": dict(done.changed), **_render_key_usage(done.usage)}
+    )
 
 
 @command.command()
 @click.argument("name")
 @click.option("--force", is_flag=True, help="Give up what still rests on it.")
-@administered
-def forget(service: PaymentsService, mode: str, name: str, force: bool) -> Document:
+@with_service
+def forget(service: PaymentsService, mode: str, name: str, force: bool) -> CommandResult:
     """Expect no more a key that was taken out of the ring, once nothing rests on it.
 
     Until then the doctor calls its absence a fault.
     """
     if name in service.ports.key_ring.names:
         raise click.ClickException(f"{name} is in the ring: take it out first.")
-    if not force and _resealing(service).report(progress=_progress).rests_on(name):
+    if not force and _make_resealing(service).report(progress=_print_progress).is_needed(name):
         raise click.ClickException(
             f"Something still rests on {name}: put it back, and see payments admin key-ring show. "
             "--force gives it up."
         )
-    return {"forgotten": master_keys.forget(service.ports.committer, name)}
+    return {"forgotten": master_keys.forget_key(service.ports.committer, name)}
 
 
-def _judged(seals: Seals, document: Document) -> Document | Faulty:
-    return Faulty(document) if seals.broken_count else document
+def _fail_if_broken(
+    seals: MasterKeyUsage, document: CommandResult
+) -> CommandResult | FailingResult:
+    return FailingResult(document) if seals.broken_count else document
 
 
-def _resealing(service: PaymentsService) -> Resealing:
-    return Resealing(service.ports)
+def _make_resealing(service: PaymentsService) -> Resealer:
+    return Resealer(service.ports)
 
 
-def _progress(collection: str, count: int) -> None:
+def _print_progress(collection: str, count: int) -> None:
     if count and count % 10_000 == 0:
         click.echo(f"{collection}: {count}", err=True)
 
 
-def _seals(seals: Seals) -> dict[str, Any]:
+def _render_key_usage(seals: MasterKeyUsage) -> dict[str, Any]:
     return {
         "currentKey": seals.current,
         "sealed": {key: dict(counts) for key, counts in seals.counts.items()},
-        "serverKeysOnOlderOnes": [_resting(key) for key in seals.keys],
+        "serverKeysOnOlderOnes": [_render_dependent_key(key) for key in seals.keys],
         "broken": [attrs.asdict(broken) for broken in seals.broken],
     }
 
 
-def _resting(key: RestingKey) -> dict[str, Any]:
+def _render_dependent_key(key: KeyOnOldDigest) -> dict[str, Any]:
     return {
         "environmentId": key.environment_id,
         "keyId": key.key_id,
         "name": key.name,
         "kind": key.kind,
         "masterKey": key.master_key,
-        "lastUsedAt": time_of(key.last_used_at),
+        "lastUsedAt": format_time(key.last_used_at),
     }

@@ -6,11 +6,11 @@ import click
 
 from payments_core.service import PaymentsService
 from payments_core_http.cli.admin.administering import (
-    Document,
-    administered,
+    CommandResult,
     environment_argument,
-    environment_of,
-    shown_environment,
+    find_environment,
+    render_environment,
+    with_service,
 )
 
 
@@ -22,20 +22,20 @@ def command() -> None:
 @command.command(name="set")
 @environment_argument
 @click.argument("limits", nargs=-1, metavar="RULE=LIMIT...")
-@administered
+@with_service
 def set_(
     service: PaymentsService, mode: str, environment: str, limits: tuple[str, ...]
-) -> Document:
+) -> CommandResult:
     """Replace its own limits by these, such as general_minute=5000; without any it has none.
 
     The rules are those of docs/reference/limits.md that count an app or an environment.
     """
-    found = environment_of(service, mode, environment)
-    wanted = dict(_limit(text) for text in limits)
-    return shown_environment(service.tenants.set_rate_limits(found.id, wanted))
+    found = find_environment(service, mode, environment)
+    wanted = dict(_parse_limit(text) for text in limits)
+    return render_environment(service.tenants.set_rate_limits(found.id, wanted))
 
 
-def _limit(text: str) -> tuple[str, int]:
+def _parse_limit(text: str) -> tuple[str, int]:
     rule, sign, number = text.partition("=")
     if not sign or not number.isascii() or not number.isdecimal():
         raise click.UsageError(f"{text!r} is not RULE=LIMIT, such as general_minute=5000.")

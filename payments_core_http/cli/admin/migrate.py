@@ -5,23 +5,23 @@ from __future__ import annotations
 import click
 
 from payments_core.storage.port import FinishesMigrations
-from payments_core_http.cli.admin.administering import Document, told
-from payments_core_http.cli.configured import configured
+from payments_core_http.cli.admin.administering import CommandResult, print_result
+from payments_core_http.cli.configured import with_configuration
 from payments_core_http.deployment import assembling
 from payments_core_http.deployment.configuration import Configuration
 
 
 @click.command()
 @click.option("--finish", is_flag=True, help="After the last process of the release before ended.")
-@configured
-@told
-def command(configuration: Configuration, finish: bool) -> Document:
+@with_configuration
+@print_result
+def command(configuration: Configuration, finish: bool) -> CommandResult:
     """Bring the storage's tables up to date.
 
     It may run while the release before serves; `serve` and `worker` do the same as they start.
     With --finish it puts right what that release has written since without the new columns.
     """
-    storage = assembling.storage(configuration)
+    storage = assembling.build_storage(configuration)
     try:
         storage.migrate()
         if not finish:

@@ -9,11 +9,11 @@ import click
 from payments_core.service import PaymentsService
 from payments_core.tenants.record import Operator
 from payments_core_http.cli.admin.administering import (
-    Document,
-    administered,
+    CommandResult,
     environment_argument,
-    environment_of,
-    time_of,
+    find_environment,
+    format_time,
+    with_service,
 )
 
 
@@ -25,43 +25,43 @@ def command() -> None:
 @command.command()
 @environment_argument
 @click.argument("username")
-@administered
-def create(service: PaymentsService, mode: str, environment: str, username: str) -> Document:
+@with_service
+def create(service: PaymentsService, mode: str, environment: str, username: str) -> CommandResult:
     """Make a login. Its password is told here, and never again."""
-    found = environment_of(service, mode, environment)
+    found = find_environment(service, mode, environment)
     made = service.operators.create(found.id, username)
-    return {**_shown(made.operator), "password": made.password}
+    return {**_render_operator(made.operator), "password": made.password}
 
 
 @command.command(name="list")
-@administered
-def list_(service: PaymentsService, mode: str) -> Document:
+@with_service
+def list_(service: PaymentsService, mode: str) -> CommandResult:
     """List all logins."""
-    return [_shown(operator) for operator in service.operators.list()]
+    return [_render_operator(operator) for operator in service.operators.list()]
 
 
 @command.command()
 @click.argument("username")
-@administered
-def reset(service: PaymentsService, mode: str, username: str) -> Document:
+@with_service
+def reset(service: PaymentsService, mode: str, username: str) -> CommandResult:
     """Give a login a new password, which is told here; its sessions are over."""
     made = service.operators.reset_password(username, mode=mode)
-    return {**_shown(made.operator), "password": made.password}
+    return {**_render_operator(made.operator), "password": made.password}
 
 
 @command.command()
 @click.argument("username")
-@administered
-def remove(service: PaymentsService, mode: str, username: str) -> Document:
+@with_service
+def remove(service: PaymentsService, mode: str, username: str) -> CommandResult:
     """Remove a login; its sessions are over."""
-    return _shown(service.operators.remove(username, mode=mode))
+    return _render_operator(service.operators.remove(username, mode=mode))
 
 
-def _shown(operator: Operator) -> dict[str, Any]:
+def _render_operator(operator: Operator) -> dict[str, Any]:
     return {
         "username": operator.username,
         "mode": operator.mode,
         "environmentId": operator.environment_id,
-        "createdAt": time_of(operator.created_at),
-        "passwordSetAt": time_of(operator.password_set_at),
+        "createdAt": format_time(operator.created_at),
+        "passwordSetAt": format_time(operator.password_set_at),
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from payments_core.clock import DAY
-from payments_core.maintenance.purging import Purging, Retention
+from payments_core.maintenance.purging import Retention, RetentionPurge
 from payments_core.service import PaymentsService
-from payments_core_http.cli.admin.administering import Document, administered
+from payments_core_http.cli.admin.administering import CommandResult, with_service
 from payments_core_http.deployment import assembling
 
 _EVENTS = click.IntRange(31, 3_650)
@@ -27,7 +27,7 @@ _CHALLENGES = click.IntRange(1, 3_650)
     "--challenges-days", type=_CHALLENGES, default=30, show_default=True, help="Of wallets."
 )
 @click.option("--dry-run", is_flag=True, help="Count, and delete nothing.")
-@administered
+@with_service
 def command(
     service: PaymentsService,
     mode: str,
@@ -35,17 +35,17 @@ def command(
     sessions_days: int,
     challenges_days: int,
     dry_run: bool,
-) -> Document:
+) -> CommandResult:
     """Forget what is old and moves no money. What Payments, the journal and receipts say stays.
 
     It may be broken off and run again, and the service goes on meanwhile. What is old is judged by
     this machine's clock, which must agree with the storage's.
     """
-    assembling.require_right_clock(service.ports.storage)
+    assembling.require_synchronized_clock(service.ports.storage)
     retention = Retention(
         events_ms=events_days * DAY,
         sessions_ms=sessions_days * DAY,
         challenges_ms=challenges_days * DAY,
     )
-    purging = Purging(service.ports)
+    purging = RetentionPurge(service.ports)
     return dict(purging.run(retention, dry_run=dry_run).records)

@@ -6,9 +6,13 @@ from typing import Any
 
 import click
 
-from payments_core.maintenance.restored import Behind, behind, stop_sending
+from payments_core.maintenance.restored import (
+    SenderBehindChain,
+    find_senders_behind_chain,
+    stop_sending,
+)
 from payments_core.service import PaymentsService
-from payments_core_http.cli.admin.administering import Document, administered, shown_job
+from payments_core_http.cli.admin.administering import CommandResult, render_job, with_service
 
 
 @click.group()
@@ -20,28 +24,31 @@ def command() -> None:
 
 
 @command.command()
-@administered
-def stop(service: PaymentsService, mode: str) -> Document:
+@with_service
+def stop(service: PaymentsService, mode: str) -> CommandResult:
     """Park every job that would send a transfer; before any worker starts."""
     return [
-        shown_job(one.partition, one.job)
+        render_job(one.partition, one.job)
         for one in stop_sending(service.ports.storage, service.ports.committer, mode)
     ]
 
 
 @command.command(name="behind")
-@administered
-def behind_(service: PaymentsService, mode: str) -> Document:
+@with_service
+def behind_(service: PaymentsService, mode: str) -> CommandResult:
     """List the senders that the chains are ahead of: so many transactions are forgotten."""
-    return [_shown(one) for one in behind(service.ports.storage, service.chains, mode)]
+    return [
+        _render_sender(one)
+        for one in find_senders_behind_chain(service.ports.storage, service.chains, mode)
+    ]
 
 
-def _shown(one: Behind) -> dict[str, Any]:
+def _render_sender(one: SenderBehindChain) -> dict[str, Any]:
     return {
         "environmentId": one.environment_id,
         "chainId": one.chain_id,
         "sender": one.address,
-        "nextSlot": one.next_slot,
-        "slotsUsed": one.slots_used,
-        "forgotten": one.forgotten,
+        "nextSlot": one.next_nonce,
+        "slotsUsed": one.final_nonce,
+        "forgotten": one.forgotten_count,
     }

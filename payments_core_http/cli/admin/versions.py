@@ -6,11 +6,11 @@ import click
 
 from payments_core.service import PaymentsService
 from payments_core_http.cli.admin.administering import (
-    Document,
-    administered,
+    CommandResult,
     environment_argument,
-    environment_of,
-    shown_environment,
+    find_environment,
+    render_environment,
+    with_service,
 )
 
 
@@ -20,8 +20,8 @@ def command() -> None:
 
 
 @command.command(name="list")
-@administered
-def list_(service: PaymentsService, mode: str) -> Document:
+@with_service
+def list_(service: PaymentsService, mode: str) -> CommandResult:
     """List the contracts that are served."""
     versions = service.settings.versions
     return [
@@ -33,8 +33,8 @@ def list_(service: PaymentsService, mode: str) -> Document:
 @command.command(name="set")
 @environment_argument
 @click.argument("version")
-@administered
-def set_(service: PaymentsService, mode: str, environment: str, version: str) -> Document:
+@with_service
+def set_(service: PaymentsService, mode: str, environment: str, version: str) -> CommandResult:
     """Pin an environment to another contract; what was made before stays bound to its own."""
-    found = environment_of(service, mode, environment)
-    return shown_environment(service.tenants.set_api_version(found.id, version))
+    found = find_environment(service, mode, environment)
+    return render_environment(service.tenants.set_api_version(found.id, version))

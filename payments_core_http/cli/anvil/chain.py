@@ -15,66 +15,72 @@ import msgspec
 from payments_core.assets import CHAINS
 from payments_core.chains.evm import answers, calls
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment
-from payments_core.chains.evm.artifacts import contract
+from payments_core.chains.evm.artifacts import load_contract
 from payments_core.chains.evm.blocks import block_call
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.evm.fees import Action
-from payments_core.chains.evm.rpc import Call
+from payments_core.chains.evm.rpc import RpcCall
 from payments_core.chains.evm.signers import LocalSigner
-from payments_core.chains.evm.transactions import Unsigned, signed, signing_hash
-from payments_core.chains.port import ChainUnavailable, Heads, Signed, TransactionView
+from payments_core.chains.evm.transactions import (
+    UnsignedTransaction,
+    attach_signature,
+    signing_hash,
+)
+from payments_core.chains.port import ChainUnavailable, Heads, SignedTransaction, TransactionView
 from payments_core.clock import SECOND
 
-FINAL_AFTER = 9
+FINALITY_BLOCKS = 9
 """So many blocks after a transaction it is final: anvil's epochs are told to have four slots."""
 
-DEEPEST = 50
-MOST_AT_ONCE = 500
-MOST_PASSED = 64
+MAX_REORG_DEPTH = 50
+MAX_MINED_AT_ONCE = 500
+MAX_BLOCKS_PER_ADVANCE = 64
 """However far the clock goes forward, so many blocks are added: enough for all to be final."""
 
 _ADMIN = "the sandbox's admin"
 _ETHER = 10**18
-_NOBODY = "0x0000000000000000000000000000000000000000"
+_ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 _FEE = 10**11
 _GAS = 500_000
-_PATIENCE = 20
+_MAX_MINE_ATTEMPTS = 20
 
 
 class AnvilChain(EvmChain):
     """One chain of a sandbox, on a node of its own."""
 
-    longest_pause_ms = 2 * SECOND
-    faucet = _NOBODY
-    can_fail_on_order = False
+    max_scan_interval_ms = 2 * SECOND
+    faucet = _ZERO_ADDRESS
+    supports_fault_injection = False
 
     def __init__(self, url: str, chain_id: int, signer: LocalSigner) -> None:
         """The node must serve that chain; `prepare_node` makes it ready."""
         self._admin = signer.address(_ADMIN)
         self._local = signer
         self._opened: dict[str, int] = {}  # environments, and the block before they were
-        self._looked = -1  # up to here `tick` has looked into the blocks
+        self._looked = -1  # up to here `mine_if_needed` has looked into the blocks
         self._busy = 0  # the newest that it found to have transactions
-        super().__init__(Endpoints([url], chain_id), Deployment(self._admin), signer)
+        super().__init__(NodeQuorum([url], chain_id), Deployment(self._admin), signer)
 
     def prepare_node(self) -> None:
         """Put the tokens and our contracts there, unless they are. Raises ChainUnavailable."""
         for asset in CHAINS[self.chain_id].assets:
-            runtime = contract("TestToken").runtime or b""
-            self._do("anvil_setCode", asset.address, "0x" + runtime.hex())
+            runtime = load_contract("TestToken").runtime or b""
+            self._run_method("anvil_setCode", asset.address, "0x" + runtime.hex())
         if not self._has_code(self._deployment.factory):
-            self._by_admin(DEPLOYER, calls.deploy(self._deployment.creation), gas=5_000_000)
+            self._send_as_admin(DEPLOYER, calls.deploy(self._deployment.creation), gas=5_000_000)
         self.check()
 
     # The port, with what an operator must have first.
 
-    def _sign(self, environment_id: str, slot: int, to: str, action: Action, data: bytes) -> Signed:
+    def _sign(
+        self, environment_id: str, nonce: int, to: str, action: Action, data: bytes
+    ) -> SignedTransaction:
         if environment_id not in self._opened:
-            self.open(environment_id)
-        return super()._sign(environment_id, slot, to, action, data)
+            self.open_environment(environment_id)
+        return super()._sign(environment_id, nonce, to, action, data)
 
-    def open(self, environment_id: str) -> None:
+    def open_environment(self, environment_id: str) -> None:
         """Give its operator the role, and fees to pay with. Raises ChainUnavailable.
 
         Whoever signs has it done before. Where the chain may have lost it, and something that was
@@ -82,8 +88,8 @@ class AnvilChain(EvmChain):
         """
         before = self.heads().latest.number
         operator = self._local.address(environment_id)
-        self._do("anvil_setBalance", operator, hex(1_000 * _ETHER))
-        self._by_admin(
+        self._run_method("anvil_setBalance", operator, hex(1_000 * _ETHER))
+        self._send_as_admin(
             self._deployment.factory,
             calls.set_operator(environment_id, operator, allowed=True),
         )
@@ -91,26 +97,26 @@ class AnvilChain(EvmChain):
 
     # Its life beside a sandbox.
 
-    def tick(self) -> Heads:
+    def mine_if_needed(self) -> Heads:
         """A second went by: add a block while the newest transactions have few on top of theirs.
 
         An idle chain does not grow. Anvil keeps the hash of every block in each state that it
         holds, so that a chain of a day's seconds would need gigabytes.
         """
         latest = self.heads().latest.number
-        first = max(self._looked + 1, latest - MOST_PASSED, 0)
+        first = max(self._looked + 1, latest - MAX_BLOCKS_PER_ADVANCE, 0)
         for number in range(first, latest + 1):
-            if self._hashes(number, number):
+            if self._read_hashes(number, number):
                 self._busy = number
         self._looked = latest
-        if latest - self._busy < MOST_PASSED:
+        if latest - self._busy < MAX_BLOCKS_PER_ADVANCE:
             return self.mine(1)
         return self.heads()
 
-    def state(self) -> bytes:
+    def dump_state(self) -> bytes:
         """All of the chain, as `--state` reads it."""
-        (raw,) = self._results([Call("anvil_dumpState")])
-        return gzip.decompress(answers.data(raw))
+        (raw,) = self._query_node([RpcCall("anvil_dumpState")])
+        return gzip.decompress(answers.parse_data(raw))
 
     # The doors.
 
@@ -118,24 +124,24 @@ class AnvilChain(EvmChain):
         """See SandboxChain."""
         return self._has_code(address)
 
-    def tip(self) -> Heads:
+    def peek_heads(self) -> Heads:
         """See SandboxChain."""
         return self.heads()
 
-    def seen(self, hash: str) -> TransactionView | None:
+    def peek_transaction(self, hash: str) -> TransactionView | None:
         """See SandboxChain."""
         return self.transaction(hash)
 
     def mine(self, count: int) -> Heads:
         """See SandboxChain."""
-        for start in range(0, count, MOST_AT_ONCE):
-            self._do("anvil_mine", hex(min(MOST_AT_ONCE, count - start)))
+        for start in range(0, count, MAX_MINED_AT_ONCE):
+            self._run_method("anvil_mine", hex(min(MAX_MINED_AT_ONCE, count - start)))
         return self.heads()
 
-    def passed(self, seconds: float) -> None:
+    def advance_time(self, seconds: float) -> None:
         """See SandboxChain: a block for each second, up to a bound."""
         if seconds > 0:
-            self._do("anvil_mine", hex(min(math.ceil(seconds), MOST_PASSED)))
+            self._run_method("anvil_mine", hex(min(math.ceil(seconds), MAX_BLOCKS_PER_ADVANCE)))
 
     def transfer(
         self,
@@ -155,61 +161,65 @@ class AnvilChain(EvmChain):
         else:
             data = calls.MOVE_FROM.call(source, recipient, amount_atomic)
         sender = f"stranger/{name}"
-        ready = self._signed_by(sender, 0, token_address, data, _GAS)
+        ready = self._sign_as(sender, 0, token_address, data, _GAS)
         if self.transaction(ready.hash) is None:
-            self._do("anvil_setBalance", self._local.address(sender), hex(_ETHER))
-            self._included(ready)
+            self._run_method("anvil_setBalance", self._local.address(sender), hex(_ETHER))
+            self._include(ready)
         return ready.hash
 
     def mint(self, token_address: str, recipient: str, amount_atomic: int, name: str) -> str:
         """See SandboxChain."""
         hash = self.transfer(token_address, None, recipient, amount_atomic, name)
-        self.mine(FINAL_AFTER)
+        self.mine(FINALITY_BLOCKS)
         return hash
 
     def reorg(self, depth: int, reinclude: bool = False, name: str | None = None) -> Heads:
         """See SandboxChain. A crash before the answer is stored may let it happen twice."""
-        if not 1 <= depth <= DEEPEST:
-            raise ValueError(f"a reorg takes away 1 to {DEEPEST} blocks")
+        if not 1 <= depth <= MAX_REORG_DEPTH:
+            raise ValueError(f"a reorg takes away 1 to {MAX_REORG_DEPTH} blocks")
         latest = self.heads().latest.number
         depth = min(depth, latest)
         back: list[list[object]] = []
         if reinclude:
-            back = [[raw, depth - 1] for raw in self._raw_from(latest - depth + 1, latest)]
-        self._do("anvil_reorg", depth, back)
+            back = [
+                [raw, depth - 1] for raw in self._read_raw_transactions(latest - depth + 1, latest)
+            ]
+        self._run_method("anvil_reorg", depth, back)
         self._looked = min(self._looked, latest - depth)
         for environment_id, before in sorted(self._opened.items()):
             if before >= latest - depth:  # what made its operator one is undone too
-                self.open(environment_id)
+                self.open_environment(environment_id)
         return self.heads()
 
-    def _raw_from(self, first: int, last: int) -> list[str]:
+    def _read_raw_transactions(self, first: int, last: int) -> list[str]:
         """The signed transactions of these blocks, in their order."""
-        hashes = self._hashes(first, last)
+        hashes = self._read_hashes(first, last)
         return [
-            _TEXTS.decode(raw)
-            for raw in self._results([Call("eth_getRawTransactionByHash", (it,)) for it in hashes])
+            _TEXT_DECODER.decode(raw)
+            for raw in self._query_node(
+                [RpcCall("eth_getRawTransactionByHash", (it,)) for it in hashes]
+            )
         ]
 
-    def _hashes(self, first: int, last: int) -> list[str]:
+    def _read_hashes(self, first: int, last: int) -> list[str]:
         """The transactions of these blocks, in their order."""
-        blocks = self._results([block_call(number) for number in range(first, last + 1)])
-        return [hash for raw in blocks for hash in _BLOCKS.decode(raw).transactions]
+        blocks = self._query_node([block_call(number) for number in range(first, last + 1)])
+        return [hash for raw in blocks for hash in _BLOCK_DECODER.decode(raw).transactions]
 
     def _has_code(self, address: str) -> bool:
-        (raw,) = self._results([Call("eth_getCode", (address, "latest"))])
-        return answers.data(raw) != b""
+        (raw,) = self._query_node([RpcCall("eth_getCode", (address, "latest"))])
+        return answers.parse_data(raw) != b""
 
-    def _by_admin(self, to: str, data: bytes, *, gas: int = _GAS) -> None:
-        self._do("anvil_setBalance", self._admin, hex(1_000 * _ETHER))
-        (raw,) = self._results([Call("eth_getTransactionCount", (self._admin, "latest"))])
-        ready = self._signed_by(_ADMIN, answers.number(raw), to, data, gas)
-        if not self._included(ready).succeeded:
+    def _send_as_admin(self, to: str, data: bytes, *, gas: int = _GAS) -> None:
+        self._run_method("anvil_setBalance", self._admin, hex(1_000 * _ETHER))
+        (raw,) = self._query_node([RpcCall("eth_getTransactionCount", (self._admin, "latest"))])
+        ready = self._sign_as(_ADMIN, answers.parse_number(raw), to, data, gas)
+        if not self._include(ready).succeeded:
             raise ChainUnavailable("the node did not do what the sandbox's admin asked for")
 
-    def _signed_by(self, name: str, nonce: int, to: str, data: bytes, gas: int) -> Signed:
+    def _sign_as(self, name: str, nonce: int, to: str, data: bytes, gas: int) -> SignedTransaction:
         """The same bytes for the same arguments: the fees are fixed."""
-        unsigned = Unsigned(
+        unsigned = UnsignedTransaction(
             chain_id=self.chain_id,
             nonce=nonce,
             to=to,
@@ -219,28 +229,28 @@ class AnvilChain(EvmChain):
             max_fee=_FEE,
             max_priority_fee=0,
         )
-        return signed(unsigned, self._local.sign(name, signing_hash(unsigned)))
+        return attach_signature(unsigned, self._local.sign(name, signing_hash(unsigned)))
 
-    def _included(self, ready: Signed) -> TransactionView:
+    def _include(self, ready: SignedTransaction) -> TransactionView:
         """Send it, and see it in a block; its turn to mine may come a little later than we ask."""
-        self._do("eth_sendRawTransaction", "0x" + ready.raw.hex())
-        for _ in range(_PATIENCE):
+        self._run_method("eth_sendRawTransaction", "0x" + ready.raw.hex())
+        for _ in range(_MAX_MINE_ATTEMPTS):
             view = self.transaction(ready.hash)
             if view is not None and view.block is not None:
                 return view
-            self._do("anvil_mine", "0x1")
+            self._run_method("anvil_mine", "0x1")
         raise ChainUnavailable("the node takes a transaction and mines it not")
 
-    def _do(self, method: str, *params: object) -> None:
-        self._results([Call(method, params)])
+    def _run_method(self, method: str, *params: object) -> None:
+        self._query_node([RpcCall(method, params)])
 
-    def _results(self, asked: list[Call]) -> list[msgspec.Raw]:
-        return self._endpoints.agreed(lambda session: session.results(asked))
+    def _query_node(self, asked: list[RpcCall]) -> list[msgspec.Raw]:
+        return self._endpoints.query_agreed(lambda session: session.call_all(asked))
 
 
 class _Block(msgspec.Struct):
     transactions: list[str]
 
 
-_BLOCKS = msgspec.json.Decoder(_Block)
-_TEXTS = msgspec.json.Decoder(str)
+_BLOCK_DECODER = msgspec.json.Decoder(_Block)
+_TEXT_DECODER = msgspec.json.Decoder(str)

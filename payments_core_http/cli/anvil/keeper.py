@@ -13,10 +13,10 @@ import subprocess
 import sys
 
 READY = b"Listening on "
-END_S = 10
+STOP_TIMEOUT_S = 10
 
 
-def keep(command: list[str]) -> int:
+def run_while_stdin_open(command: list[str]) -> int:
     """Run a command until it ends or standard input does; its exit status.
 
     Standard output gets the process's id, and what it says up to the line that it listens.
@@ -27,20 +27,20 @@ def keep(command: list[str]) -> int:
     assert child.stdout is not None
     try:
         os.write(1, b"%d\n" % child.pid)
-        _follow(child.stdout.fileno())
+        _relay_output(child.stdout.fileno())
     except BrokenPipeError:
         pass  # our starter is gone
     finally:
         child.terminate()  # anvil writes its state to a file, if it was told to, and ends
         try:
-            status = child.wait(END_S)
+            status = child.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             child.kill()
             status = child.wait()
     return status
 
 
-def _follow(output: int) -> None:
+def _relay_output(output: int) -> None:
     said = b""
     listens = False
     while True:
@@ -63,4 +63,4 @@ def _follow(output: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(abs(keep(sys.argv[1:])))
+    sys.exit(abs(run_while_stdin_open(sys.argv[1:])))

@@ -20,13 +20,13 @@ from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.port import Block, ChainUnavailable, SignerRefused
 from payments_core.chains.scanner import ScanCursor
 from payments_core.storage.port import DIRECTORY, Storage
-from payments_core_http.cli.anvil.chain import FINAL_AFTER, MOST_PASSED, AnvilChain
+from payments_core_http.cli.anvil.chain import FINALITY_BLOCKS, MAX_BLOCKS_PER_ADVANCE, AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
 from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused
 
 CHAIN_ID = DEFAULT_CHAIN_ID
-BEAT_S = 1.0
-COPY_S = 5.0
+TICK_INTERVAL_S = 1.0
+SAVE_INTERVAL_S = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -50,10 +50,10 @@ class AnvilNode:
         )
         if cursor is None:
             return
-        latest = self.chain.tip().latest.number
+        latest = self.chain.peek_heads().latest.number
         # Not the first block: anvil makes a new one at each start, and mixes it up with the old.
         known = [Block(*seen) for seen in cursor.ring if 0 < seen[0] <= latest]
-        if latest < cursor.tip - FINAL_AFTER + 1:
+        if latest < cursor.tip - FINALITY_BLOCKS + 1:
             why = f"ends at block {latest}, and the database has seen block {cursor.tip}"
         elif known and not any(self.chain.block(block.number) == block for block in known):
             why = "has none of the blocks that the database has seen"
@@ -72,14 +72,14 @@ class AnvilNode:
         forgotten those of earlier ones. Raises ChainUnavailable.
         """
         self.chain.prepare_node()
-        self.chain.open(environment_id)
-        self.chain.mine(MOST_PASSED)
+        self.chain.open_environment(environment_id)
+        self.chain.mine(MAX_BLOCKS_PER_ADVANCE)
 
     @contextmanager
-    def beating(self) -> Iterator[None]:
+    def keep_ticking(self) -> Iterator[None]:
         """Meanwhile the chain goes on, and its file follows."""
         ending = threading.Event()
-        thread = threading.Thread(target=self._beat, args=(ending,), name="anvil", daemon=True)
+        thread = threading.Thread(target=self._run_ticks, args=(ending,), name="anvil", daemon=True)
         thread.start()
         try:
             yield
@@ -87,13 +87,13 @@ class AnvilNode:
             ending.set()
             thread.join()
 
-    def _beat(self, ending: threading.Event) -> None:
+    def _run_ticks(self, ending: threading.Event) -> None:
         copied, copied_at = "", 0.0
-        while not ending.wait(BEAT_S):
+        while not ending.wait(TICK_INTERVAL_S):
             try:
-                newest = self.chain.tick().latest.hash
-                if newest != copied and time.monotonic() >= copied_at + COPY_S:
-                    self._folder.keep_chain(self.chain.state())
+                newest = self.chain.mine_if_needed().latest.hash
+                if newest != copied and time.monotonic() >= copied_at + SAVE_INTERVAL_S:
+                    self._folder.save_chain(self.chain.dump_state())
                     copied, copied_at = newest, time.monotonic()
             except ChainUnavailable:
                 if self._process.has_ended:
@@ -107,8 +107,9 @@ class AnvilNode:
 
 
 @contextmanager
-def anvil_running(folder: DataFolder) -> Iterator[AnvilNode]:
-    """A node on the folder's chain, which ends with this. Raises FolderRefused, NoAnvil."""
+def run_anvil(folder: DataFolder) -> Iterator[AnvilNode]:
+    """A node on the folder's chain, which ends with this. Raises FolderRefused,
+    AnvilUnavailable."""
     try:
         signer = LocalSigner.open(folder.operator_key)
     except SignerRefused as refusal:

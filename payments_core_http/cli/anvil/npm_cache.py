@@ -8,25 +8,25 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-INSTALL_S = 300
+INSTALL_TIMEOUT_S = 300
 
 
-class NotCached(Exception):
+class PackageNotCached(Exception):
     """Why a package is not there."""
 
 
-def npm_package(package: str, version: str) -> Path:
+def ensure_npm_package(package: str, version: str) -> Path:
     """The `node_modules` with exactly this version of a package, fetched at the first call.
 
-    Several may call at once. Raises NotCached.
+    Several may call at once. Raises PackageNotCached.
     """
-    folder = caches() / f"{package.rpartition('/')[2]}-{version}"
+    folder = cache_folder() / f"{package.rpartition('/')[2]}-{version}"
     if not folder.is_dir():
         _fetch(f"{package}@{version}", folder)
     return folder / "node_modules"
 
 
-def caches() -> Path:
+def cache_folder() -> Path:
     """Where what was fetched is kept."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "payments-core"
 
@@ -34,19 +34,21 @@ def caches() -> Path:
 def _fetch(package: str, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        raise NotCached(f"there is no npm to fetch {package} with, and {folder} is not there")
+        raise PackageNotCached(
+            f"there is no npm to fetch {package} with, and {folder} is not there"
+        )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except OSError as error:
-        raise NotCached(f"{folder.parent} cannot be written: {error.strerror}") from error
+        raise PackageNotCached(f"{folder.parent} cannot be written: {error.strerror}") from error
     try:
         _install(npm, package, made)
         # Whoever is done first gives the folder its name, so that nobody ever sees half of one.
         made.rename(folder)
     except OSError as error:
         if not folder.is_dir():
-            raise NotCached(f"{package} could not be put into {folder}") from error
+            raise PackageNotCached(f"{package} could not be put into {folder}") from error
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
@@ -57,9 +59,15 @@ def _install(npm: str, package: str, folder: Path) -> None:
     command = [npm, "i", "--prefix", str(folder), *options, package]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=INSTALL_S, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=INSTALL_TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
-        raise NotCached(f"npm took more than {INSTALL_S} s for {package}") from None
+        raise PackageNotCached(f"npm took more than {INSTALL_TIMEOUT_S} s for {package}") from None
     if done.returncode:  # npm's own words may hold a registry's address, with credentials
-        raise NotCached(f"npm could not fetch {package}; `npm i --no-save {package}` tells why")
+        raise PackageNotCached(
+            f"npm could not fetch {package}; `npm i --no-save {package}` tells why"
+        )

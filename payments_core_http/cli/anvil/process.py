@@ -21,12 +21,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from payments_core_http.cli.anvil.npm_cache import NotCached, npm_package
+from payments_core_http.cli.anvil.npm_cache import PackageNotCached, ensure_npm_package
 
 VERSION = "1.7.1"
-OVERRIDE = "PAYMENTS_ANVIL"
-START_S = 30
-END_S = 15
+PROGRAM_VARIABLE = "PAYMENTS_ANVIL"
+START_TIMEOUT_S = 30
+STOP_TIMEOUT_S = 15
 
 _PLATFORMS = {
     ("Linux", "x86_64"): "anvil-linux-amd64",
@@ -38,7 +38,7 @@ _LISTENS = re.compile(rb"Listening on 127\.0\.0\.1:([0-9]+)\s")
 _KEEPER = Path(__file__).with_name("keeper.py")
 
 
-class NoAnvil(Exception):
+class AnvilUnavailable(Exception):
     """Why there is no anvil to start, or why it did not start."""
 
 
@@ -86,9 +86,9 @@ class AnvilProcess:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it, and wait until it listens. Raises NoAnvil."""
-        program = self._program or anvil_program()
-        with _only_one_on(self._state) as lock:
+        """Start it, and wait until it listens. Raises AnvilUnavailable."""
+        program = self._program or find_anvil_program()
+        with _lock_state_file(self._state) as lock:
             self._keeper = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", str(_KEEPER)),
@@ -102,7 +102,7 @@ class AnvilProcess:
                 umask=0o077,  # what it writes is for its owner alone
             )
         try:
-            said = _all_said(self._keeper)
+            said = _read_output(self._keeper)
         except BaseException:  # Ctrl-C; a `with` whose beginning failed has no end
             self.stop()
             raise
@@ -110,7 +110,9 @@ class AnvilProcess:
         if listens is None:
             self.stop()
             words = said.partition(b"\n")[2].decode(errors="replace").strip().splitlines()
-            raise NoAnvil(f"anvil did not start: {words[0] if words else 'it said nothing'}")
+            raise AnvilUnavailable(
+                f"anvil did not start: {words[0] if words else 'it said nothing'}"
+            )
         self.port = int(listens[1])
         self.pid = int(said.partition(b"\n")[0])
 
@@ -124,7 +126,7 @@ class AnvilProcess:
         keeper.stdin.close()
         keeper.stdout.close()
         try:
-            keeper.wait(END_S)
+            keeper.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             os.killpg(keeper.pid, signal.SIGKILL)  # its session holds the keeper and its anvil
             keeper.wait()
@@ -148,8 +150,8 @@ class AnvilProcess:
 
 
 @contextmanager
-def _only_one_on(state: Path | None) -> Iterator[tuple[int, ...]]:
-    """The lock of a state file, for the keeper to inherit. Raises NoAnvil.
+def _lock_state_file(state: Path | None) -> Iterator[tuple[int, ...]]:
+    """The lock of a state file, for the keeper to inherit. Raises AnvilUnavailable.
 
     A keeper holds it until its anvil has ended: one whose starter was killed may be writing still.
     """
@@ -158,24 +160,24 @@ def _only_one_on(state: Path | None) -> Iterator[tuple[int, ...]]:
         return
     lock = os.open(state.with_name(state.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        for _ in range(END_S * 10):
+        for _ in range(STOP_TIMEOUT_S * 10):
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 select.select([], [], [], 0.1)
         else:
-            raise NoAnvil(f"another anvil works on {state}")
+            raise AnvilUnavailable(f"another anvil works on {state}")
         yield (lock,)
     finally:
         os.close(lock)
 
 
-def _all_said(keeper: subprocess.Popen[bytes]) -> bytes:
+def _read_output(keeper: subprocess.Popen[bytes]) -> bytes:
     """What was said until it listens or ends; less, where it is silent for too long."""
     assert keeper.stdout is not None
     said = b""
-    while select.select([keeper.stdout], [], [], START_S)[0]:
+    while select.select([keeper.stdout], [], [], START_TIMEOUT_S)[0]:
         chunk = os.read(keeper.stdout.fileno(), 65_536)
         if not chunk:
             break
@@ -183,30 +185,34 @@ def _all_said(keeper: subprocess.Popen[bytes]) -> bytes:
     return said
 
 
-def anvil_program() -> Path:
+def find_anvil_program() -> Path:
     """Where anvil is: the one that $PAYMENTS_ANVIL names, on the PATH, or in the cache.
 
-    One that is nowhere is fetched into the cache. Raises NoAnvil, saying what is missing.
+    One that is nowhere is fetched into the cache. Raises AnvilUnavailable, saying what is missing.
     """
-    named = os.environ.get(OVERRIDE)
+    named = os.environ.get(PROGRAM_VARIABLE)
     if named:
         if not os.access(named, os.X_OK):
-            raise NoAnvil(f"{OVERRIDE} names no program: {named}")
+            raise AnvilUnavailable(f"{PROGRAM_VARIABLE} names no program: {named}")
         return Path(named)
     found = shutil.which("anvil")
     if found:
         return Path(found)
     name = _PLATFORMS.get((platform.system(), platform.machine()))
     if name is None:
-        raise NoAnvil(
+        raise AnvilUnavailable(
             f"npm has no anvil for {platform.system()} on {platform.machine()}; "
-            f"install one and name it in {OVERRIDE}"
+            f"install one and name it in {PROGRAM_VARIABLE}"
         )
     try:
-        modules = npm_package("@foundry-rs/anvil", VERSION)
-    except NotCached as error:
-        raise NoAnvil(f"there is no anvil: {error}; {OVERRIDE} may name one") from error
+        modules = ensure_npm_package("@foundry-rs/anvil", VERSION)
+    except PackageNotCached as error:
+        raise AnvilUnavailable(
+            f"there is no anvil: {error}; {PROGRAM_VARIABLE} may name one"
+        ) from error
     program = modules / "@foundry-rs" / name / "bin" / "anvil"
     if not os.access(program, os.X_OK):
-        raise NoAnvil(f"{modules.parent} holds no anvil; remove it to have it fetched again")
+        raise AnvilUnavailable(
+            f"{modules.parent} holds no anvil; remove it to have it fetched again"
+        )
     return program

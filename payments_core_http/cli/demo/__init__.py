@@ -15,15 +15,15 @@ from typing import NoReturn
 
 import click
 
-from payments_core_http.cli.anvil.missing import no_anvil
-from payments_core_http.cli.anvil.process import NoAnvil, anvil_program
+from payments_core_http.cli.anvil.missing import explain_missing_anvil
+from payments_core_http.cli.anvil.process import AnvilUnavailable, find_anvil_program
 from payments_core_http.cli.children import ChildFailed, ReceiverChild, SandboxChild
-from payments_core_http.cli.client import Client, Exchange, NotAnswered, shortened
-from payments_core_http.cli.demo.output import JsonTeller, Seen, Teller, text_teller
-from payments_core_http.cli.demo.stage import Known, Stage, Step, StepFailed
+from payments_core_http.cli.client import ApiClient, HttpExchange, NoResponse, shorten_secret
+from payments_core_http.cli.demo.output import DemoOutput, JsonOutput, StepResult, make_text_output
+from payments_core_http.cli.demo.stage import DemoContext, DemoState, DemoStep, StepFailed
 from payments_core_http.cli.demo.steps import STEPS
 
-NEXT = """\
+NEXT_STEPS_TEXT = """\
 All {count} steps were seen, in {seconds:.1f} s. What to try next:
 
   A service of your own, which keeps its data in ./sandbox-data:
@@ -42,10 +42,10 @@ All {count} steps were seen, in {seconds:.1f} s. What to try next:
 
 NODE_FACTS = ("chains", "nodeUrl")
 
-START = Step(
+START = DemoStep(
     "start",
     "A sandbox on a fresh SQLite file and a webhook receiver, each in a process of its own",
-    lambda stage, known: known,
+    lambda context, state: state,
 )
 
 
@@ -60,15 +60,15 @@ def command(anvil: bool, as_json: bool) -> None:
     code is 0 only if every step was seen.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    teller: Teller = JsonTeller() if as_json else text_teller()
+        signal.signal(number, _interrupt)
+    output: DemoOutput = JsonOutput() if as_json else make_text_output()
     if anvil:
-        _have_anvil()
-    if not show(STEPS, teller, *(("--anvil",) if anvil else ())):
+        _ensure_anvil()
+    if not run_steps(STEPS, output, *(("--anvil",) if anvil else ())):
         sys.exit(1)
 
 
-def show(steps: Sequence[Step], teller: Teller, *options: str) -> bool:
+def run_steps(steps: Sequence[DemoStep], output: DemoOutput, *options: str) -> bool:
     """Run the steps and tell them; False, and no further step, once one did not happen.
 
     `options` are the sandbox's.
@@ -77,32 +77,38 @@ def show(steps: Sequence[Step], teller: Teller, *options: str) -> bool:
     of = len(steps) + 1
     with contextlib.ExitStack() as cleanup:
         try:
-            sandbox, receiver = _started(cleanup, options)
+            sandbox, receiver = _start_children(cleanup, options)
         except (ChildFailed, OSError) as error:
-            teller.step(Seen(START, 1, of, _since(began), failure=str(error)))
-            teller.end(f"The step `{START.name}` did not happen.", False)
+            output.print_step(StepResult(START, 1, of, _seconds_since(began), failure=str(error)))
+            output.print_end(f"The step `{START.name}` did not happen.", False)
             return False
-        teller.step(Seen(START, 1, of, _since(began), facts=_facts(sandbox, receiver)))
-        exchanges: list[Exchange] = []
-        stage = Stage(Client(sandbox.base_url, exchanges.append), receiver)
-        known = known_of(sandbox)
+        output.print_step(
+            StepResult(
+                START, 1, of, _seconds_since(began), facts=_render_children(sandbox, receiver)
+            )
+        )
+        exchanges: list[HttpExchange] = []
+        context = DemoContext(ApiClient(sandbox.base_url, exchanges.append), receiver)
+        state = make_initial_state(sandbox)
         for number, step in enumerate(steps, start=2):
             exchanges.clear()
             step_began = time.monotonic()
-            known, failure = _tried(step, stage, known)
-            facts = step.facts(stage, known) if failure is None else {}
-            seconds = _since(step_began)
-            teller.step(Seen(step, number, of, seconds, tuple(exchanges), facts, failure))
+            state, failure = _try_step(step, context, state)
+            facts = step.facts(context, state) if failure is None else {}
+            seconds = _seconds_since(step_began)
+            output.print_step(
+                StepResult(step, number, of, seconds, tuple(exchanges), facts, failure)
+            )
             if failure is not None:
-                teller.end(_regret(step, sandbox), False)
+                output.print_end(_describe_failure(step, sandbox), False)
                 return False
-        teller.end(_next(of, _since(began)), True)
+        output.print_end(_describe_next_steps(of, _seconds_since(began)), True)
         return True
 
 
-def known_of(sandbox: SandboxChild) -> Known:
+def make_initial_state(sandbox: SandboxChild) -> DemoState:
     """What is known before the first step, and a new name for this run."""
-    return Known(
+    return DemoState(
         run=f"demo-{secrets.token_hex(4)}",
         app_id=sandbox.facts["appId"],
         app_secret=sandbox.facts["appSecret"],
@@ -110,15 +116,15 @@ def known_of(sandbox: SandboxChild) -> Known:
     )
 
 
-def _have_anvil() -> None:
+def _ensure_anvil() -> None:
     """Fetch anvil, where it is not there yet: a sandbox that does it may not be ready in time."""
     try:
-        anvil_program()
-    except NoAnvil as reason:
-        raise no_anvil(reason) from reason
+        find_anvil_program()
+    except AnvilUnavailable as reason:
+        raise explain_missing_anvil(reason) from reason
 
 
-def _started(
+def _start_children(
     cleanup: contextlib.ExitStack, options: Sequence[str]
 ) -> tuple[SandboxChild, ReceiverChild]:
     """Both children, which end with `cleanup`, and a fresh folder, which goes last."""
@@ -130,22 +136,24 @@ def _started(
     return sandbox, receiver
 
 
-def _tried(step: Step, stage: Stage, known: Known) -> tuple[Known, str | None]:
+def _try_step(
+    step: DemoStep, context: DemoContext, state: DemoState
+) -> tuple[DemoState, str | None]:
     """What is known after the step, or before it with the reason why it did not happen."""
     try:
-        return step.run(stage, known), None
-    except (StepFailed, NotAnswered, ChildFailed) as error:
-        return known, str(error)
+        return step.run(context, state), None
+    except (StepFailed, NoResponse, ChildFailed) as error:
+        return state, str(error)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        return known, f"an answer has another shape: {type(error).__name__}: {error}"
+        return state, f"an answer has another shape: {type(error).__name__}: {error}"
 
 
-def _facts(sandbox: SandboxChild, receiver: ReceiverChild) -> dict[str, object]:
+def _render_children(sandbox: SandboxChild, receiver: ReceiverChild) -> dict[str, object]:
     return {
         "sandbox": {
             "baseUrl": sandbox.base_url,
             "appId": sandbox.facts["appId"],
-            "appSecret": shortened(sandbox.facts["appSecret"]),
+            "appSecret": shorten_secret(sandbox.facts["appSecret"]),
             "pid": sandbox.pid,
             **{name: sandbox.facts[name] for name in NODE_FACTS if name in sandbox.facts},
         },
@@ -153,21 +161,21 @@ def _facts(sandbox: SandboxChild, receiver: ReceiverChild) -> dict[str, object]:
     }
 
 
-def _regret(step: Step, sandbox: SandboxChild) -> str:
-    errors = sandbox.errors()
+def _describe_failure(step: DemoStep, sandbox: SandboxChild) -> str:
+    errors = sandbox.read_errors()
     said = f"\nThe sandbox wrote:\n{errors[-2_000:]}" if errors else ""
     return f"The step `{step.name}` did not happen.{said}"
 
 
-def _next(count: int, seconds: float) -> str:
+def _describe_next_steps(count: int, seconds: float) -> str:
     program = "payments" if shutil.which("payments") else sys.argv[0]
-    return NEXT.format(count=count, seconds=seconds, program=program)
+    return NEXT_STEPS_TEXT.format(count=count, seconds=seconds, program=program)
 
 
-def _since(began: float) -> float:
+def _seconds_since(began: float) -> float:
     return time.monotonic() - began
 
 
-def _end(*_: object) -> NoReturn:
+def _interrupt(*_: object) -> NoReturn:
     """SIGTERM and a closed terminal end it as Ctrl-C does: the children first."""
     raise KeyboardInterrupt

@@ -10,105 +10,105 @@ from typing import Any, Protocol
 import attrs
 import click
 
-from payments_core_http.cli.client import Exchange
-from payments_core_http.cli.demo.stage import Step
+from payments_core_http.cli.client import HttpExchange
+from payments_core_http.cli.demo.stage import DemoStep
 
-Say = Callable[[str, str], None]
+PrintStyled = Callable[[str, str], None]
 """Prints a text in a style of rich's, such as `bold`."""
 
-WIDTH = 96
+LINE_WIDTH = 96
 
 
 @attrs.frozen
-class Seen:
+class StepResult:
     """A step that was tried: what it sent and got, and what went wrong, if anything did."""
 
-    step: Step
+    step: DemoStep
     number: int
-    of: int
+    total: int
     seconds: float
-    exchanges: Sequence[Exchange] = ()
+    exchanges: Sequence[HttpExchange] = ()
     facts: Mapping[str, Any] = attrs.field(factory=dict)
     failure: str | None = None
 
 
-class Teller(Protocol):
+class DemoOutput(Protocol):
     """Tells one step after the other, and then how it ended."""
 
-    def step(self, seen: Seen) -> None:
+    def print_step(self, result: StepResult) -> None:
         """Tell a step."""
 
-    def end(self, text: str, ok: bool) -> None:
+    def print_end(self, text: str, ok: bool) -> None:
         """Say how it ended."""
 
 
-class JsonTeller:
+class JsonOutput:
     """One JSON object for each step, and nothing else."""
 
-    def step(self, seen: Seen) -> None:
+    def print_step(self, result: StepResult) -> None:
         """Print the step's object."""
         document: dict[str, Any] = {
-            "step": seen.step.name,
-            "shows": seen.step.shows,
-            "ok": seen.failure is None,
-            "seconds": round(seen.seconds, 3),
-            **seen.facts,
-            "exchanges": [exchange.shown(whole=True) for exchange in seen.exchanges],
+            "step": result.step.name,
+            "shows": result.step.shows,
+            "ok": result.failure is None,
+            "seconds": round(result.seconds, 3),
+            **result.facts,
+            "exchanges": [exchange.render(whole=True) for exchange in result.exchanges],
         }
-        if seen.failure is not None:
-            document["failure"] = seen.failure
+        if result.failure is not None:
+            document["failure"] = result.failure
         click.echo(json.dumps(document, ensure_ascii=False))
 
-    def end(self, text: str, ok: bool) -> None:
+    def print_end(self, text: str, ok: bool) -> None:
         """The steps have said it."""
 
 
-class TextTeller:
+class TextOutput:
     """Text for a person; answers are told in brief where they are long."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: PrintStyled) -> None:
         self.say = say
 
-    def step(self, seen: Seen) -> None:
+    def print_step(self, result: StepResult) -> None:
         """Print the step with its requests and answers."""
-        self.say(f"\n{seen.number}/{seen.of}  {seen.step.shows}", "bold cyan")
-        for name, value in seen.facts.items():
-            self.say(_indented(f"{name}: {laid_out(value)}", "  "), "")
-        for exchange in seen.exchanges:
-            self._exchange(exchange.shown(whole=False))
-        if seen.failure is not None:
-            self.say(f"  Failed: {seen.failure}", "bold red")
+        self.say(f"\n{result.number}/{result.total}  {result.step.shows}", "bold cyan")
+        for name, value in result.facts.items():
+            self.say(_indent(f"{name}: {format_json(value)}", "  "), "")
+        for exchange in result.exchanges:
+            self._print_exchange(exchange.render(whole=False))
+        if result.failure is not None:
+            self.say(f"  Failed: {result.failure}", "bold red")
 
-    def end(self, text: str, ok: bool) -> None:
+    def print_end(self, text: str, ok: bool) -> None:
         """Print it."""
         self.say("\n" + text, "" if ok else "bold red")
 
-    def _exchange(self, shown: Mapping[str, Any]) -> None:
+    def _print_exchange(self, shown: Mapping[str, Any]) -> None:
         request, answer = shown["request"], shown["answer"]
         self.say(f"  {request['method']} {request['path']}", "bold")
         for name, value in request["headers"].items():
             self.say(f"    {name}: {value}", "dim")
         if request["body"] is not None:
-            self.say(_indented(laid_out(request["body"]), "    "), "")
+            self.say(_indent(format_json(request["body"]), "    "), "")
         replayed = "  Idempotent-Replayed: true" if "idempotentReplayed" in answer else ""
         self.say(f"  {answer['status']}{replayed}", "bold")
         if answer["body"] is not None:
-            self.say(_indented(laid_out(answer["body"]), "    "), "")
+            self.say(_indent(format_json(answer["body"]), "    "), "")
 
 
-def text_teller() -> TextTeller:
+def make_text_output() -> TextOutput:
     """Through rich on a terminal, else plain."""
     if not sys.stdout.isatty():
-        return TextTeller(lambda text, style: click.echo(text))
+        return TextOutput(lambda text, style: click.echo(text))
     from rich.console import Console  # an eighth of a second, spent only where it is seen
 
     console = Console(soft_wrap=True)
-    return TextTeller(
+    return TextOutput(
         lambda text, style: console.print(text, style=style or None, markup=False, emoji=False)
     )
 
 
-def laid_out(value: Any, width: int = WIDTH) -> str:
+def format_json(value: Any, width: int = LINE_WIDTH) -> str:
     """JSON for reading: what fits stands on one line, the rest is divided."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) <= width or not isinstance(value, dict | list) or not value:
@@ -116,14 +116,14 @@ def laid_out(value: Any, width: int = WIDTH) -> str:
     if isinstance(value, dict):
         start, end = "{", "}"
         items = [
-            f"{json.dumps(name)}: " + laid_out(item, width - 4 - len(name))
+            f"{json.dumps(name)}: " + format_json(item, width - 4 - len(name))
             for name, item in value.items()
         ]
     else:
         start, end = "[", "]"
-        items = [laid_out(item, width - 2) for item in value]
-    return "\n".join([start, _indented(",\n".join(items), "  "), end])
+        items = [format_json(item, width - 2) for item in value]
+    return "\n".join([start, _indent(",\n".join(items), "  "), end])
 
 
-def _indented(text: str, by: str) -> str:
+def _indent(text: str, by: str) -> str:
     return "\n".join(by + line for line in text.splitlines())

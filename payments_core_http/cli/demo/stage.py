@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from payments_core_http.cli.children import ReceiverChild
-from payments_core_http.cli.client import Answer, Brief, Client, basic
+from payments_core_http.cli.client import ApiClient, ApiResponse, Summarize, basic_authorization
 
 
 class StepFailed(Exception):
@@ -16,7 +16,7 @@ class StepFailed(Exception):
 
 
 @attrs.frozen(kw_only=True)
-class Known:
+class DemoState:
     """What the steps have learned so far. `run` names this run in users and idempotency keys."""
 
     run: str
@@ -34,45 +34,45 @@ class Known:
     action_id: str = attrs.field(default="", repr=False)
 
     @property
-    def backend(self) -> str:
+    def backend_authorization(self) -> str:
         """The Authorization of the partner's backend."""
-        return basic(self.app_id, self.app_secret)
+        return basic_authorization(self.app_id, self.app_secret)
 
     @property
-    def hook(self) -> str:
+    def webhook_path(self) -> str:
         """The path of this run's webhook endpoint."""
         return f"/hooks/{self.run}"
 
-    def key(self, name: str) -> str:
+    def idempotency_key(self, name: str) -> str:
         """The idempotency key of one request of this run."""
         return f"{self.run}-{name}"
 
 
 @attrs.frozen
-class Stage:
+class DemoContext:
     """Who takes part: the service, through its client, and the webhook receiver."""
 
-    client: Client
+    client: ApiClient
     receiver: ReceiverChild
 
 
 @attrs.frozen
-class Step:
+class DemoStep:
     """A step, its name, and what it shows."""
 
     name: str
     shows: str
-    run: Callable[[Stage, Known], Known]
-    facts: Callable[[Stage, Known], Mapping[str, Any]] = lambda stage, known: {}
+    run: Callable[[DemoContext, DemoState], DemoState]
+    facts: Callable[[DemoContext, DemoState], Mapping[str, Any]] = lambda context, state: {}
     """What it showed besides requests and answers."""
 
 
-def only(*names: str) -> Brief:
+def pick_fields(*names: str) -> Summarize:
     """Of a document, these fields."""
     return lambda document: {name: document.get(name) for name in names}
 
 
-def expect(answer: Answer, status: int) -> Any:
+def require_status(answer: ApiResponse, status: int) -> Any:
     """The answer's document. Raises StepFailed where the status is another one."""
     if answer.status != status:
         text = answer.body[:500].decode("utf-8", "replace")
@@ -80,7 +80,7 @@ def expect(answer: Answer, status: int) -> Any:
     return answer.document
 
 
-def same(name: str, seen: object, expected: object) -> None:
+def require_equal(name: str, seen: object, expected: object) -> None:
     """Raise StepFailed where they differ."""
     if seen != expected:
         raise StepFailed(f"{name} is {seen!r}, and not {expected!r}")

@@ -12,8 +12,16 @@ from typing import Any
 
 import attrs
 
-from payments_core_http.cli.client import Answer, Brief, bearer
-from payments_core_http.cli.demo.stage import Known, Stage, Step, StepFailed, expect, only, same
+from payments_core_http.cli.client import ApiResponse, Summarize, bearer_authorization
+from payments_core_http.cli.demo.stage import (
+    DemoContext,
+    DemoState,
+    DemoStep,
+    StepFailed,
+    pick_fields,
+    require_equal,
+    require_status,
+)
 
 CHAIN_ID = 8453
 ASSET = "USDC"
@@ -31,301 +39,326 @@ EVENTS = frozenset({
 })  # fmt: skip
 """The events of such a Payment."""
 
-ADVANCES_S = (2, 2, 2, 10, 61, 61, 61, 61)
+CLOCK_ADVANCES_S = (2, 2, 2, 10, 61, 61, 61, 61)
 """How far the clock is moved, time after time, until the Payment has succeeded. Two seconds are
 enough for each transfer; a minute lets the leases of a worker that was killed run out."""
 
-DELIVERY_S = 3.0
+DELIVERY_TIMEOUT_S = 3.0
 
 
-def read_config(stage: Stage, known: Known) -> Known:
+def read_config(context: DemoContext, state: DemoState) -> DemoState:
     """The credential opens its own environment."""
     shown = ("appId", "environmentId", "mode", "credentialType", "apiVersion", "capabilities")
-    answer = stage.client.call(
-        "GET", "/v2/partners/config", authorization=known.backend, brief=only(*shown)
+    answer = context.client.call(
+        "GET",
+        "/v2/partners/config",
+        authorization=state.backend_authorization,
+        summarize=pick_fields(*shown),
     )
-    config = expect(answer, 200)
-    same("appId", config["appId"], known.app_id)
-    same("environmentId", config["environmentId"], known.environment_id)
-    return known
+    config = require_status(answer, 200)
+    require_equal("appId", config["appId"], state.app_id)
+    require_equal("environmentId", config["environmentId"], state.environment_id)
+    return state
 
 
-def create_payer(stage: Stage, known: Known) -> Known:
+def create_payer(context: DemoContext, state: DemoState) -> DemoState:
     """Alice, who pays."""
-    return attrs.evolve(known, alice_id=_account(stage, known, "alice"))
+    return attrs.evolve(state, alice_id=_create_account(context, state, "alice"))
 
 
-def create_recipient(stage: Stage, known: Known) -> Known:
+def create_recipient(context: DemoContext, state: DemoState) -> DemoState:
     """Bob, who is paid."""
-    return attrs.evolve(known, bob_id=_account(stage, known, "bob"))
+    return attrs.evolve(state, bob_id=_create_account(context, state, "bob"))
 
 
-def fund_vault(stage: Stage, known: Known) -> Known:
+def fund_vault(context: DemoContext, state: DemoState) -> DemoState:
     """Test funds in alice's vault."""
-    answer = stage.client.call(
+    answer = context.client.call(
         "POST",
-        f"/v2/sandbox/accounts/{known.alice_id}/fund",
+        f"/v2/sandbox/accounts/{state.alice_id}/fund",
         {"chainId": CHAIN_ID, "assetSymbol": ASSET, "amount": FUNDS},
-        authorization=known.backend,
-        key=known.key("fund"),
+        authorization=state.backend_authorization,
+        key=state.idempotency_key("fund"),
     )
-    expect(answer, 200)
-    return known
+    require_status(answer, 200)
+    return state
 
 
-def balances_before(stage: Stage, known: Known) -> Known:
+def check_balances_before(context: DemoContext, state: DemoState) -> DemoState:
     """All of the funds are alice's."""
-    same("alice's available", _available(stage, known, known.alice_id), "100000000")
-    same("bob's available", _available(stage, known, known.bob_id), "0")
-    return known
+    require_equal("alice's available", _read_available(context, state, state.alice_id), "100000000")
+    require_equal("bob's available", _read_available(context, state, state.bob_id), "0")
+    return state
 
 
-def register_webhook(stage: Stage, known: Known) -> Known:
+def register_webhook(context: DemoContext, state: DemoState) -> DemoState:
     """An endpoint for every event, and its signing secret, which the receiver is given."""
-    made = expect(
-        stage.client.call(
+    made = require_status(
+        context.client.call(
             "POST",
-            f"/v2/console/apps/{known.app_id}/environments/{known.environment_id}/webhooks",
-            {"url": stage.receiver.url + known.hook, "description": "the demo's receiver"},
-            authorization=known.backend,
-            key=known.key("webhook"),
+            f"/v2/console/apps/{state.app_id}/environments/{state.environment_id}/webhooks",
+            {
+                "url": context.receiver.url + state.webhook_path,
+                "description": "the demo's receiver",
+            },
+            authorization=state.backend_authorization,
+            key=state.idempotency_key("webhook"),
         ),
         201,
     )
-    stage.receiver.expect(known.hook, made["signingSecret"])
-    return attrs.evolve(known, webhook_id=made["webhookEndpoint"]["id"])
+    context.receiver.expect(state.webhook_path, made["signingSecret"])
+    return attrs.evolve(state, webhook_id=made["webhookEndpoint"]["id"])
 
 
-def create_payment(stage: Stage, known: Known) -> Known:
+def create_payment(context: DemoContext, state: DemoState) -> DemoState:
     """A receive Payment to bob."""
-    answer = _creation(stage, known)
-    created = expect(answer, 201)
-    same("status", created["status"], "awaiting_payment")
+    answer = _send_creation(context, state)
+    created = require_status(answer, 201)
+    require_equal("status", created["status"], "awaiting_payment")
     return attrs.evolve(
-        known,
+        state,
         payment_id=created["paymentId"],
         client_secret=created["clientSecret"],
         created=answer.body,
     )
 
 
-def repeat_creation(stage: Stage, known: Known) -> Known:
+def repeat_creation(context: DemoContext, state: DemoState) -> DemoState:
     """The same request with the same key: the same answer, byte for byte, and no second Payment."""
-    answer = _creation(stage, known, brief=only("paymentId", "status", "clientSecret"))
-    expect(answer, 201)
-    same("Idempotent-Replayed", answer.headers.get("idempotent-replayed"), "true")
-    if answer.body != known.created:
+    answer = _send_creation(
+        context, state, summarize=pick_fields("paymentId", "status", "clientSecret")
+    )
+    require_status(answer, 201)
+    require_equal("Idempotent-Replayed", answer.headers.get("idempotent-replayed"), "true")
+    if answer.body != state.created:
         raise StepFailed("the replayed body differs from the first one")
-    return known
+    return state
 
 
-def open_session(stage: Stage, known: Known) -> Known:
+def open_session(context: DemoContext, state: DemoState) -> DemoState:
     """A token of alice's own, as a browser would hold it: the session's token works once.
 
     Without an idempotency key: where the exchange's answer was lost, a new session is needed.
     """
-    session = expect(
-        stage.client.call(
+    session = require_status(
+        context.client.call(
             "POST",
             "/v2/client-sessions",
             {
-                "accountId": known.alice_id,
+                "accountId": state.alice_id,
                 "permissions": ["payments:read", "vault_payments:write"],
                 "expiresInSeconds": 3600,
             },
-            authorization=known.backend,
+            authorization=state.backend_authorization,
         ),
         201,
     )
-    exchanged = expect(
-        stage.client.call(
-            "POST", "/v2/client/auth/exchange", authorization=bearer(session["clientSessionToken"])
+    exchanged = require_status(
+        context.client.call(
+            "POST",
+            "/v2/client/auth/exchange",
+            authorization=bearer_authorization(session["clientSessionToken"]),
         ),
         200,
     )
-    return attrs.evolve(known, access_token=exchanged["accessToken"])
+    return attrs.evolve(state, access_token=exchanged["accessToken"])
 
 
-def create_option(stage: Stage, known: Known) -> Known:
+def create_option(context: DemoContext, state: DemoState) -> DemoState:
     """The offer to pay from alice's vault, with its one-time action."""
-    made = expect(
-        stage.client.call(
+    made = require_status(
+        context.client.call(
             "POST",
-            f"/v2/client/me/payments/{known.payment_id}/options",
+            f"/v2/client/me/payments/{state.payment_id}/options",
             {"providerCode": "vault"},
-            authorization=bearer(known.access_token),
-            payment_secret=known.client_secret,
-            key=known.key("option"),
-            brief=lambda document: {
-                "option": only("id", "providerCode", "status", "requiredAmountAtomic", "execution")(
-                    document["option"]
-                )
+            authorization=bearer_authorization(state.access_token),
+            payment_secret=state.client_secret,
+            key=state.idempotency_key("option"),
+            summarize=lambda document: {
+                "option": pick_fields(
+                    "id", "providerCode", "status", "requiredAmountAtomic", "execution"
+                )(document["option"])
             },
         ),
         201,
     )
     option = made["option"]
-    return attrs.evolve(known, option_id=option["id"], action_id=option["execution"]["actionId"])
+    return attrs.evolve(state, option_id=option["id"], action_id=option["execution"]["actionId"])
 
 
-def authorize(stage: Stage, known: Known) -> Known:
+def authorize(context: DemoContext, state: DemoState) -> DemoState:
     """Alice's authorization is recorded, and her funds are reserved; nothing has moved yet."""
-    done = expect(
-        stage.client.call(
+    done = require_status(
+        context.client.call(
             "POST",
-            f"/v2/client/me/payments/{known.payment_id}/options/{known.option_id}/authorize",
+            f"/v2/client/me/payments/{state.payment_id}/options/{state.option_id}/authorize",
             {
-                "actionId": known.action_id,
+                "actionId": state.action_id,
                 "proof": {"type": "managed_authorization", "authorization": "approved"},
             },
-            authorization=bearer(known.access_token),
-            payment_secret=known.client_secret,
-            key=known.key("authorize"),
-            brief=lambda document: {
-                "option": only("id", "status", "execution")(document["option"]),
+            authorization=bearer_authorization(state.access_token),
+            payment_secret=state.client_secret,
+            key=state.idempotency_key("authorize"),
+            summarize=lambda document: {
+                "option": pick_fields("id", "status", "execution")(document["option"]),
                 "fundingOperation": document["fundingOperation"],
             },
         ),
         200,
     )
-    same("fundingOperation.status", done["fundingOperation"]["status"], "authorized")
-    return known
+    require_equal("fundingOperation.status", done["fundingOperation"]["status"], "authorized")
+    return state
 
 
-def watch(stage: Stage, known: Known) -> Known:
+def wait_until_succeeded(context: DemoContext, state: DemoState) -> DemoState:
     """Work is done and blocks are added until the Payment has succeeded.
 
     The transfer to the escrow becomes final and is proven, then the release to bob.
     """
     seen = ""
-    for advance_s in ADVANCES_S:
-        _sandbox(stage, known, "run")
-        _sandbox(
-            stage,
-            known,
+    for advance_s in CLOCK_ADVANCES_S:
+        _call_sandbox(context, state, "run")
+        _call_sandbox(
+            context,
+            state,
             "blocks",
             {"chainId": CHAIN_ID, "count": FINAL_BLOCKS},
-            brief=lambda document: {name: document[name]["number"] for name in ("latest", "final")},
+            summarize=lambda document: {
+                name: document[name]["number"] for name in ("latest", "final")
+            },
         )
-        _sandbox(stage, known, "clock", {"advanceSeconds": advance_s})
-        seen = _payment(stage, known, only("status", "statusVersion"))["status"]
+        _call_sandbox(context, state, "clock", {"advanceSeconds": advance_s})
+        seen = _get_payment(context, state, pick_fields("status", "statusVersion"))["status"]
         if seen == STATUSES[-1]:
-            return known
+            return state
         if seen not in STATUSES:
             break
     raise StepFailed(f"the Payment did not succeed; it is {seen}")
 
 
-def read_payment(stage: Stage, known: Known) -> Known:
+def read_payment(context: DemoContext, state: DemoState) -> DemoState:
     """Every status once, in order, and a receipt verified against the chain."""
     fields = ("status", "timeline", "receipts", "settledAmountAtomic", "succeededAt")
-    payment = _payment(stage, known, only(*fields))
-    same("timeline", tuple(entry["status"] for entry in payment["timeline"]), STATUSES)
-    same("receipts", [receipt["status"] for receipt in payment["receipts"]], ["verified"])
-    same("settledAmountAtomic", payment["settledAmountAtomic"], "25000000")
-    return known
+    payment = _get_payment(context, state, pick_fields(*fields))
+    require_equal("timeline", tuple(entry["status"] for entry in payment["timeline"]), STATUSES)
+    require_equal("receipts", [receipt["status"] for receipt in payment["receipts"]], ["verified"])
+    require_equal("settledAmountAtomic", payment["settledAmountAtomic"], "25000000")
+    return state
 
 
-def balances_after(stage: Stage, known: Known) -> Known:
+def check_balances_after(context: DemoContext, state: DemoState) -> DemoState:
     """The amount has gone from alice to bob, and nothing is reserved."""
-    same("alice's available", _available(stage, known, known.alice_id), "75000000")
-    same("bob's available", _available(stage, known, known.bob_id), "25000000")
-    return known
+    require_equal("alice's available", _read_available(context, state, state.alice_id), "75000000")
+    require_equal("bob's available", _read_available(context, state, state.bob_id), "25000000")
+    return state
 
 
-def receive_webhooks(stage: Stage, known: Known) -> Known:
+def receive_webhooks(context: DemoContext, state: DemoState) -> DemoState:
     """The receiver has verified a delivery of every event of the Payment."""
 
-    def missing(deliveries: list[dict[str, Any]]) -> set[str]:
-        return set(EVENTS) - {facts["name"] for facts in verified(deliveries, known)}
+    def find_missing(deliveries: list[dict[str, Any]]) -> set[str]:
+        return set(EVENTS) - {facts["name"] for facts in select_verified(deliveries, state)}
 
     for advance_s in (0, 61, 61):
         if advance_s:  # attempts that failed, or whose worker was killed, fall due again
-            _sandbox(stage, known, "clock", {"advanceSeconds": advance_s})
-        if stage.receiver.wait_for(lambda deliveries: not missing(deliveries), DELIVERY_S):
-            return known
-    lacking = ", ".join(sorted(missing(stage.receiver.deliveries())))
+            _call_sandbox(context, state, "clock", {"advanceSeconds": advance_s})
+        if context.receiver.wait_for(
+            lambda deliveries: not find_missing(deliveries), DELIVERY_TIMEOUT_S
+        ):
+            return state
+    lacking = ", ".join(sorted(find_missing(context.receiver.read_deliveries())))
     raise StepFailed(f"the receiver has not verified {lacking}")
 
 
 STEPS = (
-    Step("config", "The key opens its environment", read_config),
-    Step("create-payer", "Alice's account, with a vault on every chain", create_payer),
-    Step("create-recipient", "Bob's account", create_recipient),
-    Step("fund", "Test funds for alice's vault", fund_vault),
-    Step("balances-before", "Both balances, before", balances_before),
-    Step("webhook", "A webhook endpoint; its secret goes to the receiver", register_webhook),
-    Step("create-payment", "A receive Payment to bob, with an escrow of its own", create_payment),
-    Step("repeat", "The same request again: replayed, not repeated", repeat_creation),
-    Step("client-session", "A client session for alice, exchanged for a token", open_session),
-    Step("option", "The Vault option, with its one-time action", create_option),
-    Step("authorize", "Alice authorizes; her funds are reserved", authorize),
-    Step("watch", "Work, blocks and time, until the Payment has succeeded", watch),
-    Step("read-payment", "The Payment's timeline and its verified receipt", read_payment),
-    Step("balances-after", "Both balances, after", balances_after),
-    Step(
+    DemoStep("config", "The key opens its environment", read_config),
+    DemoStep("create-payer", "Alice's account, with a vault on every chain", create_payer),
+    DemoStep("create-recipient", "Bob's account", create_recipient),
+    DemoStep("fund", "Test funds for alice's vault", fund_vault),
+    DemoStep("balances-before", "Both balances, before", check_balances_before),
+    DemoStep("webhook", "A webhook endpoint; its secret goes to the receiver", register_webhook),
+    DemoStep(
+        "create-payment", "A receive Payment to bob, with an escrow of its own", create_payment
+    ),
+    DemoStep("repeat", "The same request again: replayed, not repeated", repeat_creation),
+    DemoStep("client-session", "A client session for alice, exchanged for a token", open_session),
+    DemoStep("option", "The Vault option, with its one-time action", create_option),
+    DemoStep("authorize", "Alice authorizes; her funds are reserved", authorize),
+    DemoStep(
+        "watch", "Work, blocks and time, until the Payment has succeeded", wait_until_succeeded
+    ),
+    DemoStep("read-payment", "The Payment's timeline and its verified receipt", read_payment),
+    DemoStep("balances-after", "Both balances, after", check_balances_after),
+    DemoStep(
         "webhooks",
         "Every event was delivered, and its signature verified",
         receive_webhooks,
-        facts=lambda stage, known: {"verified": _event_ids(stage, known)},
+        facts=lambda context, state: {"verified": _map_event_ids(context, state)},
     ),
 )
 """The demo."""
 
 
-def verified(deliveries: list[dict[str, Any]], known: Known) -> list[dict[str, Any]]:
+def select_verified(deliveries: list[dict[str, Any]], state: DemoState) -> list[dict[str, Any]]:
     """The verified deliveries of this run's Payment."""
     return [
         facts
         for facts in deliveries
         if facts["verified"]
-        and facts["path"] == known.hook
-        and facts["payload"].get("paymentId") == known.payment_id
+        and facts["path"] == state.webhook_path
+        and facts["payload"].get("paymentId") == state.payment_id
     ]
 
 
-def _event_ids(stage: Stage, known: Known) -> dict[str, str]:
+def _map_event_ids(context: DemoContext, state: DemoState) -> dict[str, str]:
     """The verified events of the Payment, by name."""
     return {
-        facts["name"]: facts["eventId"] for facts in verified(stage.receiver.deliveries(), known)
+        facts["name"]: facts["eventId"]
+        for facts in select_verified(context.receiver.read_deliveries(), state)
     }
 
 
-def _account(stage: Stage, known: Known, name: str) -> str:
-    created = expect(
-        stage.client.call(
+def _create_account(context: DemoContext, state: DemoState, name: str) -> str:
+    created = require_status(
+        context.client.call(
             "POST",
             "/v2/accounts",
-            {"externalUserId": f"{name}-{known.run}", "subjectType": "individual"},
-            authorization=known.backend,
-            key=known.key(name),
-            brief=only("accountId", "externalUserId", "subjectType", "status", "createdAt"),
+            {"externalUserId": f"{name}-{state.run}", "subjectType": "individual"},
+            authorization=state.backend_authorization,
+            key=state.idempotency_key(name),
+            summarize=pick_fields(
+                "accountId", "externalUserId", "subjectType", "status", "createdAt"
+            ),
         ),
         201,
     )
     return str(created["accountId"])
 
 
-def _available(stage: Stage, known: Known, account_id: str) -> str:
+def _read_available(context: DemoContext, state: DemoState, account_id: str) -> str:
     """The account's available balance of the demo's asset, in atomic units."""
-    answer = stage.client.call(
+    answer = context.client.call(
         "GET",
         f"/v2/accounts/{account_id}/balances",
-        authorization=known.backend,
-        brief=lambda document: {"balances": [row for row in document["balances"] if _ours(row)]},
+        authorization=state.backend_authorization,
+        summarize=lambda document: {
+            "balances": [row for row in document["balances"] if _is_demo_asset(row)]
+        },
     )
-    for balance in expect(answer, 200)["balances"]:
-        if _ours(balance):
+    for balance in require_status(answer, 200)["balances"]:
+        if _is_demo_asset(balance):
             return str(balance["availableAtomic"])
     return "0"
 
 
-def _ours(balance: Mapping[str, Any]) -> bool:
+def _is_demo_asset(balance: Mapping[str, Any]) -> bool:
     return (balance["chainId"], balance["assetSymbol"]) == (CHAIN_ID, ASSET)
 
 
-def _creation(stage: Stage, known: Known, brief: Brief = lambda document: document) -> Answer:
-    return stage.client.call(
+def _send_creation(
+    context: DemoContext, state: DemoState, summarize: Summarize = lambda document: document
+) -> ApiResponse:
+    return context.client.call(
         "POST",
         "/v2/payments",
         {
@@ -333,31 +366,38 @@ def _creation(stage: Stage, known: Known, brief: Brief = lambda document: docume
             "amount": AMOUNT,
             "chainId": CHAIN_ID,
             "assetSymbol": ASSET,
-            "destination": {"type": "account", "accountId": known.bob_id},
-            "reference": f"order {known.run}",
+            "destination": {"type": "account", "accountId": state.bob_id},
+            "reference": f"order {state.run}",
         },
-        authorization=known.backend,
-        key=known.key("payment"),
-        brief=brief,
+        authorization=state.backend_authorization,
+        key=state.idempotency_key("payment"),
+        summarize=summarize,
     )
 
 
-def _payment(stage: Stage, known: Known, brief: Brief) -> Mapping[str, Any]:
-    answer = stage.client.call(
-        "GET", f"/v2/payments/{known.payment_id}", authorization=known.backend, brief=brief
+def _get_payment(context: DemoContext, state: DemoState, summarize: Summarize) -> Mapping[str, Any]:
+    answer = context.client.call(
+        "GET",
+        f"/v2/payments/{state.payment_id}",
+        authorization=state.backend_authorization,
+        summarize=summarize,
     )
-    payment: Mapping[str, Any] = expect(answer, 200)
+    payment: Mapping[str, Any] = require_status(answer, 200)
     return payment
 
 
-def _sandbox(
-    stage: Stage,
-    known: Known,
+def _call_sandbox(
+    context: DemoContext,
+    state: DemoState,
     door: str,
     body: Any = None,
-    brief: Brief = lambda document: document,
+    summarize: Summarize = lambda document: document,
 ) -> None:
-    answer = stage.client.call(
-        "POST", f"/v2/sandbox/{door}", body, authorization=known.backend, brief=brief
+    answer = context.client.call(
+        "POST",
+        f"/v2/sandbox/{door}",
+        body,
+        authorization=state.backend_authorization,
+        summarize=summarize,
     )
-    expect(answer, 200)
+    require_status(answer, 200)

@@ -25,15 +25,15 @@ from payments_core.clock import SystemClock
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage.port import StorageError
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.app import create_app
-from payments_core_http.cli.address_file import address_told
-from payments_core_http.cli.anvil.missing import no_anvil
-from payments_core_http.cli.anvil.process import NoAnvil
+from payments_core_http.cli.address_file import publish_address
+from payments_core_http.cli.anvil.missing import explain_missing_anvil
+from payments_core_http.cli.anvil.process import AnvilUnavailable
 from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
 from payments_core_http.server.server import Server
 from payments_core_http.throttling import Throttle
@@ -77,9 +77,9 @@ def command(
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
-        with DataFolder(data).locked() as folder:
+        with DataFolder(data).lock() as folder:
             folder.require_kind(anvil=anvil)
-            with _node(folder) if anvil else nullcontext() as node:
+            with _run_node(folder) if anvil else nullcontext() as node:
                 _serve(folder, host, port, node, rate_limits, as_json)
     except FolderRefused as refusal:
         raise click.ClickException(str(refusal)) from refusal
@@ -88,20 +88,20 @@ def command(
 
 
 @contextmanager
-def _node(folder: DataFolder) -> Iterator[AnvilNode]:
+def _run_node(folder: DataFolder) -> Iterator[AnvilNode]:
     """A real node, meanwhile; where there can be none, it is said why."""
     try:
-        from payments_core_http.cli.anvil.node import anvil_running
+        from payments_core_http.cli.anvil.node import run_anvil
     except ModuleNotFoundError as missing:
         raise click.ClickException(
             f"{missing.name} is not installed; --anvil needs the extra `evm`: "
             "pip install 'payments-core[server,evm]'"
         ) from missing
     try:
-        with anvil_running(folder) as node:
+        with run_anvil(folder) as node:
             yield node
-    except NoAnvil as reason:
-        raise no_anvil(reason) from reason
+    except AnvilUnavailable as reason:
+        raise explain_missing_anvil(reason) from reason
     except ChainError as error:
         raise click.ClickException(f"The node does not do what it should: {error}.") from error
 
@@ -115,17 +115,17 @@ def _serve(
     as_json: bool,
 ) -> None:
     """Listen, put the service together, and serve until a signal comes."""
-    address = _address(host)
-    door = Door()
+    address = _resolve_address(host)
+    door = DeferredApplication()
     try:
         server = Server(door, Identifiers(SystemClock(), system_entropy), host=address, port=port)
     except OSError as error:
         raise click.ClickException(f"{host}:{port} cannot be listened on: {error}.") from error
-    url = _url(address, server.port)
+    url = _client_url(address, server.port)
     loopback = ipaddress.ip_address(address).is_loopback
-    service = _service(folder, url, loopback, node)
+    service = _open_service(folder, url, loopback, node)
     try:
-        keys = folder.keys(service)
+        keys = folder.open_keys(service)
         if node is not None:
             node.prepare(keys.environment_id)
         throttle = Throttle(MemoryLimiter()) if rate_limits else None
@@ -134,9 +134,13 @@ def _serve(
         _stop_on_signals(server)
         worker.start(WORKER_THREADS)
         # The socket listens already: what arrives before `run` waits in its queue.
-        with address_told(folder.path, url), node.beating() if node else nullcontext():
-            started = Started(keys, url, folder, loopback, rate_limits, node.url if node else None)
-            click.echo(json.dumps(started.document()) if as_json else started.banner())
+        with publish_address(folder.path, url), node.keep_ticking() if node else nullcontext():
+            started = StartedSandbox(
+                keys, url, folder, loopback, rate_limits, node.url if node else None
+            )
+            click.echo(
+                json.dumps(started.render_document()) if as_json else started.render_banner()
+            )
             server.run()
         worker.stop()
     finally:
@@ -159,7 +163,7 @@ def _stop_on_signals(server: Server) -> None:
         signal.signal(number, stop)
 
 
-class Door:
+class DeferredApplication:
     """Stands before the application: the port must be known before there can be one."""
 
     application: WSGIApplication
@@ -168,11 +172,11 @@ class Door:
         return self.application(environ, start_response)
 
 
-def _service(
+def _open_service(
     folder: DataFolder, url: str, loopback: bool, node: AnvilNode | None
 ) -> PaymentsService:
-    key_ring = folder.key_ring()
-    storage = SqliteStorage(folder.database, KINDS)
+    key_ring = folder.open_key_ring()
+    storage = SqliteStorage(folder.database, RECORD_TYPES)
     storage.migrate()
     settings = Settings(public_url=url, webhooks=WebhookSettings(local_allowed=loopback))
     chains = None
@@ -184,7 +188,7 @@ def _service(
     return service
 
 
-def _address(host: str) -> str:
+def _resolve_address(host: str) -> str:
     """The numeric address of a host name: what is judged loopback is what is listened on."""
     try:
         found = socket.getaddrinfo(host or "?", None, type=socket.SOCK_STREAM)
@@ -195,7 +199,7 @@ def _address(host: str) -> str:
     return address
 
 
-def _url(address: str, port: int) -> str:
+def _client_url(address: str, port: int) -> str:
     """Where a client on this machine reaches it."""
     parsed = ipaddress.ip_address(address)
     if parsed.is_unspecified:
@@ -205,7 +209,7 @@ def _url(address: str, port: int) -> str:
 
 
 @attrs.frozen
-class Started:
+class StartedSandbox:
     """A sandbox that accepts requests; `node_url` where its chain is a real node's."""
 
     keys: SandboxKeys
@@ -215,7 +219,7 @@ class Started:
     rate_limits: bool
     node_url: str | None
 
-    def document(self) -> dict[str, Any]:
+    def render_document(self) -> dict[str, Any]:
         """The line of `--json`. The legacy API and the dashboard are not in this release: null."""
         node = (
             {}
@@ -227,11 +231,11 @@ class Started:
             "sdkBaseUrl": None,
             "publicUrl": self.url,
             "dashboardUrl": None,
-            **self.keys.document(),
+            **self.keys.render_document(),
             **node,
         }
 
-    def banner(self) -> str:
+    def render_banner(self) -> str:
         """What a person is told."""
         keys, folder = self.keys, self.folder
         lines = [
@@ -243,7 +247,7 @@ class Started:
             f"  partner id   {keys.partner_id}",
             f"  data         {folder.path}  (the keys are in {folder.keys_file.name})",
             "",
-            *self._chains(),
+            *self._describe_chains(),
             f"  Rate policies are {'enforced' if self.rate_limits else 'not enforced'}.",
         ]
         if self.loopback:
@@ -262,7 +266,7 @@ class Started:
         ]
         return "\n".join(lines)
 
-    def _chains(self) -> list[str]:
+    def _describe_chains(self) -> list[str]:
         if self.node_url is None:
             return ["  Chains are simulated and funds are free."]
         return [

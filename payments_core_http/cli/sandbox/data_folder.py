@@ -43,7 +43,7 @@ class SandboxKeys:
     environment_id: str
     app_secret: str = attrs.field(repr=False)
 
-    def document(self) -> dict[str, Any]:
+    def render_document(self) -> dict[str, Any]:
         """The wire's names. What does not exist in this release is null."""
         return {
             "appId": self.app_id,
@@ -58,7 +58,7 @@ class SandboxKeys:
 
 @attrs.frozen
 class DataFolder:
-    """The folder of one sandbox. Use it under `locked`."""
+    """The folder of one sandbox. Use it under `lock`."""
 
     path: Path
 
@@ -107,12 +107,12 @@ class DataFolder:
                 "can be paid out. Put it back, or begin anew in another folder with --data."
             )
 
-    def keep_chain(self, state: bytes) -> None:
+    def save_chain(self, state: bytes) -> None:
         """Replace the file of the chain, which is whole at any time. Raises OSError."""
-        _write(self.chain_state, state)
+        _write_private_file(self.chain_state, state)
 
     @contextmanager
-    def locked(self) -> Iterator[DataFolder]:
+    def lock(self) -> Iterator[DataFolder]:
         """Make the folder if need be, and be its only sandbox. Raises FolderRefused.
 
         Two would tell different addresses in their links, and only one of them would answer. The
@@ -136,7 +136,7 @@ class DataFolder:
         finally:
             os.close(lock)
 
-    def key_ring(self) -> KeyRing:
+    def open_key_ring(self) -> KeyRing:
         """The master keys, made at the first start. Raises FolderRefused."""
         if not self.key_file.exists():
             if self.database.exists():
@@ -144,22 +144,24 @@ class DataFolder:
                     f"{self.key_file} is missing, and without it {self.database.name} cannot be "
                     "read. Put it back, or begin anew in another folder with --data."
                 )
-            _write(self.key_file, f"{KeyRing.generate()}\n".encode())
+            _write_private_file(self.key_file, f"{KeyRing.generate()}\n".encode())
         try:
             return KeyRing.parse(self.key_file.read_text(encoding="ascii"))
         except (OSError, UnicodeDecodeError, WeakKeyRing) as error:
             raise FolderRefused(f"{self.key_file} cannot be read: {error}.") from error
 
-    def keys(self, service: PaymentsService) -> SandboxKeys:
+    def open_keys(self, service: PaymentsService) -> SandboxKeys:
         """The app and its key, as `sandbox.json` says, or made now. Raises FolderRefused."""
-        known = self._written_keys()
-        if known is not None and _opens(service, known):
+        known = self._read_keys()
+        if known is not None and _is_accepted(service, known):
             return known
-        made = _made_keys(service)
-        _write(self.keys_file, f"{json.dumps(made.document(), indent=2)}\n".encode())
+        made = _make_keys(service)
+        _write_private_file(
+            self.keys_file, f"{json.dumps(made.render_document(), indent=2)}\n".encode()
+        )
         return made
 
-    def _written_keys(self) -> SandboxKeys | None:
+    def _read_keys(self) -> SandboxKeys | None:
         try:
             document = json.loads(self.keys_file.read_text(encoding="utf-8"))
             return SandboxKeys(
@@ -177,7 +179,7 @@ class DataFolder:
             ) from error
 
 
-def _opens(service: PaymentsService, keys: SandboxKeys) -> bool:
+def _is_accepted(service: PaymentsService, keys: SandboxKeys) -> bool:
     try:
         service.tenants.authenticate(keys.app_id, keys.app_secret, mode=MODE)
     except Unauthorized:
@@ -185,7 +187,7 @@ def _opens(service: PaymentsService, keys: SandboxKeys) -> bool:
     return True
 
 
-def _made_keys(service: PaymentsService) -> SandboxKeys:
+def _make_keys(service: PaymentsService) -> SandboxKeys:
     """A new key of the folder's one app, which is made if it is not there yet."""
     name = service.ports.storage.read(
         DIRECTORY, lambda snapshot: snapshot.get(PartnerName, PARTNER_ID)
@@ -193,8 +195,8 @@ def _made_keys(service: PaymentsService) -> SandboxKeys:
     if name is None:
         app = service.tenants.create_app("Sandbox", PARTNER_ID, modes=(MODE,))
     else:
-        app = service.tenants.app(name.app_id)
-    environment = service.tenants.environment(app.environments[MODE])
+        app = service.tenants.get_app(name.app_id)
+    environment = service.tenants.get_environment(app.environments[MODE])
     for lost in environment.keys:
         if lost.name == KEY_NAME and lost.revoked_at is None:
             service.tenants.revoke_key(environment.id, lost.id)
@@ -207,7 +209,7 @@ def _made_keys(service: PaymentsService) -> SandboxKeys:
     )
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_private_file(path: Path, content: bytes) -> None:
     """Write a file that only its owner reads; after a crash it is whole or not there."""
     unfinished = path.with_name(path.name + ".new")
     unfinished.unlink(missing_ok=True)

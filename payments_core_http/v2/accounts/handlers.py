@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from payments_core.accounts.operations import NewAccount, NewWallet
 from payments_core.accounts.record import Settlement
-from payments_core.engine.idempotency.record import Answer
-from payments_core_http.calls import Call
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.accounts import bodies, views
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def create(service: PaymentsService, call: Call[bodies.CreateAccount, None]) -> Answer:
+def create(service: PaymentsService, call: ApiCall[bodies.CreateAccount, None]) -> Response:
     """A new account with its vaults."""
     body = call.body
     new = NewAccount(
@@ -29,32 +29,32 @@ def create(service: PaymentsService, call: Call[bodies.CreateAccount, None]) -> 
         settlement=_settlement(body.settlement),
         metadata=body.metadata,
     )
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.accounts.create(call.authority, new, idempotent=idempotent),
         views.account,
     )
 
 
-def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An account."""
     return call.answer(views.account(service.accounts.get(call.authority, call.path["accountId"])))
 
 
-def list_accounts(service: PaymentsService, call: Call[None, bodies.ListAccounts]) -> Answer:
+def list_accounts(service: PaymentsService, call: ApiCall[None, bodies.ListAccounts]) -> Response:
     """Accounts, newest first."""
     page = service.accounts.list(
         call.authority,
         external_user_id=call.query.externalUserId,
-        after=call.position(),
+        after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.listed(page, views.account)
+    return call.answer_page(page, views.account)
 
 
-def change(service: PaymentsService, call: Call[bodies.ChangeAccount, None]) -> Answer:
+def change(service: PaymentsService, call: ApiCall[bodies.ChangeAccount, None]) -> Response:
     """The account with what was given changed."""
     body = call.body
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.accounts.update(
             call.authority,
             call.path["accountId"],
@@ -67,11 +67,11 @@ def change(service: PaymentsService, call: Call[bodies.ChangeAccount, None]) -> 
     )
 
 
-def set_settlement(service: PaymentsService, call: Call[bodies.Settlement, None]) -> Answer:
+def set_settlement(service: PaymentsService, call: ApiCall[bodies.Settlement, None]) -> Response:
     """The account with another settlement preference."""
     body = call.body
     settlement = Settlement(chain_id=body.chainId, asset_symbol=body.assetSymbol)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.accounts.set_settlement(
             call.authority, call.path["accountId"], settlement, idempotent=idempotent
         ),
@@ -79,9 +79,9 @@ def set_settlement(service: PaymentsService, call: Call[bodies.Settlement, None]
     )
 
 
-def set_handle(service: PaymentsService, call: Call[bodies.Handle, None]) -> Answer:
+def set_handle(service: PaymentsService, call: ApiCall[bodies.Handle, None]) -> Response:
     """The account with its username."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.accounts.set_username(
             call.authority, call.path["accountId"], call.body.username, idempotent=idempotent
         ),
@@ -89,13 +89,13 @@ def set_handle(service: PaymentsService, call: Call[bodies.Handle, None]) -> Ans
     )
 
 
-def capabilities(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_capabilities(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What of the bank flows the account may use."""
     details = service.accounts.get(call.authority, call.path["accountId"])
     return call.answer(views.capabilities(details.account))
 
 
-def balances(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_balances(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What the account's vaults hold."""
     account_id = call.path["accountId"]
     return call.answer(

@@ -14,7 +14,7 @@ ACCOUNTS = (
         "POST", "/v2/accounts", accounts.create, needs=ACCOUNTS_KEY,
         body=bodies.CreateAccount, success=201,
         errors=(
-            errors.Conflicting, errors.UsernameTaken, errors.UnsupportedChain,
+            errors.ResourceConflict, errors.UsernameTaken, errors.UnsupportedChain,
             errors.UnsupportedAsset,
         ),
         answers=views.AccountView,
@@ -54,13 +54,13 @@ ACCOUNTS = (
         summary="Give an account its username, once.",
     ),
     Route(
-        "GET", "/v2/accounts/{accountId}/capabilities", accounts.capabilities,
+        "GET", "/v2/accounts/{accountId}/capabilities", accounts.read_capabilities,
         needs=ACCOUNTS_KEY, errors=(NotFound,),
         answers=views.CapabilitiesView,
         summary="What of the bank flows the account may use, and what is missing.",
     ),
     Route(
-        "GET", "/v2/accounts/{accountId}/balances", accounts.balances, needs=ACCOUNTS_KEY,
+        "GET", "/v2/accounts/{accountId}/balances", accounts.read_balances, needs=ACCOUNTS_KEY,
         errors=(NotFound, errors.DependencyFailed),
         answers=views.BalancesView,
         summary="What the account's vaults hold, at the newest final block.",

@@ -18,7 +18,7 @@ from payments_core.accounts.record import (
 )
 from payments_core.accounts.vaults.operations import Holding
 from payments_core.accounts.vaults.record import Vault, VaultStatus
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 from payments_core.money import format_amount
 from payments_core_http.v2.wallets.views import WalletView, wallet
 
@@ -135,8 +135,8 @@ def account(details: AccountDetails) -> AccountView:
         kyc=KycView(status=record.kyc_status),
         capabilities={item.name: item.status for item in capabilities_of(record)},
         metadata=record.metadata,
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
     )
 
 

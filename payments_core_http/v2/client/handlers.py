@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound, ValidationFailed
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.storage.port import Where
 from payments_core.tenants.client_sessions.operations import effective_permissions
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.client import bodies, views
 from payments_core_http.v2.payments import views as payment_views
 from payments_core_http.wire.query import PageQuery
@@ -18,11 +18,11 @@ from payments_core_http.wire.query import PageQuery
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
-_TO_THE_ACCOUNT = Where("intent", "!=", "send")
+_PAID_TO_ACCOUNT = Where("intent", "!=", "send")
 """A send is filed under the account that pays; all others under the one that is paid."""
 
 
-def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The account, and what the token may do."""
     authority = call.authority
     assert authority.session is not None
@@ -31,7 +31,9 @@ def read(service: PaymentsService, call: Call[None, None]) -> Answer:
     return call.answer(views.own_account(details, permissions))
 
 
-def create_payment(service: PaymentsService, call: Call[bodies.CreateOwnPayment, None]) -> Answer:
+def create_payment(
+    service: PaymentsService, call: ApiCall[bodies.CreateOwnPayment, None]
+) -> Response:
     """A receive Payment to the account."""
     body, own = call.body, call.authority.account_id
     if body.destination is not None and body.destination.accountId != own:
@@ -49,25 +51,25 @@ def create_payment(service: PaymentsService, call: Call[bodies.CreateOwnPayment,
         cancel_url=body.cancelUrl,
         metadata=body.metadata,
     )
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.payments.create(call.authority, new, idempotent=idempotent),
         lambda details: payment_views.created_payment(details, service.links),
     )
 
 
-def list_payments(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_payments(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The Payments that the account receives, newest first."""
     page = service.payments.list(
         call.authority,
         account_id=call.authority.account_id,
-        where=[_TO_THE_ACCOUNT],
-        after=call.position(),
+        where=[_PAID_TO_ACCOUNT],
+        after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.listed(page, lambda details: views.recipient_payment(details, service.links))
+    return call.answer_page(page, lambda details: views.recipient_payment(details, service.links))
 
 
-def read_payment(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A Payment: to its recipient by the token alone, to a payer by the Payment's secret too."""
     own = call.authority.account_id
     details = service.payments.get(call.authority, call.path["paymentId"])

@@ -7,7 +7,7 @@ from payments_core.errors import NotFound
 from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2.client import bodies, handlers, views
 from payments_core_http.v2.payments.views import CreatedPaymentView
-from payments_core_http.v2.requirements import ACCOUNT_READS, RECIPIENT_ASKS, RECIPIENT_READS
+from payments_core_http.v2.requirements import ACCOUNT_READS, RECIPIENT_READS, RECIPIENT_WRITES
 from payments_core_http.wire.query import PageQuery
 
 OWN = (
@@ -23,7 +23,7 @@ OWN = (
         summary="List the Payments that the account receives, newest first.",
     ),
     Route(
-        "POST", "/v2/client/me/payments", handlers.create_payment, needs=RECIPIENT_ASKS,
+        "POST", "/v2/client/me/payments", handlers.create_payment, needs=RECIPIENT_WRITES,
         body=bodies.CreateOwnPayment, success=201, idempotency="required",
         errors=(
             errors.AmountOutOfRange, errors.UnsupportedChain, errors.UnsupportedAsset,

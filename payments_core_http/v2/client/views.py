@@ -13,7 +13,7 @@ import attrs
 from payments_core.accounts.capabilities import CapabilityStatus
 from payments_core.accounts.operations import AccountDetails
 from payments_core.accounts.record import AccountStatus, SubjectType
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.record import DestinationType, Intent
@@ -175,20 +175,20 @@ class PayerPaymentView:
 
 def own_account(details: AccountDetails, permissions: tuple[str, ...]) -> OwnAccountView:
     """An account, to itself."""
-    return _shown(OwnAccountView, account_views.account(details), permissions=permissions)
+    return _select_fields(OwnAccountView, account_views.account(details), permissions=permissions)
 
 
 def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPaymentView:
     """A Payment, to its recipient, also where it is filed under the account that sends it."""
     source, own = details.payment.source, details.payment.destination
-    return _shown(
+    return _select_fields(
         RecipientPaymentView,
         payment_views.payment(details, links),
         accountId=own.account_id,
         externalUserId=own.external_user_id,
         source=PayingVaultView(address=source.address) if source else None,
         options=(
-            *map(_option_of_another, details.options),
+            *map(_option_without_action, details.options),
             *map(direct_option_views.payment_option, details.direct_options),
         ),
     )
@@ -199,7 +199,7 @@ def payer_payment(details: PaymentDetails, account_id: str, links: Links) -> Pay
     record = details.payment
     own = [item for item in details.options if item.option.payer_account_id == account_id]
     selected = [item.option.id for item in own if item.option.id == record.selected_option_id]
-    return _shown(
+    return _select_fields(
         PayerPaymentView,
         payment_views.payment(details, links),
         destination=PayeeView(
@@ -210,11 +210,13 @@ def payer_payment(details: PaymentDetails, account_id: str, links: Links) -> Pay
         receipts=tuple(
             option_views.receipt(receipt, record) for item in own for receipt in item.receipts
         ),
-        timeline=tuple(MomentView(status=item.status, at=iso(item.at)) for item in record.timeline),
+        timeline=tuple(
+            MomentView(status=item.status, at=format_iso(item.at)) for item in record.timeline
+        ),
     )
 
 
-def _option_of_another(details: OptionDetails) -> FundedOption:
+def _option_without_action(details: OptionDetails) -> FundedOption:
     """An option without the one-time action, which is its payer's."""
     return FundedOption(
         paymentId=details.payment.id,
@@ -223,7 +225,7 @@ def _option_of_another(details: OptionDetails) -> FundedOption:
     )
 
 
-def _shown(kind: type[V], view: Any, **others: Any) -> V:
+def _select_fields(kind: type[V], view: Any, **others: Any) -> V:
     """What `kind` names of a larger view, with `others` in its own words."""
     names = [field.name for field in attrs.fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: getattr(view, name) for name in names if name not in others}, **others)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
-from payments_core_http.calls import Call
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.client_sessions import bodies, views
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def create(service: PaymentsService, call: Call[bodies.CreateClientSession, None]) -> Answer:
+def create(service: PaymentsService, call: ApiCall[bodies.CreateClientSession, None]) -> Response:
     """A session for an existing account."""
     body = call.body
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.client_sessions.create(
             call.authority,
             account_id=body.accountId,
@@ -28,9 +28,9 @@ def create(service: PaymentsService, call: Call[bodies.CreateClientSession, None
     )
 
 
-def revoke(service: PaymentsService, call: Call[None, None]) -> Answer:
+def revoke(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The end of a session and its tokens; ending it twice answers alike."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.client_sessions.revoke(
             call.authority, call.path["clientSessionId"], idempotent=idempotent
         ),
@@ -38,7 +38,7 @@ def revoke(service: PaymentsService, call: Call[None, None]) -> Answer:
     )
 
 
-def exchange(service: PaymentsService, call: Call[None, None]) -> Answer:
+def exchange(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An access token for a session token, which is consumed."""
     exchanged = service.client_sessions.exchange(call.session_token, mode=call.mode)
     return call.answer(views.access_token(exchanged))

@@ -6,7 +6,7 @@ from typing import Literal
 
 import attrs
 
-from payments_core.clock import iso, iso_or_none
+from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.tenants.client_sessions.operations import CreatedSession, ExchangedSession
 from payments_core.tenants.client_sessions.record import ClientSession
 
@@ -56,9 +56,9 @@ def created_client_session(created: CreatedSession) -> CreatedClientSession:
         clientSessionToken=created.token,
         accountId=session.account_id,
         permissions=session.permissions,
-        exchangeExpiresAt=iso(session.exchange_expires_at),
-        expiresAt=iso(session.expires_at),
-        createdAt=iso(session.created_at),
+        exchangeExpiresAt=format_iso(session.exchange_expires_at),
+        expiresAt=format_iso(session.expires_at),
+        createdAt=format_iso(session.created_at),
     )
 
 
@@ -68,10 +68,10 @@ def client_session(session: ClientSession) -> ClientSessionView:
         clientSessionId=session.id,
         accountId=session.account_id,
         permissions=session.permissions,
-        exchangeExpiresAt=iso(session.exchange_expires_at),
-        expiresAt=iso(session.expires_at),
-        createdAt=iso(session.created_at),
-        revokedAt=iso_or_none(session.revoked_at),
+        exchangeExpiresAt=format_iso(session.exchange_expires_at),
+        expiresAt=format_iso(session.expires_at),
+        createdAt=format_iso(session.created_at),
+        revokedAt=format_iso_or_none(session.revoked_at),
     )
 
 
@@ -81,5 +81,5 @@ def access_token(exchanged: ExchangedSession) -> AccessToken:
         accessToken=exchanged.access_token,
         accountId=exchanged.session.account_id,
         permissions=exchanged.permissions,
-        expiresAt=iso(exchanged.session.expires_at),
+        expiresAt=format_iso(exchanged.session.expires_at),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
-from payments_core_http.calls import Call
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.deposits import bodies, views
 from payments_core_http.wire.query import PageQuery
 
@@ -13,53 +13,53 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def issue(service: PaymentsService, call: Call[bodies.IssueAddress, None]) -> Answer:
+def issue(service: PaymentsService, call: ApiCall[bodies.IssueAddress, None]) -> Response:
     """The account's address on a chain: 201 if it was made, 200 if it was there."""
-    return _issued(service, call, call.path["accountId"])
+    return _issue_address(service, call, call.path["accountId"])
 
 
-def issue_own(service: PaymentsService, call: Call[bodies.IssueAddress, None]) -> Answer:
+def issue_own(service: PaymentsService, call: ApiCall[bodies.IssueAddress, None]) -> Response:
     """The caller's own address on a chain."""
-    return _issued(service, call, call.authority.account_id)
+    return _issue_address(service, call, call.authority.account_id)
 
 
-def list_addresses(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_addresses(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The account's addresses, oldest first."""
-    return _addresses(service, call, call.path["accountId"])
+    return _list_addresses(service, call, call.path["accountId"])
 
 
-def list_own_addresses(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_own_addresses(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The caller's own addresses."""
-    return _addresses(service, call, call.authority.account_id)
+    return _list_addresses(service, call, call.authority.account_id)
 
 
-def check(service: PaymentsService, call: Call[bodies.CheckDeposits, None]) -> Answer:
+def check(service: PaymentsService, call: ApiCall[bodies.CheckDeposits, None]) -> Response:
     """The account's newest deposits, after a look at the chain."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.deposits.check(
             call.authority, call.path["accountId"], call.body.chainId, idempotent=idempotent
         ),
-        views.checked,
+        views.deposit_check,
     )
 
 
-def list_deposits(service: PaymentsService, call: Call[None, bodies.DepositsQuery]) -> Answer:
+def list_deposits(service: PaymentsService, call: ApiCall[None, bodies.DepositsQuery]) -> Response:
     """The account's deposits, newest first."""
-    page = service.deposits.deposits(
+    page = service.deposits.list_deposits(
         call.authority,
         call.path["accountId"],
         status=call.query.status,
-        after=call.position(),
+        after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.listed(page, views.deposit)
+    return call.answer_page(page, views.deposit)
 
 
-def _issued(
-    service: PaymentsService, call: Call[bodies.IssueAddress, None], account_id: str
-) -> Answer:
-    return call.once(
-        lambda idempotent: service.deposits.address(
+def _issue_address(
+    service: PaymentsService, call: ApiCall[bodies.IssueAddress, None], account_id: str
+) -> Response:
+    return call.run_idempotent(
+        lambda idempotent: service.deposits.issue_address(
             call.authority, account_id, call.body.chainId, idempotent=idempotent
         ),
         views.issued_address,
@@ -67,8 +67,10 @@ def _issued(
     )
 
 
-def _addresses(service: PaymentsService, call: Call[None, PageQuery], account_id: str) -> Answer:
-    page = service.deposits.addresses(
-        call.authority, account_id, after=call.position(), limit=call.query.limit
+def _list_addresses(
+    service: PaymentsService, call: ApiCall[None, PageQuery], account_id: str
+) -> Response:
+    page = service.deposits.list_addresses(
+        call.authority, account_id, after=call.decode_position(), limit=call.query.limit
     )
-    return call.listed(page, views.address)
+    return call.answer_page(page, views.address)

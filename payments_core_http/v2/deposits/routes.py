@@ -14,12 +14,12 @@ DEPOSITS_KEY = Requirement("server", scopes=("v2:deposit_addresses",))
 DEPOSITOR_READS = Requirement("client", permissions=("deposits:read",))
 DEPOSITOR_WRITES = Requirement("client", permissions=("deposits:write",))
 
-_ISSUING = (NotFound, errors.AccountSuspended, errors.UnsupportedChain)
+_ISSUE_ERRORS = (NotFound, errors.AccountSuspended, errors.UnsupportedChain)
 
 DEPOSITS = (
     Route(
         "POST", "/v2/accounts/{accountId}/deposit-addresses", deposits.issue, needs=DEPOSITS_KEY,
-        body=bodies.IssueAddress, success=201, success_if_there=200, errors=_ISSUING,
+        body=bodies.IssueAddress, success=201, success_if_existing=200, errors=_ISSUE_ERRORS,
         answers=views.DepositAddressView, operation="issueDepositAddress",
         summary="Get the account's deposit address on a chain; 200 if it has one.",
     ),
@@ -44,7 +44,7 @@ DEPOSITS = (
     ),
     Route(
         "POST", "/v2/client/me/deposit-addresses", deposits.issue_own, needs=DEPOSITOR_WRITES,
-        body=bodies.IssueAddress, success=201, success_if_there=200, errors=_ISSUING,
+        body=bodies.IssueAddress, success=201, success_if_existing=200, errors=_ISSUE_ERRORS,
         answers=views.DepositAddressView, operation="issueOwnDepositAddress",
         summary="Get the caller's own deposit address on a chain; 200 if it has one.",
     ),

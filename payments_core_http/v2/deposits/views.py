@@ -6,8 +6,8 @@ import attrs
 import msgspec
 
 from payments_core.assets import ChainType
-from payments_core.clock import iso, iso_or_none
-from payments_core.deposits.operations import Checked, IssuedAddress
+from payments_core.clock import format_iso, format_iso_or_none
+from payments_core.deposits.operations import DepositCheck, IssuedAddress
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.money import format_amount
 from payments_core_http.v2.statuses import DepositStatus
@@ -61,7 +61,7 @@ def address(record: DepositAddress) -> DepositAddressView:
         chainId=record.chain_id,
         chainType=record.chain_type,
         address=record.address,
-        createdAt=iso(record.created_at),
+        createdAt=format_iso(record.created_at),
     )
 
 
@@ -84,16 +84,16 @@ def deposit(record: Deposit) -> DepositView:
         status=record.status,
         transactionHash=record.transaction_hash,
         from_=record.sender,
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
-        settledAt=iso_or_none(record.settled_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
+        settledAt=format_iso_or_none(record.settled_at),
     )
 
 
-def checked(result: Checked) -> CheckView:
+def deposit_check(result: DepositCheck) -> CheckView:
     """The answer of a check."""
     return CheckView(
         accountId=result.account_id,
-        checkedAt=iso(result.checked_at),
+        checkedAt=format_iso(result.checked_at),
         deposits=tuple(deposit(record) for record in result.deposits),
     )

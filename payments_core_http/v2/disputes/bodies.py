@@ -8,9 +8,9 @@ import attrs
 from msgspec import Meta
 
 from payments_core.payments.disputes.operations import (
-    DESCRIPTION_CHARACTERS,
-    NOTE_CHARACTERS,
-    REASON_CHARACTERS,
+    MAX_DESCRIPTION_CHARACTERS,
+    MAX_NOTE_CHARACTERS,
+    MAX_REASON_CHARACTERS,
 )
 
 
@@ -18,8 +18,8 @@ from payments_core.payments.disputes.operations import (
 class FlagDispute:
     """Why a settled session is disputed."""
 
-    reason: Annotated[str, Meta(min_length=1, max_length=REASON_CHARACTERS)]
-    description: Annotated[str, Meta(max_length=DESCRIPTION_CHARACTERS)] | None = None
+    reason: Annotated[str, Meta(min_length=1, max_length=MAX_REASON_CHARACTERS)]
+    description: Annotated[str, Meta(max_length=MAX_DESCRIPTION_CHARACTERS)] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -27,4 +27,4 @@ class ResolveDispute:
     """How a dispute ended."""
 
     resolution: Literal["won", "lost", "withdrawn"]
-    note: Annotated[str, Meta(max_length=NOTE_CHARACTERS)] | None = None
+    note: Annotated[str, Meta(max_length=MAX_NOTE_CHARACTERS)] | None = None

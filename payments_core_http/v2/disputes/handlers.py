@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
-from payments_core_http.calls import Call
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.disputes import bodies, views
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A session with its dispute."""
-    found = service.disputes.session(call.authority, call.path["sessionId"])
+    found = service.disputes.get_session(call.authority, call.path["sessionId"])
     return call.answer(views.session(found, call.request_id))
 
 
-def flag(service: PaymentsService, call: Call[bodies.FlagDispute, None]) -> Answer:
+def flag(service: PaymentsService, call: ApiCall[bodies.FlagDispute, None]) -> Response:
     """The settled session, now disputed."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.disputes.flag(
             call.authority,
             call.path["sessionId"],
@@ -28,13 +28,13 @@ def flag(service: PaymentsService, call: Call[bodies.FlagDispute, None]) -> Answ
             description=call.body.description,
             idempotent=idempotent,
         ),
-        lambda found: views.flagged(found, call.request_id),
+        lambda found: views.flagged_session(found, call.request_id),
     )
 
 
-def resolve(service: PaymentsService, call: Call[bodies.ResolveDispute, None]) -> Answer:
+def resolve(service: PaymentsService, call: ApiCall[bodies.ResolveDispute, None]) -> Response:
     """The session with its dispute at its end."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.disputes.resolve(
             call.authority,
             call.path["sessionId"],

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 import attrs
 
-from payments_core.clock import iso, iso_or_none
+from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
-from payments_core.payments.disputes.lifecycle import Session, SessionStatus
+from payments_core.payments.disputes.lifecycle import PaymentSession, PaymentSessionStatus
 from payments_core.payments.disputes.record import Dispute, DisputeStatus, Resolution
 
 
@@ -32,7 +32,7 @@ class FlaggedSessionView:
 
     object: Literal["session"] = "session"
     id: str
-    status: SessionStatus
+    status: PaymentSessionStatus
     dispute: FlaggedDisputeView
     requestId: str
 
@@ -56,7 +56,7 @@ class SessionView:
 
     object: Literal["session"] = "session"
     id: str
-    status: SessionStatus
+    status: PaymentSessionStatus
     paymentId: str
     amount: str
     amountAtomic: str
@@ -69,7 +69,7 @@ class SessionView:
     updatedAt: str
 
 
-def session(found: Session, request_id: str) -> SessionView:
+def session(found: PaymentSession, request_id: str) -> SessionView:
     """A session with its dispute, if it has one."""
     payment = found.payment
     asset = payment.asset
@@ -84,12 +84,12 @@ def session(found: Session, request_id: str) -> SessionView:
         chainId=asset.chain_id,
         dispute=_dispute(found.dispute) if found.dispute else None,
         requestId=request_id,
-        createdAt=iso(payment.created_at),
-        updatedAt=iso(found.updated_at),
+        createdAt=format_iso(payment.created_at),
+        updatedAt=format_iso(found.updated_at),
     )
 
 
-def flagged(found: Session, request_id: str) -> FlaggedSessionView:
+def flagged_session(found: PaymentSession, request_id: str) -> FlaggedSessionView:
     """The answer of a flagging."""
     dispute = found.dispute
     assert dispute is not None
@@ -100,7 +100,7 @@ def flagged(found: Session, request_id: str) -> FlaggedSessionView:
             status=dispute.status,
             reason=dispute.reason,
             description=dispute.description,
-            createdAt=iso(dispute.created_at),
+            createdAt=format_iso(dispute.created_at),
         ),
         requestId=request_id,
     )
@@ -111,8 +111,8 @@ def _dispute(record: Dispute) -> DisputeView:
         status=record.status,
         reason=record.reason,
         description=record.description,
-        createdAt=iso(record.created_at),
+        createdAt=format_iso(record.created_at),
         resolution=record.resolution,
         note=record.note,
-        resolvedAt=iso_or_none(record.resolved_at),
+        resolvedAt=format_iso_or_none(record.resolved_at),
     )

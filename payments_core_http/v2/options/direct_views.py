@@ -9,8 +9,8 @@ from typing import Literal
 
 import attrs
 
-from payments_core.clock import iso
-from payments_core.payments.details import DirectDetails
+from payments_core.clock import format_iso
+from payments_core.payments.details import DirectOptionDetails
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core_http.v2.options import views as option_views
@@ -84,12 +84,12 @@ class DirectPaymentOption:
     option: DirectOptionView
 
 
-def payment_option(details: DirectDetails) -> DirectPaymentOption:
+def payment_option(details: DirectOptionDetails) -> DirectPaymentOption:
     """A direct option, as every call of its own answers."""
     return DirectPaymentOption(paymentId=details.payment.id, option=option(details))
 
 
-def option(details: DirectDetails) -> DirectOptionView:
+def option(details: DirectOptionDetails) -> DirectOptionView:
     """A direct option."""
     record, payment = details.option, details.payment
     asset, required = payment.asset, record.required
@@ -113,7 +113,7 @@ def option(details: DirectDetails) -> DirectOptionView:
             SubmissionView(
                 chainId=item.chain_id,
                 transactionHash=item.transaction_hash,
-                submittedAt=iso(item.submitted_at),
+                submittedAt=format_iso(item.submitted_at),
             )
             for item in record.submissions
         ),
@@ -124,21 +124,21 @@ def option(details: DirectDetails) -> DirectOptionView:
         providerFee=option_views.token_amount(asset, 0),
         payerAddress=record.payer_address,
         execution=_execution(details) if is_open else None,
-        expiresAt=iso(record.expires_at),
+        expiresAt=format_iso(record.expires_at),
         refreshable=is_open and record.status == "pending" and payment.status in OPEN,
         receipts=tuple(option_views.receipt(item, payment) for item in details.receipts),
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
     )
 
 
-def _execution(details: DirectDetails) -> TransferExecution | None:
+def _execution(details: DirectOptionDetails) -> TransferExecution | None:
     """What to send: nothing where it is on its way, or a vault's authorization brings it.
 
     A stranger's dust on its way takes nothing from what the payer has to do.
     """
     payment = details.payment
-    missing = payment.remaining.amount_atomic - details.coming
+    missing = payment.remaining.amount_atomic - details.pending_amount
     if payment.status not in OPEN or payment.authorized or payment.escrow_address is None:
         return None
     if missing <= 0:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.storage.port import Page
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.options import bodies, views
 from payments_core_http.wire.query import PageQuery
 
@@ -14,51 +14,53 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def create(service: PaymentsService, call: Call[bodies.CreateOption, None]) -> Answer:
+def create(service: PaymentsService, call: ApiCall[bodies.CreateOption, None]) -> Response:
     """A Vault option, selected."""
     body = call.body
-    return call.once(
-        lambda idempotent: service.options.create(
+    return call.run_idempotent(
+        lambda idempotent: service.vault_options.create(
             call.authority,
             call.path["paymentId"],
             chain_id=body.chainId,
             asset_symbol=body.assetSymbol,
             idempotent=idempotent,
         ),
-        views.created_option,
+        views.payment_option,
     )
 
 
-def list_options(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_options(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The caller's options of the Payment, oldest first; there are ten at the most."""
-    options = service.options.list(call.authority, call.path["paymentId"])
-    position = call.position()
+    options = service.vault_options.list(call.authority, call.path["paymentId"])
+    position = call.decode_position()
     start = int(position[0] or 0) if position else 0
     end = start + call.query.limit
     following = (end,) if end < len(options) else None
-    return call.listed(Page(options[start:end], following), views.funded_option)
+    return call.answer_page(Page(options[start:end], following), views.funded_option)
 
 
-def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An option with its funding operation."""
-    details = service.options.get(call.authority, call.path["paymentId"], call.path["optionId"])
+    details = service.vault_options.get(
+        call.authority, call.path["paymentId"], call.path["optionId"]
+    )
     return call.answer(views.funded_option(details))
 
 
-def refresh(service: PaymentsService, call: Call[None, None]) -> Answer:
+def refresh(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option with a new one-time action."""
-    return call.once(
-        lambda idempotent: service.options.refresh(
+    return call.run_idempotent(
+        lambda idempotent: service.vault_options.refresh(
             call.authority, call.path["paymentId"], call.path["optionId"], idempotent=idempotent
         ),
-        views.created_option,
+        views.payment_option,
     )
 
 
-def authorize(service: PaymentsService, call: Call[bodies.Authorize, None]) -> Answer:
+def authorize(service: PaymentsService, call: ApiCall[bodies.Authorize, None]) -> Response:
     """The authorization of exactly one transfer, recorded; funds arrive later, or not."""
     body = call.body
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.funding.authorize(
             call.authority,
             call.path["paymentId"],

@@ -6,21 +6,21 @@ from payments_core import errors
 from payments_core.errors import NotFound
 from payments_core_http.routing import ListOf, Route
 from payments_core_http.v2.options import bodies, handlers, views
-from payments_core_http.v2.requirements import PAYER_PAYS, PAYER_READS, VAULT_SPENDING
+from payments_core_http.v2.requirements import PAYER_READS, PAYER_WRITES, VAULT_SPENDING
 from payments_core_http.wire.query import PageQuery
 
-_PAYER = (NotFound, errors.PaymentExpired, errors.InvalidState, errors.AccountSuspended)
-_ACTION = (
+_PAYER_ERRORS = (NotFound, errors.PaymentExpired, errors.InvalidState, errors.AccountSuspended)
+_ACTION_ERRORS = (
     errors.OptionSuperseded, errors.OptionExpired, errors.ActionAlreadyUsed, errors.ActionInvalid,
     errors.ActionExpired,
 )  # fmt: skip
 
 PAYER = (
     Route(
-        "POST", "/v2/client/me/payments/{paymentId}/options", handlers.create, needs=PAYER_PAYS,
+        "POST", "/v2/client/me/payments/{paymentId}/options", handlers.create, needs=PAYER_WRITES,
         with_payment_secret=True, body=bodies.CreateOption, success=201,
         errors=(
-            *_PAYER, errors.OptionLocked, errors.PaymentOptionLimitReached,
+            *_PAYER_ERRORS, errors.OptionLocked, errors.PaymentOptionLimitReached,
             errors.CapabilityNotActive, errors.UnsupportedChain, errors.UnsupportedAsset,
         ),
         answers=views.PaymentOption,
@@ -40,15 +40,15 @@ PAYER = (
     ),
     Route(
         "POST", "/v2/client/me/payments/{paymentId}/options/{optionId}/refresh", handlers.refresh,
-        needs=PAYER_PAYS, with_payment_secret=True,
-        errors=(*_PAYER, errors.OptionSuperseded, errors.OptionExpired),
+        needs=PAYER_WRITES, with_payment_secret=True,
+        errors=(*_PAYER_ERRORS, errors.OptionSuperseded, errors.OptionExpired),
         answers=views.PaymentOption,
         summary="Get a new one-time action for an option.",
     ),
     Route(
         "POST", "/v2/client/me/payments/{paymentId}/options/{optionId}/authorize",
-        handlers.authorize, needs=PAYER_PAYS, with_payment_secret=True, body=bodies.Authorize,
-        idempotency="required", errors=(*_PAYER, *_ACTION, *VAULT_SPENDING),
+        handlers.authorize, needs=PAYER_WRITES, with_payment_secret=True, body=bodies.Authorize,
+        idempotency="required", errors=(*_PAYER_ERRORS, *_ACTION_ERRORS, *VAULT_SPENDING),
         answers=views.FundedOption,
         summary="Authorize exactly one transfer from the caller's vault to the escrow.",
     ),

@@ -12,7 +12,7 @@ import msgspec
 
 from payments_core.assets import Asset
 from payments_core.chains.judge import Reason
-from payments_core.clock import iso, iso_or_none
+from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.funding.record import FundingOperation
@@ -154,7 +154,7 @@ class FundedOption:
     fundingOperation: FundingOperationView
 
 
-def created_option(details: OptionDetails) -> PaymentOption:
+def payment_option(details: OptionDetails) -> PaymentOption:
     """The answer of a creation or a refresh."""
     return PaymentOption(paymentId=details.payment.id, option=option(details))
 
@@ -195,11 +195,11 @@ def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
         recipientAmount=token_amount(asset, recipient),
         providerFee=token_amount(asset, record.fee),
         execution=None if for_partner else _execution(record),
-        expiresAt=iso(record.expires_at),
+        expiresAt=format_iso(record.expires_at),
         refreshable=record.status == "pending" and record.selection_status == "selected",
         feeAmountAtomic=str(record.fee),
-        actionExpiresAt=iso_or_none(record.action_expires_at),
-        quoteExpiresAt=iso_or_none(record.action_expires_at),
+        actionExpiresAt=format_iso_or_none(record.action_expires_at),
+        quoteExpiresAt=format_iso_or_none(record.action_expires_at),
         receipts=tuple(receipt(item, payment) for item in details.receipts),
     )
 
@@ -211,10 +211,10 @@ def funding_operation(record: FundingOperation) -> FundingOperationView:
         status=record.status,
         statusVersion=record.status_version,
         transactionHash=record.transaction_hash,
-        authorizedAt=iso_or_none(record.authorized_at),
-        broadcastAt=iso_or_none(record.broadcast_at),
-        confirmedAt=iso_or_none(record.confirmed_at),
-        expiresAt=iso_or_none(record.expires_at),
+        authorizedAt=format_iso_or_none(record.authorized_at),
+        broadcastAt=format_iso_or_none(record.broadcast_at),
+        confirmedAt=format_iso_or_none(record.confirmed_at),
+        expiresAt=format_iso_or_none(record.expires_at),
     )
 
 
@@ -235,15 +235,15 @@ def receipt(record: Receipt, payment: Payment) -> ReceiptView:
         blockHash=record.block_hash,
         status=record.status,
         rejectionReason=record.rejection_reason,
-        observedAt=iso(record.observed_at),
-        verifiedAt=iso_or_none(record.verified_at),
+        observedAt=format_iso(record.observed_at),
+        verifiedAt=format_iso_or_none(record.verified_at),
     )
 
 
 def _execution(record: Option) -> VaultExecution | None:
     if record.action_id is None or record.action_expires_at is None:
         return None
-    return VaultExecution(actionId=record.action_id, expiresAt=iso(record.action_expires_at))
+    return VaultExecution(actionId=record.action_id, expiresAt=format_iso(record.action_expires_at))
 
 
 def token_amount(asset: Asset, amount_atomic: int) -> TokenAmount:

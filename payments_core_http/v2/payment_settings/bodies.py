@@ -14,12 +14,12 @@ from payments_core.payment_settings.checking import (
     MAX_CONFIRMATIONS,
     MAX_FEE_BPS,
     MAX_ITEMS,
+    MAX_NAME_CHARACTERS,
     MAX_TOLERANCE_BPS,
     MONITORING_RANGE_S,
-    NAME_CHARACTERS,
 )
 from payments_core.payment_settings.origins import MAX_ORIGIN_CHARACTERS
-from payments_core.payment_settings.record import METHODS
+from payments_core.payment_settings.record import PAYMENT_METHODS
 from payments_core_http.v2.payments.bodies import Methods
 from payments_core_http.v2.types import Address, Amount, AssetSymbol, ChainId, Url
 
@@ -51,7 +51,7 @@ class AllowedWallet:
 class Branding:
     """What the checkout page shows."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)] | None = None
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARACTERS)] | None = None
     logoUrl: Url | None = None
     primaryColor: Color | None = None
 
@@ -68,7 +68,7 @@ class ReplacePaymentSettings:
     enabled: bool
     allowedOrigins: Annotated[tuple[Origin, ...], Meta(max_length=MAX_ITEMS)] = ()
     allowedDestinations: Annotated[tuple[AllowedWallet, ...], Meta(max_length=MAX_ITEMS)] = ()
-    allowedMethods: Methods = METHODS
+    allowedMethods: Methods = PAYMENT_METHODS
     chains: Annotated[tuple[ChainId, ...], Meta(min_length=1, max_length=MAX_ITEMS)] | None = None
     assets: Annotated[tuple[AssetSymbol, ...], Meta(min_length=1, max_length=MAX_ITEMS)] | None = (
         None

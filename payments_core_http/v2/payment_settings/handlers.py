@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.payment_settings.record import AllowedWallet, Branding, Terms
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.payment_settings import bodies, views
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def read_payment_settings(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_payment_settings(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The settings, or the defaults."""
     return call.answer(views.payment_settings(service.payment_settings.read(call.authority)))
 
 
 def replace_payment_settings(
-    service: PaymentsService, call: Call[bodies.ReplacePaymentSettings, None]
-) -> Answer:
+    service: PaymentsService, call: ApiCall[bodies.ReplacePaymentSettings, None]
+) -> Response:
     """The settings as they are from now on."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.payment_settings.replace(
             call.authority,
             _terms(call.body),

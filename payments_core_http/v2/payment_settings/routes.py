@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.errors import Conflicting
+from payments_core.errors import ResourceConflict
 from payments_core_http.routing import Route
 from payments_core_http.v2.payment_settings import bodies, views
 from payments_core_http.v2.payment_settings import handlers as payment_settings
@@ -16,7 +16,7 @@ PAYMENT_SETTINGS = (
     ),
     Route(
         "PUT", "/v2/partners/payment-settings", payment_settings.replace_payment_settings,
-        needs=STANDARD_KEY, body=bodies.ReplacePaymentSettings, errors=(Conflicting,),
+        needs=STANDARD_KEY, body=bodies.ReplacePaymentSettings, errors=(ResourceConflict,),
         answers=views.PaymentSettingsView,
         summary="Replace the payment settings as a whole; Payments keep those they began with.",
     ),

@@ -7,8 +7,8 @@ from typing import Literal
 
 import attrs
 
-from payments_core.clock import iso_or_none
-from payments_core.payment_settings.record import Method, PaymentSettings
+from payments_core.clock import format_iso_or_none
+from payments_core.payment_settings.record import PaymentMethod, PaymentSettings
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -37,7 +37,7 @@ class PaymentSettingsView:
     enabled: bool
     allowedOrigins: tuple[str, ...]
     allowedDestinations: tuple[PayableWalletView, ...]
-    allowedMethods: tuple[Method, ...]
+    allowedMethods: tuple[PaymentMethod, ...]
     chains: tuple[int, ...] | None
     assets: tuple[str, ...] | None
     minAmount: str | None
@@ -83,6 +83,6 @@ def payment_settings(settings: PaymentSettings) -> PaymentSettingsView:
             primaryColor=terms.branding.primary_color,
         ),
         version=settings.settings_version,
-        createdAt=iso_or_none(settings.created_at),
-        updatedAt=iso_or_none(settings.updated_at),
+        createdAt=format_iso_or_none(settings.created_at),
+        updatedAt=format_iso_or_none(settings.updated_at),
     )

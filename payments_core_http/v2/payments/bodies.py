@@ -8,7 +8,7 @@ import attrs
 from msgspec import Meta
 
 from payments_core.errors import FieldError
-from payments_core.payments.refunds.reconciliation import Action
+from payments_core.payments.refunds.reconciliation import ReconciliationAction
 from payments_core_http.v2.statuses import PaymentStatus
 from payments_core_http.v2.types import (
     AccountId,
@@ -156,7 +156,7 @@ AnyPayment = CreatePayment | CreateSend | CreateCollect
 class Reconcile:
     """What the partner decides about a Payment out of the ordinary."""
 
-    action: Action
+    action: ReconciliationAction
     note: Sentence | None = None
 
 

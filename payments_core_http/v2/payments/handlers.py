@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING
 import attrs
 
 from payments_core.clock import parse_iso
-from payments_core.engine.idempotency.record import Answer, Idempotent
+from payments_core.engine.idempotency.record import IdempotentRequest, Response
 from payments_core.errors import CapabilityNotActive
 from payments_core.payments.collects import NewCollect
-from payments_core.payments.destinations import To, ToAccount, ToPaymentAddress, ToWallet
+from payments_core.payments.destinations import (
+    DestinationRequest,
+    ToAccount,
+    ToPaymentAddress,
+    ToWallet,
+)
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.sends import NewSend
 from payments_core.storage.port import Operator, Where
 from payments_core.tenants.authorization import Authority
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.payments import bodies, views
 from payments_core_http.wire.query import PageQuery
@@ -26,46 +31,46 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def create(service: PaymentsService, call: Call[bodies.AnyPayment, None]) -> Answer:
+def create(service: PaymentsService, call: ApiCall[bodies.AnyPayment, None]) -> Response:
     """A Payment that receives, sends or collects."""
-    make = _making(service, call.authority, call.body)
-    return call.once(make, lambda details: views.created_payment(details, service.links))
+    make = _prepare_creation(service, call.authority, call.body)
+    return call.run_idempotent(make, lambda details: views.created_payment(details, service.links))
 
 
-def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A Payment, whole."""
     details = service.payments.get(call.authority, call.path["paymentId"])
     return call.answer(views.payment(details, service.links))
 
 
-def list_payments(service: PaymentsService, call: Call[None, bodies.ListPayments]) -> Answer:
+def list_payments(service: PaymentsService, call: ApiCall[None, bodies.ListPayments]) -> Response:
     """Payments, newest first."""
     page = service.payments.list(
         call.authority,
         account_id=call.query.accountId,
-        where=_where(call.query),
-        after=call.position(),
+        where=_build_filters(call.query),
+        after=call.decode_position(),
         limit=call.query.limit,
     )
-    return call.listed(page, lambda details: views.payment(details, service.links))
+    return call.answer_page(page, lambda details: views.payment(details, service.links))
 
 
-def cancel(service: PaymentsService, call: Call[None, None]) -> Answer:
+def cancel(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The Payment, ended before funds moved."""
     known = service.payments.get(call.authority, call.path["paymentId"])
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.payments.cancel(
             call.authority, call.path["paymentId"], idempotent=idempotent
         ),
-        lambda details: views.payment(_whole(details, known), service.links),
+        lambda details: views.payment(_merge_details(details, known), service.links),
     )
 
 
-def reconcile(service: PaymentsService, call: Call[bodies.Reconcile, None]) -> Answer:
+def reconcile(service: PaymentsService, call: ApiCall[bodies.Reconcile, None]) -> Response:
     """The Payment, with what was decided about it; refunds and releases are the worker's."""
     body = call.body
     known = service.payments.get(call.authority, call.path["paymentId"])
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.reconciliation.reconcile(
             call.authority,
             call.path["paymentId"],
@@ -73,31 +78,31 @@ def reconcile(service: PaymentsService, call: Call[bodies.Reconcile, None]) -> A
             note=body.note,
             idempotent=idempotent,
         ),
-        lambda details: views.payment(_whole(details, known), service.links),
+        lambda details: views.payment(_merge_details(details, known), service.links),
     )
 
 
-def receipts(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def read_receipts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """What the Payment received, oldest first, and where its money is."""
-    evidenced = service.payments.receipts(
+    receipts_with_journal = service.payments.list_receipts(
         call.authority,
         call.path["paymentId"],
-        after=call.position(),
+        after=call.decode_position(),
         limit=call.query.limit,
     )
-    page, payment = evidenced.receipts, evidenced.payment
+    page, payment = receipts_with_journal.receipts, receipts_with_journal.payment
     return call.answer(
         views.ReceiptsView(
             data=tuple(option_views.receipt(item, payment) for item in page.records),
-            **call.page_facts(page.next),
-            journal=views.journal(evidenced),
+            **call.page_fields(page.next),
+            journal=views.journal(receipts_with_journal),
         )
     )
 
 
-def _making(
+def _prepare_creation(
     service: PaymentsService, authority: Authority, body: bodies.AnyPayment
-) -> Callable[[Idempotent | None], PaymentDetails]:
+) -> Callable[[IdempotentRequest | None], PaymentDetails]:
     """What creates the Payment that the body describes. Raises CapabilityNotActive."""
     to = _destination(body.destination)
     if isinstance(body, bodies.CreateSend):
@@ -140,7 +145,7 @@ def _making(
     return lambda idempotent: service.payments.create(authority, new, idempotent=idempotent)
 
 
-def _destination(given: bodies.AnyDestination | bodies.BankDestination) -> To:
+def _destination(given: bodies.AnyDestination | bodies.BankDestination) -> DestinationRequest:
     """Who is paid. Raises CapabilityNotActive for a bank account: there is no bank port."""
     if isinstance(given, bodies.BankDestination):
         raise CapabilityNotActive("us_bank_payout")
@@ -151,7 +156,7 @@ def _destination(given: bodies.AnyDestination | bodies.BankDestination) -> To:
     return ToWallet(address=given.address)
 
 
-def _whole(details: PaymentDetails, known: PaymentDetails) -> PaymentDetails:
+def _merge_details(details: PaymentDetails, known: PaymentDetails) -> PaymentDetails:
     """What an operation tells of the Payment that it changed, with what it left as it was known.
 
     Inside the transaction lists are not read: they decide nothing there.
@@ -166,7 +171,7 @@ def _whole(details: PaymentDetails, known: PaymentDetails) -> PaymentDetails:
     )
 
 
-def _where(query: bodies.ListPayments) -> list[Where]:
+def _build_filters(query: bodies.ListPayments) -> list[Where]:
     """The filters as comparisons."""
     after, before = (
         None if text is None else parse_iso(text)

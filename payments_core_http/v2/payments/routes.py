@@ -11,7 +11,7 @@ from payments_core_http.v2.refunds.routes import REFUNDS
 from payments_core_http.v2.requirements import PAYMENTS_KEY, VAULT_SPENDING
 from payments_core_http.wire.query import PageQuery
 
-_NEW_PAYMENT = (
+_CREATION_ERRORS = (
     NotFound, errors.AmountOutOfRange, errors.UnsupportedChain, errors.UnsupportedAsset,
     errors.DestinationNotAllowed, errors.CapabilityNotActive, errors.AccountSuspended,
     errors.InvalidState, *VAULT_SPENDING,
@@ -20,7 +20,7 @@ _NEW_PAYMENT = (
 PAYMENTS = (
     Route(
         "POST", "/v2/payments", payments.create, needs=PAYMENTS_KEY,
-        body=bodies.AnyPayment, success=201, idempotency="required", errors=_NEW_PAYMENT,
+        body=bodies.AnyPayment, success=201, idempotency="required", errors=_CREATION_ERRORS,
         answers=views.CreatedPaymentView | views.PaymentView,
         summary="Create a Payment that receives, sends or collects.",
     ),
@@ -47,13 +47,13 @@ PAYMENTS = (
         body=bodies.Reconcile, idempotency="required",
         errors=(
             NotFound, errors.InvalidState, errors.ReconciliationActionNotAllowed,
-            errors.AccountSuspended, errors.Conflicting, *VAULT_SPENDING,
+            errors.AccountSuspended, errors.ResourceConflict, *VAULT_SPENDING,
         ),
         answers=views.PaymentView,
         summary="Decide about a Payment that went out of the ordinary.",
     ),
     Route(
-        "GET", "/v2/payments/{paymentId}/receipts", payments.receipts, needs=PAYMENTS_KEY,
+        "GET", "/v2/payments/{paymentId}/receipts", payments.read_receipts, needs=PAYMENTS_KEY,
         query=PageQuery, errors=(NotFound,),
         answers=views.ReceiptsView,
         summary="What a Payment received, and its journal: where the money is.",

@@ -10,12 +10,17 @@ from typing import Any, Literal
 
 import attrs
 
-from payments_core.clock import iso, iso_or_none
+from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payments.checkout.links import Links
-from payments_core.payments.details import DirectDetails, OptionDetails, PaymentDetails
-from payments_core.payments.journal.record import ACCOUNTS, Books, Cause, Entry
-from payments_core.payments.operations import Evidenced
+from payments_core.payments.details import DirectOptionDetails, OptionDetails, PaymentDetails
+from payments_core.payments.journal.record import (
+    JOURNAL_ACCOUNTS,
+    EntryCause,
+    JournalBalances,
+    JournalEntry,
+)
+from payments_core.payments.operations import ReceiptsWithJournal
 from payments_core.payments.record import Destination, DestinationType, Intent, Payment, Source
 from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.options import views as option_views
@@ -166,7 +171,7 @@ class EntryView:
     """One movement of a Payment's money: what each account gained, or lost with a minus."""
 
     number: int
-    cause: Cause
+    cause: EntryCause
     subject: str
     postings: Mapping[str, str]
     createdAt: str
@@ -193,24 +198,25 @@ class ReceiptsView:
 
 def payment(details: PaymentDetails, links: Links) -> PaymentView:
     """A Payment with its options, receipts and refunds."""
-    return PaymentView(**_fields(details, links))
+    return PaymentView(**_detail_fields(details, links))
 
 
 def created_payment(details: PaymentDetails, links: Links) -> PaymentView:
     """A new Payment; only those that receive have a secret."""
     if details.client_secret is None:
         return payment(details, links)
-    return CreatedPaymentView(clientSecret=details.client_secret, **_fields(details, links))
+    return CreatedPaymentView(clientSecret=details.client_secret, **_detail_fields(details, links))
 
 
-def journal(evidenced: Evidenced) -> JournalView:
+def journal(receipts_with_journal: ReceiptsWithJournal) -> JournalView:
     """The journal of a Payment."""
     return JournalView(
-        balances=_balances(evidenced.payment.books), entries=tuple(map(_posted, evidenced.entries))
+        balances=_balances(receipts_with_journal.payment.books),
+        entries=tuple(map(_journal_entry, receipts_with_journal.entries)),
     )
 
 
-def terms(record: Payment) -> dict[str, Any]:
+def term_fields(record: Payment) -> dict[str, Any]:
     """What the partner and a stranger who pays are told alike; a view's class names what it shows.
 
     A field that is added here is refused by every view that does not name it.
@@ -239,18 +245,18 @@ def terms(record: Payment) -> dict[str, Any]:
         "apiVersion": record.api_version,
         "successUrl": record.success_url,
         "cancelUrl": record.cancel_url,
-        "expiresAt": iso(record.expires_at) if awaits else None,
-        "succeededAt": iso_or_none(record.succeeded_at),
-        "cancelledAt": iso_or_none(record.cancelled_at),
-        "createdAt": iso(record.created_at),
-        "updatedAt": iso(record.updated_at),
+        "expiresAt": format_iso(record.expires_at) if awaits else None,
+        "succeededAt": format_iso_or_none(record.succeeded_at),
+        "cancelledAt": format_iso_or_none(record.cancelled_at),
+        "createdAt": format_iso(record.created_at),
+        "updatedAt": format_iso(record.updated_at),
     }
 
 
-def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
+def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
     record = details.payment
     return {
-        **terms(record),
+        **term_fields(record),
         "accountId": record.account_id,
         "externalUserId": record.external_user_id,
         "settledAmountAtomic": str(record.settled),
@@ -265,14 +271,14 @@ def _fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "reconciliation": _reconciliation(record),
         "sessionId": record.session_id if record.intent == "receive" else None,
         "timeline": tuple(
-            TimelineView(status=item.status, at=iso(item.at), reason=item.reason)
+            TimelineView(status=item.status, at=format_iso(item.at), reason=item.reason)
             for item in record.timeline
         ),
         "failure": Failure(reason=record.failure) if record.failure else None,
         "metadata": record.metadata,
-        "paymentUrl": links.url(record),
+        "paymentUrl": links.build_url(record),
         "monitoringExpiresAt": (
-            iso(record.monitoring_expires_at) if record.intent != "send" else None
+            format_iso(record.monitoring_expires_at) if record.intent != "send" else None
         ),
     }
 
@@ -319,7 +325,7 @@ def _entries(details: PaymentDetails) -> tuple[PaymentOptionEntry, ...]:
     return tuple(entry for _, _, entry in sorted(entries, key=lambda entry: entry[:2]))
 
 
-def _direct_entry(details: DirectDetails) -> PaymentOptionEntry:
+def _direct_entry(details: DirectOptionDetails) -> PaymentOptionEntry:
     option = direct_option_views.option(details)
     return PaymentOptionEntry(option=option, fundingOperation=None, metadata=None)
 
@@ -338,19 +344,19 @@ def _reconciliation(record: Payment) -> ReconciliationView:
         status=reconciliation.status,
         labels=record.labels,
         resolution=reconciliation.resolution,
-        resolvedAt=iso_or_none(reconciliation.resolved_at),
+        resolvedAt=format_iso_or_none(reconciliation.resolved_at),
     )
 
 
-def _balances(books: Books) -> dict[str, str]:
-    return {name: str(getattr(books, name)) for name in ACCOUNTS}
+def _balances(books: JournalBalances) -> dict[str, str]:
+    return {name: str(getattr(books, name)) for name in JOURNAL_ACCOUNTS}
 
 
-def _posted(entry: Entry) -> EntryView:
+def _journal_entry(entry: JournalEntry) -> EntryView:
     return EntryView(
         number=entry.number,
         cause=entry.cause,
         subject=entry.subject,
         postings={name: str(amount) for name, amount in entry.postings.items()},
-        createdAt=iso(entry.created_at),
+        createdAt=format_iso(entry.created_at),
     )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from payments_core.engine.idempotency.record import Answer
-from payments_core_http.calls import Call
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.public import bodies
 from payments_core_http.v2.public import views as public_views
@@ -16,30 +16,32 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def read_payment(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_payment(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The Payment, with its direct options."""
-    details = service.checkout.payment(call.authority, call.path["paymentId"])
+    details = service.checkout.get_payment(call.authority, call.path["paymentId"])
     return call.answer(public_views.payment(details))
 
 
-def read_state(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_state(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """How the Payment stands, for polling; the tag changes when anything of it does."""
-    state = service.checkout.state(call.authority, call.path["paymentId"])
-    return call.tagged(public_views.state(state))
+    state = service.checkout.get_state(call.authority, call.path["paymentId"])
+    return call.answer_with_etag(public_views.state(state))
 
 
-def list_methods(service: PaymentsService, call: Call[None, None]) -> Answer:
+def list_methods(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The ways to pay without an account."""
     payment_id = call.path["paymentId"]
-    offered = service.paying.methods(call.authority, payment_id)
+    offered = service.direct_options.list_methods(call.authority, payment_id)
     return call.answer(public_views.methods(payment_id, offered))
 
 
-def create_option(service: PaymentsService, call: Call[bodies.CreatePublicOption, None]) -> Answer:
+def create_option(
+    service: PaymentsService, call: ApiCall[bodies.CreatePublicOption, None]
+) -> Response:
     """A way to pay, not selected yet."""
     body = call.body
-    return call.once(
-        lambda idempotent: service.paying.create(
+    return call.run_idempotent(
+        lambda idempotent: service.direct_options.create(
             call.authority,
             call.path["paymentId"],
             method=body.providerCode,
@@ -52,26 +54,28 @@ def create_option(service: PaymentsService, call: Call[bodies.CreatePublicOption
     )
 
 
-def read_option(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An option, with where to send what."""
-    details = service.paying.get(call.authority, call.path["paymentId"], call.path["optionId"])
+    details = service.direct_options.get(
+        call.authority, call.path["paymentId"], call.path["optionId"]
+    )
     return call.answer(direct_option_views.payment_option(details))
 
 
-def select_option(service: PaymentsService, call: Call[None, None]) -> Answer:
+def select_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option that the payer means to pay by."""
-    return call.once(
-        lambda idempotent: service.paying.select(
+    return call.run_idempotent(
+        lambda idempotent: service.direct_options.select(
             call.authority, call.path["paymentId"], call.path["optionId"], idempotent=idempotent
         ),
         direct_option_views.payment_option,
     )
 
 
-def refresh_option(service: PaymentsService, call: Call[None, None]) -> Answer:
+def refresh_option(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The option for what remains by now."""
-    return call.once(
-        lambda idempotent: service.paying.refresh(
+    return call.run_idempotent(
+        lambda idempotent: service.direct_options.refresh(
             call.authority, call.path["paymentId"], call.path["optionId"], idempotent=idempotent
         ),
         direct_option_views.payment_option,
@@ -79,12 +83,12 @@ def refresh_option(service: PaymentsService, call: Call[None, None]) -> Answer:
 
 
 def submit_transaction(
-    service: PaymentsService, call: Call[bodies.SubmitTransaction, None]
-) -> Answer:
+    service: PaymentsService, call: ApiCall[bodies.SubmitTransaction, None]
+) -> Response:
     """The option with the transaction noted; it is looked at once this was answered."""
     body = call.body
-    return call.once(
-        lambda idempotent: service.paying.submit(
+    return call.run_idempotent(
+        lambda idempotent: service.direct_options.submit(
             call.authority,
             call.path["paymentId"],
             call.path["optionId"],
@@ -96,7 +100,7 @@ def submit_transaction(
     )
 
 
-def exchange_link(service: PaymentsService, call: Call[None, None]) -> Answer:
+def exchange_link(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The client secret of a link's Payment. The page that asks must not tell its address on."""
     service.refresh()  # the one call without a credential that asks what time it is
     exchanged = service.checkout.exchange(call.path["code"], mode=call.mode)

@@ -12,7 +12,7 @@ from payments_core_http.v2.public import handlers as public
 from payments_core_http.v2.public import views as public_views
 
 _PATH = "/v2/public/payments/{paymentId}"
-_ACTION = (NotFound, errors.PaymentExpired, errors.InvalidState)
+_ACTION_ERRORS = (NotFound, errors.PaymentExpired, errors.InvalidState)
 
 CHECKOUT = (
     Route(
@@ -23,7 +23,7 @@ CHECKOUT = (
     ),
     Route(
         "GET", f"{_PATH}/state", public.read_state, needs=PAYER, errors=(NotFound,),
-        policy="payment_state", tagged=True,
+        policy="payment_state", has_etag=True,
         answers=public_views.CheckoutStateView,
         operation="readPublicPaymentState",
         summary="Poll how the Payment stands; 304 while nothing has changed.",
@@ -38,7 +38,7 @@ CHECKOUT = (
         "POST", f"{_PATH}/options", public.create_option, needs=PAYER,
         body=bodies.CreatePublicOption, success=201,
         errors=(
-            *_ACTION, errors.InsufficientPermissions, errors.OptionLocked,
+            *_ACTION_ERRORS, errors.InsufficientPermissions, errors.OptionLocked,
             errors.PaymentOptionLimitReached, errors.CapabilityNotActive,
             errors.UnsupportedChain, errors.UnsupportedAsset,
         ),
@@ -56,7 +56,7 @@ CHECKOUT = (
     Route(
         "POST", f"{_PATH}/options/{{optionId}}/select", public.select_option, needs=PAYER,
         errors=(
-            *_ACTION, errors.OptionLocked, errors.OptionSuperseded, errors.OptionExpired,
+            *_ACTION_ERRORS, errors.OptionLocked, errors.OptionSuperseded, errors.OptionExpired,
         ),
         answers=DirectPaymentOption,
         operation="selectPublicOption",
@@ -64,7 +64,7 @@ CHECKOUT = (
     ),
     Route(
         "POST", f"{_PATH}/options/{{optionId}}/refresh", public.refresh_option, needs=PAYER,
-        errors=(*_ACTION, errors.OptionSuperseded, errors.OptionExpired),
+        errors=(*_ACTION_ERRORS, errors.OptionSuperseded, errors.OptionExpired),
         answers=DirectPaymentOption,
         operation="refreshPublicOption",
         summary="Ask the option for what remains by now.",
@@ -72,7 +72,7 @@ CHECKOUT = (
     Route(
         "POST", f"{_PATH}/options/{{optionId}}/submissions", public.submit_transaction,
         needs=PAYER, body=bodies.SubmitTransaction, success=202,
-        errors=(*_ACTION, errors.UnsupportedChain, errors.Conflicting),
+        errors=(*_ACTION_ERRORS, errors.UnsupportedChain, errors.ResourceConflict),
         answers=DirectPaymentOption,
         operation="submitPublicTransaction",
         summary="Say where to look for the transfer; at most five times for one option.",

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import attrs
 
-from payments_core.clock import iso
-from payments_core.payment_settings.record import Method
+from payments_core.clock import format_iso
+from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
-from payments_core.payments.checkout.direct_options import Offered
+from payments_core.payments.checkout.direct_options import CheckoutMethod
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.options.record import DirectOption
@@ -54,7 +54,7 @@ class PublicPaymentView:
     excessAmountAtomic: str
     refundedAmountAtomic: str
     escrow: Escrow | None
-    allowedMethods: tuple[Method, ...]
+    allowedMethods: tuple[PaymentMethod, ...]
     selectedOptionId: str | None
     options: tuple[DirectOptionView, ...]
     timeline: tuple[PublicMomentView, ...]
@@ -119,7 +119,7 @@ class MethodAssetView:
 class MethodView:
     """A way to pay. One that is not `available` is allowed by the Payment, and not active here."""
 
-    providerCode: Method
+    providerCode: PaymentMethod
     displayName: str
     available: bool
     unavailableReason: Literal["capability_not_active"] | None
@@ -153,16 +153,16 @@ _NAMES = {
 
 def payment(details: PaymentDetails) -> PublicPaymentView:
     """A Payment, to whoever holds its secret."""
-    return PublicPaymentView(**_fields(details))
+    return PublicPaymentView(**_payment_fields(details))
 
 
 def created_payment(details: PaymentDetails, links: Links) -> CreatedPublicPaymentView:
     """A new Payment, to the browser that asked for it."""
-    url = links.url(details.payment)
+    url = links.build_url(details.payment)
     assert details.client_secret is not None
     assert url is not None
     return CreatedPublicPaymentView(
-        clientSecret=details.client_secret, paymentUrl=url, **_fields(details)
+        clientSecret=details.client_secret, paymentUrl=url, **_payment_fields(details)
     )
 
 
@@ -178,13 +178,13 @@ def state(known: CheckoutState) -> CheckoutStateView:
         remainingAmountAtomic=str(record.remaining.amount_atomic),
         excessAmountAtomic=str(record.excess),
         refundedAmountAtomic=str(record.refunded),
-        selectedOptionId=_selected(record),
+        selectedOptionId=_selected_option_id(record),
         options=tuple(map(_option_state, known.options)),
-        expiresAt=iso(record.expires_at),
+        expiresAt=format_iso(record.expires_at),
     )
 
 
-def methods(payment_id: str, offered: Sequence[Offered]) -> MethodsView:
+def methods(payment_id: str, offered: Sequence[CheckoutMethod]) -> MethodsView:
     """The ways to pay a Payment."""
     return MethodsView(paymentId=payment_id, methods=tuple(map(_method, offered)))
 
@@ -194,7 +194,7 @@ def exchanged_link(exchanged: ExchangedLink) -> ExchangedLinkView:
     return ExchangedLinkView(
         paymentId=exchanged.payment_id,
         clientSecret=exchanged.client_secret,
-        expiresAt=iso(exchanged.expires_at),
+        expiresAt=format_iso(exchanged.expires_at),
     )
 
 
@@ -207,7 +207,7 @@ def _option_state(record: DirectOption) -> OptionStateView:
     )
 
 
-def _method(offered: Offered) -> MethodView:
+def _method(offered: CheckoutMethod) -> MethodView:
     asset = offered.payment.asset
     taken = MethodAssetView(
         chainId=asset.chain_id,
@@ -224,20 +224,20 @@ def _method(offered: Offered) -> MethodView:
     )
 
 
-def _selected(record: Payment) -> str | None:
+def _selected_option_id(record: Payment) -> str | None:
     """The selected option, unless it is a vault's: that one is its payer's alone."""
     selected = record.selected_option_id
     return selected if selected in record.direct_option_ids else None
 
 
-def _fields(details: PaymentDetails) -> dict[str, Any]:
+def _payment_fields(details: PaymentDetails) -> dict[str, Any]:
     record = details.payment
     return {
-        **payment_views.terms(record),
+        **payment_views.term_fields(record),
         "allowedMethods": record.allowed_methods,
-        "selectedOptionId": _selected(record),
+        "selectedOptionId": _selected_option_id(record),
         "options": tuple(map(direct_option_views.option, details.direct_options)),
         "timeline": tuple(
-            PublicMomentView(status=item.status, at=iso(item.at)) for item in record.timeline
+            PublicMomentView(status=item.status, at=format_iso(item.at)) for item in record.timeline
         ),
     }

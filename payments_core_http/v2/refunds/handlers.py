@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.payments.refunds.operations import NewRefund
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.refunds import bodies, views
 from payments_core_http.wire.query import PageQuery
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def create(service: PaymentsService, call: Call[bodies.CreateRefund, None]) -> Answer:
+def create(service: PaymentsService, call: ApiCall[bodies.CreateRefund, None]) -> Response:
     """A refund whose amount is set aside; the worker sends it."""
     body = call.body
     new = NewRefund(amount=body.amount, destination=body.destination, reason=body.reason)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.refunds.create(
             call.authority, call.path["paymentId"], new, idempotent=idempotent
         ),
@@ -26,9 +26,9 @@ def create(service: PaymentsService, call: Call[bodies.CreateRefund, None]) -> A
     )
 
 
-def list_refunds(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_refunds(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The refunds of the Payment, newest first."""
     page = service.refunds.list(
-        call.authority, call.path["paymentId"], after=call.position(), limit=call.query.limit
+        call.authority, call.path["paymentId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.listed(page, views.refund)
+    return call.answer_page(page, views.refund)

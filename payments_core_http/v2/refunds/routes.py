@@ -15,7 +15,7 @@ REFUNDS = (
         body=bodies.CreateRefund, success=201, idempotency="required",
         errors=(
             NotFound, errors.AmountOutOfRange, errors.InvalidState, errors.DestinationNotAllowed,
-            errors.Conflicting, *VAULT_SPENDING,
+            errors.ResourceConflict, *VAULT_SPENDING,
         ),
         answers=views.RefundView,
         summary="Send received funds back, all or part of them.",

@@ -6,7 +6,7 @@ from typing import Literal
 
 import attrs
 
-from payments_core.clock import iso, iso_or_none
+from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core_http.v2.statuses import RefundStatus
@@ -61,7 +61,7 @@ def refund(record: Refund) -> RefundView:
         statusVersion=record.status_version,
         transactionHash=record.transaction_hash,
         failure=RefundFailure(reason=record.failure) if record.failure else None,
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
-        succeededAt=iso_or_none(record.succeeded_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
+        succeededAt=format_iso_or_none(record.succeeded_at),
     )

@@ -7,8 +7,12 @@ from typing import Annotated, Literal
 import attrs
 from msgspec import Meta
 
-from payments_core.chains.simulated.failures import ANY, MOST_TIMES
-from payments_core.sandbox.operations import DEEPEST_REORG, LONGEST_ADVANCE_S, MOST_BLOCKS
+from payments_core.chains.simulated.failures import ANY, MAX_TIMES
+from payments_core.sandbox.operations import (
+    MAX_ADVANCE_S,
+    MAX_MINED_BLOCKS,
+    MAX_SANDBOX_REORG_DEPTH,
+)
 from payments_core_http.v2.types import AccountId, Address, Amount, AssetSymbol, ChainId, EventName
 
 Id = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -28,14 +32,14 @@ class Mine:
     """Blocks to add to a chain."""
 
     chainId: ChainId
-    count: Annotated[int, Meta(ge=1, le=MOST_BLOCKS)] = 1
+    count: Annotated[int, Meta(ge=1, le=MAX_MINED_BLOCKS)] = 1
 
 
 @attrs.frozen(kw_only=True)
 class Advance:
     """How far to move the clock."""
 
-    advanceSeconds: Annotated[int, Meta(ge=1, le=LONGEST_ADVANCE_S)]
+    advanceSeconds: Annotated[int, Meta(ge=1, le=MAX_ADVANCE_S)]
 
 
 @attrs.frozen(kw_only=True)
@@ -72,7 +76,7 @@ class Reorg:
     """How many of a chain's last blocks to drop, and whether what was in them comes back."""
 
     chainId: ChainId
-    depth: Annotated[int, Meta(ge=1, le=DEEPEST_REORG)]
+    depth: Annotated[int, Meta(ge=1, le=MAX_SANDBOX_REORG_DEPTH)]
     reinclude: bool = False
 
 
@@ -82,7 +86,7 @@ class Fail:
 
     dependency: Literal["chain", "kyc", "bank", "router"]
     operation: Annotated[str, Meta(min_length=1, max_length=32)] = ANY
-    times: Annotated[int, Meta(ge=1, le=MOST_TIMES)] = 1
+    times: Annotated[int, Meta(ge=1, le=MAX_TIMES)] = 1
     chainId: ChainId | None = None
 
 

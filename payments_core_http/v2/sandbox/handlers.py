@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from payments_core.clock import iso
-from payments_core.engine.idempotency.record import Answer
+from payments_core.clock import format_iso
+from payments_core.engine.idempotency.record import Response
 from payments_core.errors import CapabilityNotActive
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.sandbox import bodies, views
 from payments_core_http.v2.verifications import views as verification_views
 
@@ -15,23 +15,25 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The sandbox's clock and chains, and what is to fail next."""
     sandbox = service.sandbox(call.mode)
     view = views.SandboxView(
-        now=iso(service.ports.clock.now()),
-        realNow=iso(service.ports.clock.real()),
-        chains=tuple(views.chain(chain_id, heads) for chain_id, heads in sandbox.heads().items()),
-        failures=tuple(views.failure(armed) for armed in sandbox.failures()),
+        now=format_iso(service.ports.clock.now()),
+        realNow=format_iso(service.ports.clock.real_now()),
+        chains=tuple(
+            views.chain(chain_id, heads) for chain_id, heads in sandbox.list_heads().items()
+        ),
+        failures=tuple(views.armed_failure(armed) for armed in sandbox.list_failures()),
     )
     return call.answer(view)
 
 
-def fund(service: PaymentsService, call: Call[bodies.Fund, None]) -> Answer:
+def fund(service: PaymentsService, call: ApiCall[bodies.Fund, None]) -> Response:
     """Tokens for an account's vault."""
     body, account_id = call.body, call.path["accountId"]
     sandbox = service.sandbox(call.mode)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: sandbox.fund(
             call.authority,
             account_id,
@@ -40,44 +42,44 @@ def fund(service: PaymentsService, call: Call[bodies.Fund, None]) -> Answer:
             body.amount,
             idempotent=idempotent,
         ),
-        views.funded,
+        views.fund_result,
     )
 
 
-def mine(service: PaymentsService, call: Call[bodies.Mine, None]) -> Answer:
+def mine(service: PaymentsService, call: ApiCall[bodies.Mine, None]) -> Response:
     """Blocks on a chain, at once."""
     chain_id, count = call.body.chainId, call.body.count
     sandbox = service.sandbox(call.mode)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: sandbox.mine(call.authority, chain_id, count, idempotent=idempotent),
         lambda heads: views.chain(chain_id, heads),
     )
 
 
-def run(service: PaymentsService, call: Call[None, None]) -> Answer:
+def run(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """All work that is due, done before the answer."""
     sandbox = service.sandbox(call.mode)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: sandbox.run(call.authority, idempotent=idempotent),
         lambda ran: views.RanView(jobsRun=ran),
     )
 
 
-def advance(service: PaymentsService, call: Call[bodies.Advance, None]) -> Answer:
+def advance(service: PaymentsService, call: ApiCall[bodies.Advance, None]) -> Response:
     """The clock moved, and what fell due on the way done in order."""
     seconds = call.body.advanceSeconds
     sandbox = service.sandbox(call.mode)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: sandbox.advance(call.authority, seconds, idempotent=idempotent),
-        lambda done: views.AdvancedView(now=iso(done[0]), jobsRun=done[1]),
+        lambda done: views.AdvancedView(now=format_iso(done[0]), jobsRun=done[1]),
     )
 
 
-def transfer(service: PaymentsService, call: Call[bodies.TransferFields, None]) -> Answer:
+def transfer(service: PaymentsService, call: ApiCall[bodies.TransferFields, None]) -> Response:
     """A stranger's transfer."""
     body = call.body
     sandbox = service.sandbox(call.mode)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: sandbox.transfer(
             call.authority,
             body.chainId,
@@ -88,15 +90,15 @@ def transfer(service: PaymentsService, call: Call[bodies.TransferFields, None]) 
             reverts=body.reverts,
             idempotent=idempotent,
         ),
-        views.transferred,
+        views.transfer_result,
     )
 
 
-def reorg(service: PaymentsService, call: Call[bodies.Reorg, None]) -> Answer:
+def reorg(service: PaymentsService, call: ApiCall[bodies.Reorg, None]) -> Response:
     """A chain's last blocks dropped, and others in their place."""
     body = call.body
     sandbox = service.sandbox(call.mode)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: sandbox.reorg(
             call.authority,
             body.chainId,
@@ -108,11 +110,11 @@ def reorg(service: PaymentsService, call: Call[bodies.Reorg, None]) -> Answer:
     )
 
 
-def fail(service: PaymentsService, call: Call[bodies.Fail, None]) -> Answer:
+def fail(service: PaymentsService, call: ApiCall[bodies.Fail, None]) -> Response:
     """Failures ordered."""
     body = call.body
     sandbox = service.sandbox(call.mode)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: sandbox.fail(
             call.authority,
             body.dependency,
@@ -121,15 +123,15 @@ def fail(service: PaymentsService, call: Call[bodies.Fail, None]) -> Answer:
             chain_id=body.chainId,
             idempotent=idempotent,
         ),
-        views.failure,
+        views.armed_failure,
     )
 
 
-def decide_kyc(service: PaymentsService, call: Call[bodies.DecideKyc, None]) -> Answer:
+def decide_kyc(service: PaymentsService, call: ApiCall[bodies.DecideKyc, None]) -> Response:
     """What the provider decides of an account's verification."""
     account_id, status = call.path["accountId"], call.body.status
-    service.sandbox(call.mode).require_alone()
-    return call.once(
+    service.sandbox(call.mode).require_single_app()
+    return call.run_idempotent(
         lambda idempotent: service.verifications.decide(
             call.authority, account_id, status, idempotent=idempotent
         ),
@@ -137,11 +139,11 @@ def decide_kyc(service: PaymentsService, call: Call[bodies.DecideKyc, None]) -> 
     )
 
 
-def trigger(service: PaymentsService, call: Call[bodies.TriggerEvent, None]) -> Answer:
+def trigger(service: PaymentsService, call: ApiCall[bodies.TriggerEvent, None]) -> Response:
     """An event on order."""
     body = call.body
     sandbox = service.sandbox(call.mode)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: sandbox.trigger(
             call.authority,
             body.name,
@@ -155,13 +157,13 @@ def trigger(service: PaymentsService, call: Call[bodies.TriggerEvent, None]) -> 
     )
 
 
-def deposit_at_bank(service: PaymentsService, call: Call[bodies.BankDeposit, None]) -> NoReturn:
+def deposit_at_bank(service: PaymentsService, call: ApiCall[bodies.BankDeposit, None]) -> NoReturn:
     """There is no bank yet."""
-    service.sandbox(call.mode).require_alone()
+    service.sandbox(call.mode).require_single_app()
     raise CapabilityNotActive("us_bank_funding")
 
 
-def decide_payout(service: PaymentsService, call: Call[bodies.DecidePayout, None]) -> NoReturn:
+def decide_payout(service: PaymentsService, call: ApiCall[bodies.DecidePayout, None]) -> NoReturn:
     """There is no bank yet."""
-    service.sandbox(call.mode).require_alone()
+    service.sandbox(call.mode).require_single_app()
     raise CapabilityNotActive("us_bank_payout")

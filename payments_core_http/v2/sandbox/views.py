@@ -10,7 +10,7 @@ import msgspec
 
 from payments_core.chains.port import Heads
 from payments_core.chains.simulated.failure_records import ArmedFailure
-from payments_core.sandbox.operations import Funded, Transferred
+from payments_core.sandbox.operations import FaucetCredit, OutsideTransfer
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -110,7 +110,7 @@ def chain(chain_id: int, heads: Heads) -> ChainView:
     )
 
 
-def funded(done: Funded) -> FundedView:
+def fund_result(done: FaucetCredit) -> FundedView:
     """A credit."""
     return FundedView(
         accountId=done.account_id,
@@ -123,7 +123,7 @@ def funded(done: Funded) -> FundedView:
     )
 
 
-def transferred(done: Transferred) -> TransferredView:
+def transfer_result(done: OutsideTransfer) -> TransferredView:
     """A transfer."""
     seen = done.transaction
     block = seen.block if seen is not None else None
@@ -140,7 +140,7 @@ def transferred(done: Transferred) -> TransferredView:
     )
 
 
-def failure(armed: ArmedFailure) -> ArmedFailureView:
+def armed_failure(armed: ArmedFailure) -> ArmedFailureView:
     """A failure that was ordered."""
     return ArmedFailureView(
         dependency=armed.dependency,

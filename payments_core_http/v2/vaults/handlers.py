@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.accounts.vaults.record import AllowedDestination, Terms
+from payments_core.accounts.vaults.record import AllowedDestination, PolicyTerms
 from payments_core.clock import parse_iso
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.payments.mandates.operations import NewMandate
-from payments_core_http.calls import Call
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.vaults import bodies, views
 from payments_core_http.wire.query import PageQuery
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def list_vaults(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_vaults(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """An account's vaults, by chain."""
     page = service.vault_provisioning.list(
-        call.authority, call.path["accountId"], after=call.position(), limit=call.query.limit
+        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.listed(page, views.vault)
+    return call.answer_page(page, views.vault)
 
 
-def provision(service: PaymentsService, call: Call[bodies.ProvisionVault, None]) -> Answer:
+def provision(service: PaymentsService, call: ApiCall[bodies.ProvisionVault, None]) -> Response:
     """The account's vault on a chain: 201 if it was made, 200 if it was there."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.vault_provisioning.provision(
             call.authority, call.path["accountId"], call.body.chainId, idempotent=idempotent
         ),
@@ -35,7 +35,7 @@ def provision(service: PaymentsService, call: Call[bodies.ProvisionVault, None])
     )
 
 
-def read_policy(service: PaymentsService, call: Call[None, bodies.PolicyQuery]) -> Answer:
+def read_policy(service: PaymentsService, call: ApiCall[None, bodies.PolicyQuery]) -> Response:
     """A vault's policy, as it is or as it was."""
     found = service.vault_policies.read(
         call.authority,
@@ -46,10 +46,10 @@ def read_policy(service: PaymentsService, call: Call[None, bodies.PolicyQuery]) 
     return call.answer(views.policy(found))
 
 
-def replace_policy(service: PaymentsService, call: Call[bodies.ReplacePolicy, None]) -> Answer:
+def replace_policy(service: PaymentsService, call: ApiCall[bodies.ReplacePolicy, None]) -> Response:
     """A vault's policy in its next version."""
     body = call.body
-    terms = Terms(
+    terms = PolicyTerms(
         status=body.status,
         per_payment_limit=body.perPaymentLimit,
         daily_limit=body.dailyLimit,
@@ -57,7 +57,7 @@ def replace_policy(service: PaymentsService, call: Call[bodies.ReplacePolicy, No
         allowed_assets=body.allowedAssets,
         allowed_destinations=_destinations(body.allowedDestinations),
     )
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.vault_policies.replace(
             call.authority,
             call.path["accountId"],
@@ -70,17 +70,17 @@ def replace_policy(service: PaymentsService, call: Call[bodies.ReplacePolicy, No
     )
 
 
-def read_yield_settings(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_yield_settings(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A vault's yield settings."""
     found = service.vault_yields.read(call.authority, call.path["accountId"], call.path["vaultId"])
     return call.answer(views.yield_settings(found))
 
 
 def replace_yield_settings(
-    service: PaymentsService, call: Call[bodies.ReplaceYieldSettings, None]
-) -> Answer:
+    service: PaymentsService, call: ApiCall[bodies.ReplaceYieldSettings, None]
+) -> Response:
     """A vault's new yield settings."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.vault_yields.replace(
             call.authority,
             call.path["accountId"],
@@ -93,15 +93,15 @@ def replace_yield_settings(
     )
 
 
-def list_mandates(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_mandates(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """An account's mandates, newest first."""
     page = service.mandates.list(
-        call.authority, call.path["accountId"], after=call.position(), limit=call.query.limit
+        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.listed(page, views.mandate)
+    return call.answer_page(page, views.mandate)
 
 
-def create_mandate(service: PaymentsService, call: Call[bodies.CreateMandate, None]) -> Answer:
+def create_mandate(service: PaymentsService, call: ApiCall[bodies.CreateMandate, None]) -> Response:
     """A new mandate over one of the account's vaults."""
     body = call.body
     new = NewMandate(
@@ -113,7 +113,7 @@ def create_mandate(service: PaymentsService, call: Call[bodies.CreateMandate, No
         reference=body.reference,
         metadata=body.metadata,
     )
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.mandates.create(
             call.authority, call.path["accountId"], new, idempotent=idempotent
         ),
@@ -121,9 +121,9 @@ def create_mandate(service: PaymentsService, call: Call[bodies.CreateMandate, No
     )
 
 
-def revoke_mandate(service: PaymentsService, call: Call[None, None]) -> Answer:
+def revoke_mandate(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The end of a mandate; ending it twice answers alike."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.mandates.revoke(
             call.authority,
             call.path["accountId"],

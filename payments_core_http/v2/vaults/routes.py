@@ -21,7 +21,7 @@ VAULTS = (
     ),
     Route(
         "POST", "/v2/accounts/{accountId}/vaults", vaults.provision, needs=VAULTS_KEY,
-        body=bodies.ProvisionVault, success=201, success_if_there=200,
+        body=bodies.ProvisionVault, success=201, success_if_existing=200,
         errors=(NotFound, errors.InvalidState, errors.UnsupportedChain),
         answers=views.VaultDetailsView,
         summary="Make the account's vault on a chain; 200 if it has one.",
@@ -34,7 +34,7 @@ VAULTS = (
     ),
     Route(
         "PUT", "/v2/accounts/{accountId}/vaults/{vaultId}/policy", vaults.replace_policy,
-        needs=VAULTS_KEY, body=bodies.ReplacePolicy, errors=(NotFound, errors.Conflicting),
+        needs=VAULTS_KEY, body=bodies.ReplacePolicy, errors=(NotFound, errors.ResourceConflict),
         answers=views.PolicyView,
         summary="Replace a vault's policy as a whole; absent is no limit.",
     ),

@@ -16,9 +16,9 @@ from payments_core.accounts.vaults.record import (
     VaultStatus,
 )
 from payments_core.accounts.vaults.yields import VaultYield
-from payments_core.clock import iso, iso_or_none
+from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
-from payments_core.payments.mandates.operations import MandateNow
+from payments_core.payments.mandates.operations import MandateDetails
 from payments_core.payments.mandates.record import Period
 
 
@@ -117,7 +117,7 @@ def vault(record: Vault) -> VaultDetailsView:
         address=record.address,
         status=record.status,
         policyId=record.policy_id,
-        createdAt=iso(record.created_at),
+        createdAt=format_iso(record.created_at),
     )
 
 
@@ -142,8 +142,8 @@ def policy(found: VaultPolicy) -> PolicyView:
         allowedChains=record.allowed_chains,
         allowedAssets=record.allowed_assets,
         allowedDestinations=None if allowed is None else tuple(map(_destination, allowed)),
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
     )
 
 
@@ -155,12 +155,12 @@ def yield_settings(found: VaultYield) -> YieldSettingsView:
         accountId=found.vault.account_id,
         enabled=settings.enabled,
         strategy=settings.strategy,
-        createdAt=iso(settings.created_at),
-        updatedAt=iso(settings.updated_at),
+        createdAt=format_iso(settings.created_at),
+        updatedAt=format_iso(settings.updated_at),
     )
 
 
-def mandate(found: MandateNow) -> MandateView:
+def mandate(found: MandateDetails) -> MandateView:
     """A mandate as it stands now."""
     record = found.mandate
     return MandateView(
@@ -177,10 +177,10 @@ def mandate(found: MandateNow) -> MandateView:
         status=found.status,
         reference=record.reference,
         metadata=record.metadata,
-        expiresAt=iso_or_none(record.expires_at),
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
-        revokedAt=iso_or_none(record.revoked_at),
+        expiresAt=format_iso_or_none(record.expires_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
+        revokedAt=format_iso_or_none(record.revoked_at),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
-from payments_core_http.calls import Call
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.verifications import bodies, views
 from payments_core_http.wire.query import PageQuery
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def start(service: PaymentsService, call: Call[bodies.StartVerification, None]) -> Answer:
+def start(service: PaymentsService, call: ApiCall[bodies.StartVerification, None]) -> Response:
     """A new verification, with the URL where the user goes."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.verifications.start(
             call.authority,
             call.path["accountId"],
@@ -26,9 +26,9 @@ def start(service: PaymentsService, call: Call[bodies.StartVerification, None]) 
     )
 
 
-def list_verifications(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_verifications(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The account's verifications, newest first."""
     page = service.verifications.list(
-        call.authority, call.path["accountId"], after=call.position(), limit=call.query.limit
+        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.listed(page, views.verification)
+    return call.answer_page(page, views.verification)

@@ -6,7 +6,7 @@ import attrs
 
 from payments_core.accounts.record import KycStatus
 from payments_core.accounts.verification.record import Verification
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -30,6 +30,6 @@ def verification(record: Verification) -> VerificationView:
         accountId=record.account_id,
         status=record.status,
         hostedUrl=record.hosted_url,
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import attrs
 from msgspec import Meta
 
-from payments_core.addresses import AddressError, canonical
+from payments_core.addresses import AddressError, normalize_address
 from payments_core.errors import FieldError
 from payments_core_http.v2.types import Address, Label
 
@@ -27,7 +27,7 @@ class CreateChallenge:
     def faults(self) -> list[FieldError]:
         """An address that is none of its chain type."""
         try:
-            canonical(self.chainType, self.address)
+            normalize_address(self.chainType, self.address)
         except AddressError as error:
             return [FieldError("address", str(error))]
         return []

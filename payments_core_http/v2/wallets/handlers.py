@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from payments_core.engine.idempotency.record import Answer
-from payments_core_http.calls import Call
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.wallets import bodies, views
 from payments_core_http.wire.query import PageQuery
 
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def challenge(service: PaymentsService, call: Call[bodies.CreateChallenge, None]) -> Answer:
+def create_challenge(
+    service: PaymentsService, call: ApiCall[bodies.CreateChallenge, None]
+) -> Response:
     """A text for the wallet to sign."""
     body = call.body
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.wallets.challenge(
             call.authority,
             call.path["accountId"],
@@ -28,10 +30,10 @@ def challenge(service: PaymentsService, call: Call[bodies.CreateChallenge, None]
     )
 
 
-def add(service: PaymentsService, call: Call[bodies.AddWallet, None]) -> Answer:
+def add(service: PaymentsService, call: ApiCall[bodies.AddWallet, None]) -> Response:
     """The wallet that signed, verified."""
     body = call.body
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.wallets.add(
             call.authority,
             call.path["accountId"],
@@ -45,17 +47,17 @@ def add(service: PaymentsService, call: Call[bodies.AddWallet, None]) -> Answer:
     )
 
 
-def list_wallets(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_wallets(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The account's wallets, oldest first."""
     page = service.wallets.list(
-        call.authority, call.path["accountId"], after=call.position(), limit=call.query.limit
+        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
     )
-    return call.listed(page, views.wallet)
+    return call.answer_page(page, views.wallet)
 
 
-def remove(service: PaymentsService, call: Call[None, None]) -> Answer:
+def remove(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """The wallet as it was."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.wallets.remove(
             call.authority, call.path["accountId"], call.path["walletId"], idempotent=idempotent
         ),

@@ -12,7 +12,7 @@ from payments_core_http.wire.query import PageQuery
 
 WALLETS = (
     Route(
-        "POST", "/v2/accounts/{accountId}/wallets/challenge", wallets.challenge,
+        "POST", "/v2/accounts/{accountId}/wallets/challenge", wallets.create_challenge,
         needs=ACCOUNTS_KEY, body=bodies.CreateChallenge, success=201,
         errors=(NotFound, errors.AccountSuspended),
         answers=views.ChallengeView, operation="createWalletChallenge",
@@ -23,7 +23,7 @@ WALLETS = (
         body=bodies.AddWallet, success=201,
         errors=(
             NotFound, errors.AccountSuspended, errors.ActionAlreadyUsed,
-            errors.ActionExpired, errors.Conflicting, errors.DependencyFailed,
+            errors.ActionExpired, errors.ResourceConflict, errors.DependencyFailed,
         ),
         answers=views.WalletView,
         summary="Link the wallet that signed a challenge.",

@@ -6,7 +6,7 @@ import attrs
 
 from payments_core.accounts.record import Wallet, WalletChallenge
 from payments_core.assets import ChainType
-from payments_core.clock import iso, iso_or_none
+from payments_core.clock import format_iso, format_iso_or_none
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -49,8 +49,8 @@ def wallet(record: Wallet) -> WalletView:
         chainType=record.chain_type,
         label=record.label,
         verified=record.verified,
-        verifiedAt=iso_or_none(record.verified_at),
-        createdAt=iso(record.created_at),
+        verifiedAt=format_iso_or_none(record.verified_at),
+        createdAt=format_iso(record.created_at),
     )
 
 
@@ -64,6 +64,6 @@ def challenge(record: WalletChallenge) -> ChallengeView:
         chainType=record.chain_type,
         message=record.message,
         nonce=record.nonce,
-        expiresAt=iso(record.expires_at),
-        createdAt=iso(record.created_at),
+        expiresAt=format_iso(record.expires_at),
+        createdAt=format_iso(record.created_at),
     )

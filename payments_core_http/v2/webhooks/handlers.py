@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from payments_core.clock import parse_iso
-from payments_core.engine.idempotency.record import Answer
+from payments_core.engine.idempotency.record import Response
 from payments_core.errors import NotFound
 from payments_core.storage.port import Operator, Where
-from payments_core.webhooks.lifecycle import Changes
-from payments_core_http.calls import Call
+from payments_core.webhooks.lifecycle import EndpointChanges
+from payments_core_http.calls import ApiCall
 from payments_core_http.v2.webhooks import bodies, views
 from payments_core_http.wire.query import PageQuery
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from payments_core.service import PaymentsService
 
 
-def create(service: PaymentsService, call: Call[bodies.CreateWebhook, None]) -> Answer:
+def create(service: PaymentsService, call: ApiCall[bodies.CreateWebhook, None]) -> Response:
     """A new endpoint and its signing secret."""
     environment = call.authority.environment
     named = (call.path["appId"], call.path["environmentId"])
     if named != (environment.app_id, environment.id):
         raise NotFound("environment")
     body = call.body
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.webhooks.create(
             call.authority,
             url=body.url,
@@ -32,25 +32,27 @@ def create(service: PaymentsService, call: Call[bodies.CreateWebhook, None]) -> 
             subscribed_events=body.subscribedEvents,
             idempotent=idempotent,
         ),
-        lambda made: views.with_secret(made, environment),
+        lambda made: views.endpoint_with_secret(made, environment),
     )
 
 
-def list_endpoints(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_endpoints(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The endpoints, what can be subscribed to, and what receivers may rely on."""
-    page = service.webhooks.list(call.authority, limit=call.query.limit, after=call.position())
+    page = service.webhooks.list(
+        call.authority, limit=call.query.limit, after=call.decode_position()
+    )
     environment = call.authority.environment
     return call.answer(
         views.EndpointsView(
             webhookEndpoints=tuple(views.endpoint(item, environment) for item in page.records),
-            eventCatalog=views.catalogue(),
+            eventCatalog=views.event_types(),
             deliveryPolicy=views.delivery_policy(service.settings.webhooks),
-            **call.page_facts(page.next),
+            **call.page_fields(page.next),
         )
     )
 
 
-def read(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An endpoint."""
     record = service.webhooks.get(call.authority, call.path["webhookId"])
     return call.answer(
@@ -58,12 +60,12 @@ def read(service: PaymentsService, call: Call[None, None]) -> Answer:
     )
 
 
-def change(service: PaymentsService, call: Call[bodies.ChangeWebhook, None]) -> Answer:
+def change(service: PaymentsService, call: ApiCall[bodies.ChangeWebhook, None]) -> Response:
     """The endpoint with what was given changed."""
     body = call.body
-    changes = Changes(body.description, body.subscribedEvents, body.status)
+    changes = EndpointChanges(body.description, body.subscribedEvents, body.status)
     environment = call.authority.environment
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.webhooks.update(
             call.authority, call.path["webhookId"], changes, idempotent=idempotent
         ),
@@ -71,96 +73,98 @@ def change(service: PaymentsService, call: Call[bodies.ChangeWebhook, None]) -> 
     )
 
 
-def rotate_secret(service: PaymentsService, call: Call[bodies.RotateWebhookSecret, None]) -> Answer:
+def rotate_secret(
+    service: PaymentsService, call: ApiCall[bodies.RotateWebhookSecret, None]
+) -> Response:
     """A new signing secret; the one before is invalid at once, or after its overlap."""
     environment = call.authority.environment
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.webhooks.rotate_secret(
             call.authority,
             call.path["webhookId"],
             overlap_s=call.body.overlapSeconds,
             idempotent=idempotent,
         ),
-        lambda made: views.with_secret(made, environment),
+        lambda made: views.endpoint_with_secret(made, environment),
     )
 
 
-def deliveries(service: PaymentsService, call: Call[None, PageQuery]) -> Answer:
+def list_deliveries(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
     """The endpoint's deliveries, most recently updated first."""
-    endpoint, page = service.webhooks.deliveries(
-        call.authority, call.path["webhookId"], limit=call.query.limit, after=call.position()
+    endpoint, page = service.webhooks.list_deliveries(
+        call.authority, call.path["webhookId"], limit=call.query.limit, after=call.decode_position()
     )
     return call.answer(
         views.DeliveriesView(
             webhookEndpoint=views.EndpointState(id=endpoint.id, status=endpoint.status),
             deliveries=tuple(map(views.delivery, page.records)),
-            **call.page_facts(page.next),
+            **call.page_fields(page.next),
         )
     )
 
 
-def retry(service: PaymentsService, call: Call[None, None]) -> Answer:
+def retry(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A delivery put back with its full budget of attempts."""
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.webhooks.retry(
             call.authority, call.path["webhookId"], call.path["deliveryId"], idempotent=idempotent
         ),
-        views.retried,
+        views.retried_delivery,
     )
 
 
-def test(service: PaymentsService, call: Call[None, None]) -> Answer:
+def test(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """A test event on its way to the endpoint."""
-    return call.once(
-        lambda idempotent: service.webhook_events.test(
+    return call.run_idempotent(
+        lambda idempotent: service.webhook_events.send_test(
             call.authority, call.path["webhookId"], idempotent=idempotent
         ),
-        views.tested,
+        views.tested_endpoint,
     )
 
 
-def recover(service: PaymentsService, call: Call[bodies.RecoverWebhook, None]) -> Answer:
+def recover(service: PaymentsService, call: ApiCall[bodies.RecoverWebhook, None]) -> Response:
     """What the endpoint has missed, put on its way."""
     since = parse_iso(call.body.since)
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.webhook_events.recover(
             call.authority, call.path["webhookId"], since, idempotent=idempotent
         ),
-        views.recovering,
+        views.recovering_endpoint,
     )
 
 
-def events(service: PaymentsService, call: Call[None, bodies.ListEvents]) -> Answer:
+def list_events(service: PaymentsService, call: ApiCall[None, bodies.ListEvents]) -> Response:
     """The environment's events, newest first."""
     query = call.query
     page = service.webhook_events.list(
         call.authority,
         account_id=query.accountId,
-        where=_where(query),
-        after=call.position(),
+        where=_build_filters(query),
+        after=call.decode_position(),
         limit=query.limit,
     )
-    return call.listed(page, views.event)
+    return call.answer_page(page, views.event)
 
 
-def read_event(service: PaymentsService, call: Call[None, None]) -> Answer:
+def read_event(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """An event."""
     record = service.webhook_events.get(call.authority, call.path["eventId"])
     return call.answer(views.event(record))
 
 
-def resend(service: PaymentsService, call: Call[bodies.ResendEvent, None]) -> Answer:
+def resend(service: PaymentsService, call: ApiCall[bodies.ResendEvent, None]) -> Response:
     """An event on its way again."""
     event_id, endpoint_id = call.path["eventId"], call.body.webhookId
-    return call.once(
+    return call.run_idempotent(
         lambda idempotent: service.webhook_events.resend(
             call.authority, event_id, endpoint_id=endpoint_id, idempotent=idempotent
         ),
-        lambda records: views.resent(event_id, records),
+        lambda records: views.resent_event(event_id, records),
     )
 
 
-def _where(query: bodies.ListEvents) -> list[Where]:
+def _build_filters(query: bodies.ListEvents) -> list[Where]:
     after, before = (
         None if text is None else parse_iso(text)
         for text in (query.createdAfter, query.createdBefore)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import attrs
 from msgspec import UNSET, Struct, UnsetType
 
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 from payments_core.engine.events import CATALOGUE, Event
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
@@ -176,7 +176,7 @@ def delivery_policy(settings: WebhookSettings) -> DeliveryPolicyView:
     return DeliveryPolicyView(**{**told, "dedupe": DedupeView(**told["dedupe"])})
 
 
-def catalogue() -> tuple[EventTypeView, ...]:
+def event_types() -> tuple[EventTypeView, ...]:
     """Every event that can be subscribed to."""
     return tuple(EventTypeView(**attrs.asdict(event)) for event in CATALOGUE)
 
@@ -191,12 +191,14 @@ def endpoint(record: Endpoint, environment: Environment) -> EndpointView:
         description=record.description,
         subscribedEvents=record.subscribed_events,
         status=record.status,
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
     )
 
 
-def with_secret(made: tuple[Endpoint, str], environment: Environment) -> EndpointWithSecret:
+def endpoint_with_secret(
+    made: tuple[Endpoint, str], environment: Environment
+) -> EndpointWithSecret:
     """An endpoint with its new secret."""
     record, secret = made
     return EndpointWithSecret(webhookEndpoint=endpoint(record, environment), signingSecret=secret)
@@ -218,18 +220,18 @@ def delivery(record: Delivery) -> DeliveryView:
         responseStatus=record.response_status,
         requestBody=record.request_body,
         responseBody=record.response_body,
-        createdAt=iso(record.created_at),
-        updatedAt=iso(record.updated_at),
-        **{name: iso(at) for name, at in moments.items() if at is not None},
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
+        **{name: format_iso(at) for name, at in moments.items() if at is not None},
     )
 
 
-def retried(record: Delivery) -> RetriedDelivery:
+def retried_delivery(record: Delivery) -> RetriedDelivery:
     """The answer of a retry."""
     return RetriedDelivery(webhookId=record.endpoint_id, deliveryId=record.id, status=record.status)
 
 
-def tested(record: Delivery) -> TestedEndpoint:
+def tested_endpoint(record: Delivery) -> TestedEndpoint:
     """The answer of a test."""
     return TestedEndpoint(
         webhookId=record.endpoint_id,
@@ -245,16 +247,18 @@ def event(record: Event) -> EventView:
         id=record.id,
         name=record.name,
         apiVersion=record.api_version,
-        createdAt=iso(record.created_at),
+        createdAt=format_iso(record.created_at),
         payload=record.payload,
     )
 
 
-def resent(event_id: str, records: Sequence[Delivery]) -> ResentEvent:
+def resent_event(event_id: str, records: Sequence[Delivery]) -> ResentEvent:
     """The answer of a resend."""
-    return ResentEvent(eventId=event_id, deliveries=tuple(retried(item) for item in records))
+    return ResentEvent(
+        eventId=event_id, deliveries=tuple(retried_delivery(item) for item in records)
+    )
 
 
-def recovering(recovery: Recovery) -> RecoveringEndpoint:
+def recovering_endpoint(recovery: Recovery) -> RecoveringEndpoint:
     """The answer of a recovery."""
-    return RecoveringEndpoint(webhookId=recovery.endpoint_id, since=iso(recovery.since))
+    return RecoveringEndpoint(webhookId=recovery.endpoint_id, since=format_iso(recovery.since))

@@ -12,7 +12,7 @@ from eth_utils.crypto import keccak
 
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, PurseKind, RoleModule
-from payments_core.chains.evm.artifacts import contract, contracts
+from payments_core.chains.evm.artifacts import load_contract, load_contracts
 from tests.chains.evm.nodes import (
     ACCOUNTS,
     ADMIN,
@@ -46,7 +46,7 @@ class Deployed:
 
     def token(self, name: str = "TestToken") -> str:
         """A test token of its own."""
-        return self.node.create(contract(name).creation)
+        return self.node.create(load_contract(name).creation)
 
     def mint(self, token: str, holder: str, amount: int) -> None:
         """Give somebody new tokens."""
@@ -143,7 +143,7 @@ def errors() -> dict[bytes, str]:
     """The names of our contracts' errors by their selectors."""
     return {
         keccak(_signature(entry).encode())[:4]: str(entry["name"])
-        for one in contracts()
+        for one in load_contracts()
         for entry in one.abi
         if entry["type"] == "error"
     }
@@ -153,7 +153,7 @@ def errors() -> dict[bytes, str]:
 def functions(name: str) -> frozenset[str]:
     """The signatures of a contract's functions."""
     return frozenset(
-        _signature(entry) for entry in contract(name).abi if entry["type"] == "function"
+        _signature(entry) for entry in load_contract(name).abi if entry["type"] == "function"
     )
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import attrs
 
-from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.evm.finality import Finality
-from payments_core.chains.evm.reading import EvmReading
-from payments_core.chains.http.client import Limits
+from payments_core.chains.evm.reading import EvmReader
+from payments_core.chains.http.client import RequestLimits
 from payments_core.conformance.transport.certificates import server_context
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -357,12 +357,12 @@ class FakeNode:
 
 def reading(
     nodes: Sequence[FakeNode], finality: Finality | None = None, agreement: int | None = None
-) -> EvmReading:
+) -> EvmReader:
     """The read side over these nodes, with little patience."""
-    limits = Limits(connect_s=0.3, whole_s=0.5)
+    limits = RequestLimits(connect_timeout_s=0.3, total_timeout_s=0.5)
     urls = [node.url for node in nodes]
-    endpoints = Endpoints(urls, 8453, agreement, limits=limits, ask_s=1.5)
-    return EvmReading(endpoints, finality or Finality())
+    endpoints = NodeQuorum(urls, 8453, agreement, limits=limits, ask_s=1.5)
+    return EvmReader(endpoints, finality or Finality())
 
 
 def _error(id: int | None, message: str) -> bytes:

@@ -11,7 +11,7 @@ import attrs
 
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.addresses import Deployment
-from payments_core.chains.evm.artifacts import contract
+from payments_core.chains.evm.artifacts import load_contract
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import ENV, MILLION, Deployed, account
 from tests.chains.evm.nodes import ADMIN, MERCHANT, OPERATOR, OWNER, PAYER, STRANGER, Node, hexed
@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
     with AnvilProcess() as anvil:
         node = Node(anvil.url)
         deployed = Deployed(node)
-        node.ask("anvil_setCode", TOKEN, hexed(contract("TestToken").runtime or b""))
+        node.ask("anvil_setCode", TOKEN, hexed(load_contract("TestToken").runtime or b""))
         deployed.mint(TOKEN, MERCHANT, MILLION)  # a merchant who was paid before
         deployed.mint(TOKEN, PAYER, MILLION)
         moved = node.do(PAYER, TOKEN, calls.transfer(MERCHANT, AMOUNT)).gas_used

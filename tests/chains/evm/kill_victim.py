@@ -26,11 +26,11 @@ from payments_core.chains.scanner import ScanCursor
 from payments_core.clock import MINUTE, SECOND, FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.entropy import Entropy
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.storage.jobs import Job
-from payments_core.storage.port import DIRECTORY, Claimed, Snapshot, Storage
+from payments_core.storage.port import DIRECTORY, ClaimedJob, Snapshot, Storage
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core_http.cli.anvil.chain import AnvilChain
 from tests.service.world import BASE, NoTransport
@@ -104,7 +104,7 @@ def chain_at(url: str) -> AnvilChain:
 
 def storage_in(folder: Path) -> SqliteStorage:
     """The folder's file."""
-    storage = SqliteStorage(folder / "data.db", KINDS)
+    storage = SqliteStorage(folder / "data.db", RECORD_TYPES)
     storage.migrate()
     return storage
 
@@ -131,7 +131,7 @@ def mover(chain: Any, clock: SandboxClock) -> Callable[[int], None]:
     def move(instant: int) -> None:
         before = clock.now()
         clock.advance_to(instant)
-        chain.passed((clock.now() - before) / SECOND)
+        chain.advance_time((clock.now() - before) / SECOND)
 
     return move
 
@@ -159,13 +159,13 @@ def live_by_threads(service: PaymentsService, chain: Any, clock: SandboxClock) -
 def live_by_scans(service: PaymentsService, chain: Any, clock: SandboxClock) -> None:
     """Do the job that scans, and no other, until it has seen the newest block."""
     scanner = service.scanner("sandbox")
-    scanner.ensure()
+    scanner.ensure_scheduled()
     newest = chain.heads().latest.number
     tip = -1
     while tip < newest:
         job, _ = scan_job_and_tip(service.ports.storage)
         assert job is not None
-        scanner.scan(Claimed(DIRECTORY, job))
+        scanner.scan(ClaimedJob(DIRECTORY, job))
         _, tip = scan_job_and_tip(service.ports.storage)
         tell(tip=tip)
 
@@ -201,7 +201,7 @@ def main() -> None:
     real = storage_in(Path(folder))
     node = chain_at(url)
     if role == "short_scan":
-        node.longest_scan = SHORT_SCAN
+        node.max_scan_blocks = SHORT_SCAN
     chain = fate.over(node)
     entropy = random.Random(seed).randbytes
     service, clock = service_over(Path(folder), fate.over(real), chain, entropy)

@@ -14,8 +14,8 @@ import attrs
 import pytest
 from eth_account import Account
 
-from payments_core.addresses import checksummed
-from payments_core_http.cli.anvil.process import AnvilProcess, NoAnvil
+from payments_core.addresses import encode_checksum_address
+from payments_core_http.cli.anvil.process import AnvilProcess, AnvilUnavailable
 
 MNEMONIC_KEYS = (
     "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
@@ -41,7 +41,7 @@ def anvil_or_skip(**options: Any) -> Iterator[AnvilProcess]:
     process = AnvilProcess(**options)
     try:
         process.start()
-    except NoAnvil as reason:
+    except AnvilUnavailable as reason:
         if shutil.which("npm"):
             raise
         pytest.skip(str(reason))
@@ -141,7 +141,7 @@ class Node:
         """Deploy a contract; its address."""
         contract = self.do(sender, None, code).contract
         assert contract is not None
-        return checksummed(bytes.fromhex(contract[2:]))
+        return encode_checksum_address(bytes.fromhex(contract[2:]))
 
     def code(self, address: str) -> bytes:
         """The code that an address has."""

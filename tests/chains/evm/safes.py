@@ -11,8 +11,8 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 from eth_account.signers.local import LocalAccount
 
-from payments_core.addresses import checksummed
-from payments_core_http.cli.anvil.npm_cache import NotCached, npm_package
+from payments_core.addresses import encode_checksum_address
+from payments_core_http.cli.anvil.npm_cache import PackageNotCached, ensure_npm_package
 from tests.chains.evm.deployed import CHAIN, Deployed, call
 from tests.chains.evm.nodes import STRANGER, Receipt
 
@@ -52,7 +52,7 @@ class Safe:
             owners, len(owners), ZERO, b"", handler, ZERO, 0, ZERO,
         )  # fmt: skip
         created = call("createProxyWithNonce(address,bytes,uint256)", singleton, setup, 0)
-        self.address = checksummed(node.call(proxies, created)[12:])
+        self.address = encode_checksum_address(node.call(proxies, created)[12:])
         node.do(STRANGER, proxies, created)
 
     def nonce(self) -> int:
@@ -107,8 +107,8 @@ class Safe:
 @cache
 def _artifacts() -> Path:
     try:
-        modules = npm_package(PACKAGE, VERSION)
-    except NotCached as reason:
+        modules = ensure_npm_package(PACKAGE, VERSION)
+    except PackageNotCached as reason:
         pytest.skip(str(reason))
     return modules / PACKAGE / "build" / "artifacts" / "contracts"
 

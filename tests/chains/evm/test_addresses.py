@@ -10,24 +10,24 @@ from payments_core.addresses import AddressError
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.addresses import (
     DEPLOYER,
-    KINDS,
+    PURSE_KINDS,
     Deployment,
     PurseKind,
     RoleModule,
-    create2,
-    key,
+    create2_address,
+    hash_id,
 )
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import ENV, Deployed
 from tests.chains.evm.nodes import ADMIN, MERCHANT, OPERATOR, OWNER, PAYER, STRANGER, Node
 
 ids = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-kinds = st.sampled_from(sorted(KINDS))
+kinds = st.sampled_from(sorted(PURSE_KINDS))
 
 
 def asked(deployed: Deployed, environment_id: str, kind: PurseKind, owner_id: str) -> str:
     """What the factory on the node says."""
-    name = (key(environment_id), KINDS[kind], key(owner_id))
+    name = (hash_id(environment_id), PURSE_KINDS[kind], hash_id(owner_id))
     answer = deployed.node.call(deployed.factory, calls.ADDRESS_OF.call(*name))
     return f"0x{answer[12:].hex()}"
 
@@ -67,7 +67,7 @@ def test_create2_is_that_of_the_standard(
     creator: str, salt: str, creation: str, address: str
 ) -> None:
     said = (bytes.fromhex(text) for text in (creator, salt, creation))
-    assert create2(*said).hex() == address
+    assert create2_address(*said).hex() == address
 
 
 def test_the_factory_is_where_it_was_said_to_be(deployed: Deployed) -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm import answers
-from payments_core.chains.evm.answers import BadAnswer, Log, Receipt
+from payments_core.chains.evm.answers import BadResponse, Log, Receipt
 from payments_core.chains.port import Block, ChainUnavailable, TransferLog
 from tests.chains.evm.fake_node import (
     ESCROW,
@@ -53,7 +53,7 @@ def receipt_of(*logs: dict[str, Any], before: int = 0, succeeded: bool = True) -
 
 
 def decoded(value: dict[str, Any]) -> Receipt:
-    receipt = answers.receipt(raw(value), hashed("ours"))
+    receipt = answers.parse_receipt(raw(value), hashed("ours"))
     assert receipt is not None
     return receipt
 
@@ -63,8 +63,8 @@ def decoded(value: dict[str, Any]) -> Receipt:
 
 @given(st.integers(0, 2**63 - 1))
 def test_a_quantity_is_read_as_it_is_written(number: int) -> None:
-    assert answers.quantity(hex(number)) == number
-    assert answers.number(raw(hex(number))) == number
+    assert answers.parse_quantity(hex(number)) == number
+    assert answers.parse_number(raw(hex(number))) == number
 
 
 @pytest.mark.parametrize(
@@ -73,36 +73,36 @@ def test_a_quantity_is_read_as_it_is_written(number: int) -> None:
      "0x٣", "1", hex(2**63), hex(2**256), "0x1" + 10_000 * "0"],
 )  # fmt: skip
 def test_a_quantity_of_another_form_is_not_guessed_at(text: str) -> None:
-    with pytest.raises(BadAnswer):
-        answers.number(raw(text))
+    with pytest.raises(BadResponse):
+        answers.parse_number(raw(text))
 
 
 @pytest.mark.parametrize("value", [1, 1.5, True, None, [], {}, ["0x1"]])
 def test_a_quantity_is_a_text(value: object) -> None:
-    with pytest.raises(BadAnswer):
-        answers.number(raw(value))
+    with pytest.raises(BadResponse):
+        answers.parse_number(raw(value))
 
 
 @given(st.integers(0, 2**256 - 1))
 def test_a_word_that_a_contract_returns_is_a_number(number: int) -> None:
-    assert answers.uint256(raw(f"0x{number:064x}")) == number
+    assert answers.parse_uint256(raw(f"0x{number:064x}")) == number
 
 
 @pytest.mark.parametrize("text", ["0x", "0x1", "0x" + 63 * "0", "0x" + 65 * "0", "0x" + 128 * "0"])
 def test_a_word_has_32_bytes(text: str) -> None:
-    with pytest.raises(BadAnswer):
-        answers.uint256(raw(text))
+    with pytest.raises(BadResponse):
+        answers.parse_uint256(raw(text))
 
 
 @given(st.binary(max_size=100))
 def test_bytes_are_read_as_they_are_written(said: bytes) -> None:
-    assert answers.data(raw("0x" + said.hex())) == said
+    assert answers.parse_data(raw("0x" + said.hex())) == said
 
 
 @pytest.mark.parametrize("value", ["", "0", "0x0", "0xzz", "12", None, 12])
 def test_bytes_of_another_form_are_refused(value: object) -> None:
-    with pytest.raises(BadAnswer):
-        answers.data(raw(value))
+    with pytest.raises(BadResponse):
+        answers.parse_data(raw(value))
 
 
 # Blocks and transactions.
@@ -110,22 +110,22 @@ def test_bytes_of_another_form_are_refused(value: object) -> None:
 
 def test_a_block_is_its_number_and_hash_and_null_is_none() -> None:
     said = {"number": "0x10", "hash": hashed(1), "extra": {"deep": [1.5]}, "miner": 7}
-    assert answers.block(raw(said)) == Block(16, hashed(1))
-    assert answers.block(raw(None)) is None
+    assert answers.parse_block(raw(said)) == Block(16, hashed(1))
+    assert answers.parse_block(raw(None)) is None
 
 
 @pytest.mark.parametrize(
     "change", [{"number": None}, {"hash": None}, {"hash": "0x12"}, {"number": 16}, {"hash": 1}]
 )
 def test_a_pending_or_broken_block_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(BadAnswer):
-        answers.block(raw({"number": "0x10", "hash": hashed(1), **change}))
+    with pytest.raises(BadResponse):
+        answers.parse_block(raw({"number": "0x10", "hash": hashed(1), **change}))
 
 
 def test_a_transaction_is_known_under_its_own_hash_only() -> None:
     assert answers.is_known(raw({"hash": hashed(1)}), hashed(1))
     assert not answers.is_known(raw(None), hashed(1))
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         answers.is_known(raw({"hash": hashed(2)}), hashed(1))
 
 
@@ -136,7 +136,7 @@ def test_a_transaction_is_known_under_its_own_hash_only() -> None:
 def test_every_transfer_has_its_place_among_all_logs(
     logs: list[dict[str, Any]], before: int
 ) -> None:
-    view = answers.view(decoded(receipt_of(*logs, before=before)))
+    view = answers.to_transaction_view(decoded(receipt_of(*logs, before=before)))
     assert view.logs == tuple(
         TransferLog(n, before + n, TOKEN, PAYER, ESCROW, int(log["data"], 16))
         for n, log in enumerate(logs)
@@ -147,19 +147,19 @@ def test_every_transfer_has_its_place_among_all_logs(
 
 def test_a_failed_transaction_has_no_transfers() -> None:
     assert not decoded(receipt_of(succeeded=False)).succeeded
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         decoded(receipt_of(transfer_log(), succeeded=False))
 
 
 def test_polygon_logs_the_fee_of_a_failed_transaction() -> None:
     fee = {**transfer_log(), "topics": [hashed("LogFeeTransfer"), *transfer_log()["topics"]]}
-    view = answers.view(decoded(receipt_of(fee, succeeded=False)))
+    view = answers.to_transaction_view(decoded(receipt_of(fee, succeeded=False)))
     assert not view.succeeded
     assert view.logs == ()
 
 
 def test_no_receipt_is_none() -> None:
-    assert answers.receipt(raw(None), hashed("ours")) is None
+    assert answers.parse_receipt(raw(None), hashed("ours")) is None
 
 
 Change = Callable[[dict[str, Any]], object]
@@ -196,7 +196,7 @@ def test_a_receipt_that_cannot_be_right_is_refused(change: Change) -> None:
     said = receipt_of(transfer_log(), other_log(), transfer_log(), before=2)
     decoded(said)
     change(said)
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         decoded(said)
 
 
@@ -204,7 +204,7 @@ def test_fields_that_are_not_asked_for_are_not_looked_at() -> None:
     said = receipt_of(transfer_log())
     said |= {"type": 99, "l1Fee": None, "logsBloom": ["?"], "gasUsed": -1}
     said["logs"][0] |= {"blockTimestamp": 12, "transactionIndex": "none"}
-    assert len(answers.view(decoded(said)).logs) == 1
+    assert len(answers.to_transaction_view(decoded(said)).logs) == 1
 
 
 SKIPPED: dict[str, dict[str, Any]] = {
@@ -228,7 +228,7 @@ SKIPPED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("log", SKIPPED.values(), ids=SKIPPED)
 def test_what_is_no_transfer_is_skipped_and_keeps_its_place(log: dict[str, Any]) -> None:
-    (transfer,) = answers.view(decoded(receipt_of(log, transfer_log(amount=7)))).logs
+    (transfer,) = answers.to_transaction_view(decoded(receipt_of(log, transfer_log(amount=7)))).logs
     assert (transfer.position, transfer.amount_atomic) == (1, 7)
 
 
@@ -244,8 +244,9 @@ def test_hex_letters_of_either_case_are_the_same() -> None:
 @given(JSON)
 def test_any_other_json_is_unavailable_and_nothing_else(value: object) -> None:
     for decode in (
-        answers.number, answers.data, answers.uint256, answers.block, answers.logs,
-        lambda said: answers.receipt(said, hashed("ours")),
+        answers.parse_number, answers.parse_data, answers.parse_uint256, answers.parse_block,
+        answers.parse_logs,
+        lambda said: answers.parse_receipt(said, hashed("ours")),
         lambda said: answers.is_known(said, hashed("ours")),
     ):  # fmt: skip
         try:
@@ -278,15 +279,15 @@ def test_a_receipt_with_anything_in_any_field_is_unavailable_or_the_same(
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_json_are_unavailable(said: bytes) -> None:
     try:
-        answers.logs(msgspec.Raw(said))
-    except BadAnswer:
+        answers.parse_logs(msgspec.Raw(said))
+    except BadResponse:
         return
     assert json.loads(said) == []
 
 
 def test_json_that_is_too_deep_is_unavailable() -> None:
-    with pytest.raises(BadAnswer):
-        answers.block(msgspec.Raw(b'{"extra":' + 100_000 * b"["))
+    with pytest.raises(BadResponse):
+        answers.parse_block(msgspec.Raw(b'{"extra":' + 100_000 * b"["))
 
 
 # Logs of a scan.
@@ -294,7 +295,7 @@ def test_json_that_is_too_deep_is_unavailable() -> None:
 
 def logs_of(chain: FakeChain) -> tuple[Log, ...]:
     found = [log for block in chain.blocks for r in chain.receipts(block) for log in r["logs"]]
-    return answers.logs(raw(found))
+    return answers.parse_logs(raw(found))
 
 
 @given(st.permutations(range(5)))
@@ -304,35 +305,39 @@ def test_logs_come_in_the_chains_order_and_once(order: list[int]) -> None:
         chain.include(transfer_log(amount=name), transfer_log(amount=9), name=name)
     logs = logs_of(chain)
     mixed = [logs[place] for place in (*order, 0, 5, 5)]
-    assert answers.in_order(mixed) == logs
+    assert answers.sort_logs(mixed) == logs
 
 
 def test_logs_of_two_forks_or_two_of_one_place_cannot_be_right() -> None:
     chain, fork = FakeChain(height=3), FakeChain(height=3, fork="other")
     for one in (chain, fork):
         one.include(transfer_log(), name=one.fork)
-    with pytest.raises(BadAnswer, match="two blocks"):
-        answers.in_order(logs_of(chain) + logs_of(fork))
+    with pytest.raises(BadResponse, match="two blocks"):
+        answers.sort_logs(logs_of(chain) + logs_of(fork))
     twin = FakeChain(height=3)
     twin.include(transfer_log(amount=6))
     twin.blocks[-1].hash = chain.blocks[-1].hash
-    with pytest.raises(BadAnswer, match="one place"):
-        answers.in_order(logs_of(chain) + logs_of(twin))
+    with pytest.raises(BadResponse, match="one place"):
+        answers.sort_logs(logs_of(chain) + logs_of(twin))
 
 
 def test_a_list_of_too_many_logs_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "MOST_LOGS", 3)
+    monkeypatch.setattr(answers, "MAX_LOGS", 3)
     chain = FakeChain(height=0)
     chain.include(*[transfer_log() for _ in range(4)])
-    with pytest.raises(BadAnswer, match="more logs"):
+    with pytest.raises(BadResponse, match="more logs"):
         logs_of(chain)
 
 
 def test_addresses_are_told_with_their_checksum() -> None:
-    (transfer,) = answers.view(decoded(receipt_of(transfer_log(token=OTHER_TOKEN)))).logs
+    (transfer,) = answers.to_transaction_view(
+        decoded(receipt_of(transfer_log(token=OTHER_TOKEN)))
+    ).logs
     told = (transfer.token_address, transfer.sender, transfer.recipient)
     assert told == (OTHER_TOKEN, PAYER, ESCROW)
-    assert answers.address_text(ESCROW.lower()) == checksummed(bytes.fromhex(ESCROW[2:]))
+    assert answers.checksum_address(ESCROW.lower()) == encode_checksum_address(
+        bytes.fromhex(ESCROW[2:])
+    )
 
 
 def test_the_topic_of_a_transfer_is_the_hash_of_its_signature() -> None:

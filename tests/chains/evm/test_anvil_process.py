@@ -16,8 +16,13 @@ from pathlib import Path
 import pytest
 
 from payments_core_http.cli.anvil import npm_cache
-from payments_core_http.cli.anvil.npm_cache import NotCached, npm_package
-from payments_core_http.cli.anvil.process import OVERRIDE, AnvilProcess, NoAnvil, anvil_program
+from payments_core_http.cli.anvil.npm_cache import PackageNotCached, ensure_npm_package
+from payments_core_http.cli.anvil.process import (
+    PROGRAM_VARIABLE,
+    AnvilProcess,
+    AnvilUnavailable,
+    find_anvil_program,
+)
 from tests.chains.evm.nodes import Node
 
 GOES_S = 20
@@ -101,21 +106,23 @@ def test_no_anvil_is_left_behind_however_its_starter_ends(number: signal.Signals
 
 
 def test_one_that_cannot_start_says_why() -> None:
-    with pytest.raises(NoAnvil, match="unexpected argument '--nonsense'"):
+    with pytest.raises(AnvilUnavailable, match="unexpected argument '--nonsense'"):
         AnvilProcess(options=("--nonsense",)).start()
 
 
 def test_a_program_that_is_no_anvil_says_so() -> None:
-    with pytest.raises(NoAnvil, match="it said nothing"):
+    with pytest.raises(AnvilUnavailable, match="it said nothing"):
         AnvilProcess(program=Path("/bin/true")).start()
 
 
 def test_the_named_program_comes_before_every_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OVERRIDE, "/bin/true")
-    assert anvil_program() == Path("/bin/true")
-    monkeypatch.setenv(OVERRIDE, "/nowhere/anvil")
-    with pytest.raises(NoAnvil, match=f"{OVERRIDE} names no program: /nowhere/anvil"):
-        anvil_program()
+    monkeypatch.setenv(PROGRAM_VARIABLE, "/bin/true")
+    assert find_anvil_program() == Path("/bin/true")
+    monkeypatch.setenv(PROGRAM_VARIABLE, "/nowhere/anvil")
+    with pytest.raises(
+        AnvilUnavailable, match=f"{PROGRAM_VARIABLE} names no program: /nowhere/anvil"
+    ):
+        find_anvil_program()
 
 
 # --- Fetching -------------------------------------------------------------------------------------
@@ -135,13 +142,13 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (programs / "npm").chmod(0o755)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.delenv(OVERRIDE, raising=False)
-    return npm_cache.caches()
+    monkeypatch.delenv(PROGRAM_VARIABLE, raising=False)
+    return npm_cache.cache_folder()
 
 
 def test_many_who_fetch_at_once_all_get_the_whole_package(empty_cache: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: npm_package("@scope/thing", "1.0.0"), range(16)))
+        found = list(threads.map(lambda _: ensure_npm_package("@scope/thing", "1.0.0"), range(16)))
     assert set(found) == {empty_cache / "thing-1.0.0" / "node_modules"}
     assert (found[0] / "thing" / "file").read_text() == "whole\n"
     assert [path.name for path in empty_cache.iterdir()] == ["thing-1.0.0"]
@@ -151,8 +158,8 @@ def test_a_failed_fetch_leaves_nothing_and_tells_no_secret(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAILS", "1")
-    with pytest.raises(NotCached, match=r"npm could not fetch thing@1\.0\.0") as caught:
-        npm_package("thing", "1.0.0")
+    with pytest.raises(PackageNotCached, match=r"npm could not fetch thing@1\.0\.0") as caught:
+        ensure_npm_package("thing", "1.0.0")
     assert "secret" not in str(caught.value)
     assert list(empty_cache.iterdir()) == []
 
@@ -160,18 +167,22 @@ def test_a_failed_fetch_leaves_nothing_and_tells_no_secret(
 @pytest.mark.usefixtures("empty_cache")
 def test_without_npm_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(NoAnvil, match=r"there is no npm to fetch @foundry-rs/anvil@1\.7\.1"):
-        anvil_program()
+    with pytest.raises(
+        AnvilUnavailable, match=r"there is no npm to fetch @foundry-rs/anvil@1\.7\.1"
+    ):
+        find_anvil_program()
 
 
 @pytest.mark.usefixtures("empty_cache")
 def test_a_platform_without_an_anvil_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "m68k")
-    with pytest.raises(NoAnvil, match="on m68k; install one and name it"):
-        anvil_program()
+    with pytest.raises(AnvilUnavailable, match="on m68k; install one and name it"):
+        find_anvil_program()
 
 
 def test_a_package_without_the_program_is_named(empty_cache: Path) -> None:
-    with pytest.raises(NoAnvil, match="holds no anvil; remove it to have it fetched again"):
-        anvil_program()
+    with pytest.raises(
+        AnvilUnavailable, match="holds no anvil; remove it to have it fetched again"
+    ):
+        find_anvil_program()
     assert (empty_cache / "anvil-1.7.1").is_dir()

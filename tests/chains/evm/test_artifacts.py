@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from payments_core.chains.evm import artifacts, calls
-from payments_core_http.cli.anvil.npm_cache import NotCached, npm_package
+from payments_core_http.cli.anvil.npm_cache import PackageNotCached, ensure_npm_package
 from tests.chains.evm.deployed import functions
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,7 +36,7 @@ def test_the_artifacts_are_of_these_sources() -> None:
         path.relative_to(SOURCES).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in SOURCES.rglob("*.sol")
     }
-    assert dict(artifacts.sources()) == found, "say `make contracts`"
+    assert dict(artifacts.load_source_hashes()) == found, "say `make contracts`"
 
 
 def test_the_compiler_makes_the_same_bytes_again(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ def test_the_compiler_makes_the_same_bytes_again(tmp_path: Path) -> None:
     if node is None:
         pytest.skip("there is no node to run the compiler with")
     try:
-        npm_package("solc", "0.8.30")
-    except NotCached as reason:
+        ensure_npm_package("solc", "0.8.30")
+    except PackageNotCached as reason:
         pytest.skip(str(reason))
     again = tmp_path / "contracts.json"
     subprocess.run([node, ROOT / "contracts" / "build.mjs", again], check=True)
@@ -66,5 +66,5 @@ def test_no_function_that_we_call_is_left_out() -> None:
 
 
 def test_only_what_tests_deploy_has_runtime_code_here() -> None:
-    ours = {each.name for each in artifacts.contracts() if each.runtime is None}
+    ours = {each.name for each in artifacts.load_contracts() if each.runtime is None}
     assert ours == {"Factory", "Purse", "Vault", "RoleModule"}

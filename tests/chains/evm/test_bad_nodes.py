@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.evm.chain import EvmChain, connect
-from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable
 from payments_core.errors import DependencyFailed
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -44,7 +44,7 @@ def world(anvil_world: AnvilScene, liar: LyingNode) -> AnvilScene:
 
 def over(world: AnvilScene, *urls: str) -> EvmChain:
     """The world's chain over these nodes."""
-    return EvmChain(Endpoints(urls, BASE), world.chain._deployment, signer())
+    return EvmChain(NodeQuorum(urls, BASE), world.chain._deployment, signer())
 
 
 def records(world: AnvilScene, *names: str) -> dict[Any, Any]:
@@ -196,7 +196,7 @@ def test_a_malformed_receipt_proves_nothing_until_a_right_one_comes(
     for payment_id in (payer.id, option.payment.id):
         assert world.paid(payment_id).received == 0
         assert world.journal(payment_id) == []
-        receipts = world.service.payments.receipts(world.server, payment_id).receipts.records
+        receipts = world.service.payments.list_receipts(world.server, payment_id).receipts.records
         assert not receipts
     assert world.operation_now(option).status in ("broadcast", "unknown")
     assert world.held()[1] == atomic("25")

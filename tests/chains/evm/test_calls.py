@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.addresses import key
+from payments_core.chains.evm.addresses import hash_id
 from tests.chains.evm.deployed import ENV, call
 from tests.chains.evm.nodes import MERCHANT, OWNER
 
-addresses = st.binary(min_size=20, max_size=20).map(checksummed)
+addresses = st.binary(min_size=20, max_size=20).map(encode_checksum_address)
 amounts = st.integers(0, 2**256 - 1)
 
 
 def test_each_call_has_its_arguments_in_the_contracts_order() -> None:
-    env, user, payment = key(ENV), key("user"), key("payment")
+    env, user, payment = hash_id(ENV), hash_id("user"), hash_id("payment")
     pairs = {
         calls.fund(ENV, "user", "payment", OWNER, 5): call(
             "fund(bytes32,bytes32,bytes32,address,uint256)", env, user, payment, OWNER, 5
@@ -42,7 +42,7 @@ def test_each_call_has_its_arguments_in_the_contracts_order() -> None:
 
 @given(recipient=addresses, amount=amounts)
 def test_a_transfer_is_read_as_it_was_written(recipient: str, amount: int) -> None:
-    assert calls.transferred(calls.transfer(recipient, amount)) == (recipient, amount)
+    assert calls.decode_transfer(calls.transfer(recipient, amount)) == (recipient, amount)
 
 
 @given(recipient=addresses, amount=amounts, data=st.data())
@@ -50,25 +50,25 @@ def test_a_transfer_with_any_byte_more_less_or_hidden_is_none(
     recipient: str, amount: int, data: st.DataObject
 ) -> None:
     good = calls.transfer(recipient, amount)
-    assert calls.transferred(good[: data.draw(st.integers(0, len(good) - 1))]) is None
-    assert calls.transferred(good + data.draw(st.binary(min_size=1, max_size=64))) is None
+    assert calls.decode_transfer(good[: data.draw(st.integers(0, len(good) - 1))]) is None
+    assert calls.decode_transfer(good + data.draw(st.binary(min_size=1, max_size=64))) is None
     hidden = bytearray(good)
     hidden[data.draw(st.integers(0, 15))] ^= data.draw(st.integers(1, 255))
-    assert calls.transferred(bytes(hidden)) is None
+    assert calls.decode_transfer(bytes(hidden)) is None
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_make_the_reader_fail(data: bytes) -> None:
     for function in vars(calls).values():
         if isinstance(function, calls.Function):
-            function.arguments(data)
-            read = function.arguments(function.selector + data)
+            function.decode_arguments(data)
+            read = function.decode_arguments(function.selector + data)
             assert read is None or function.call(*read) == function.selector + data
 
 
 def test_the_module_is_read_out_of_an_enable_module_and_nothing_else() -> None:
     good = calls.enable_module(OWNER)
-    assert calls.enabled_module(good) == OWNER
+    assert calls.decode_enable_module(good) == OWNER
     others = (
         good + bytes(32),
         good[:-1],
@@ -76,7 +76,7 @@ def test_the_module_is_read_out_of_an_enable_module_and_nothing_else() -> None:
         calls.disable_module(OWNER, OWNER),
     )
     for data in others:
-        assert calls.enabled_module(data) is None
+        assert calls.decode_enable_module(data) is None
 
 
 @pytest.mark.parametrize("amount", [-1, 2**256])

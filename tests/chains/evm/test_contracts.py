@@ -6,7 +6,7 @@ import pytest
 
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.addresses import DEPLOYER
-from payments_core.chains.evm.artifacts import contract
+from payments_core.chains.evm.artifacts import load_contract
 from tests.chains.evm.deployed import ENV, MILLION, OTHER_ENV, Deployed, call
 from tests.chains.evm.nodes import (
     ADMIN,
@@ -142,7 +142,7 @@ def test_deploying_the_factory_again_or_first_changes_nothing(
 
 
 def test_a_factory_without_an_admin_is_not_deployed(deployed: Deployed) -> None:
-    creation = contract("Factory").creation + bytes(32)
+    creation = load_contract("Factory").creation + bytes(32)
     assert not deployed.node.send(STRANGER, DEPLOYER, calls.deploy(creation)).succeeded
 
 

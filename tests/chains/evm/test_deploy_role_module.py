@@ -16,20 +16,20 @@ from coincurve import PrivateKey
 from payments_core.chains.evm import calls, role_modules
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, RoleModule
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.evm.role_modules import (
+    AvatarCall,
     AvatarKind,
-    Call,
     ModuleCall,
-    Standing,
+    ModuleState,
     TxData,
-    decide,
-    deployment_of,
+    build_enable_call,
+    deployment_call,
     require_safe_signatures,
     require_signature,
 )
 from payments_core.chains.evm.signers import RemoteSigner
-from payments_core.chains.evm.transactions import decoded
+from payments_core.chains.evm.transactions import decode_signed
 from payments_core.chains.port import SignerRefused
 from payments_core.chains.typed_data import safe_transaction_digest, safe_transaction_message
 from payments_core.errors import ValidationFailed
@@ -69,7 +69,7 @@ class OperatorKeys:
     """A key service with the development accounts' keys."""
 
     def sign(self, environment_id: str, digest: bytes) -> bytes:
-        """See RemoteKeys."""
+        """See KeyService."""
         operator = {ENV: OPERATOR, OTHER_ENV: OTHER_OPERATOR}[environment_id]
         key = PrivateKey(bytes(account(operator).key))
         return bytes(key.sign_recoverable(digest, hasher=None)[:64])
@@ -81,7 +81,7 @@ class Home:
     def __init__(self, deployed: Deployed, kind: AvatarKind, *owners: str) -> None:
         self.deployed, self.node, self.kind = deployed, deployed.node, kind
         signer = RemoteSigner(OperatorKeys(), {ENV: OPERATOR, OTHER_ENV: OTHER_OPERATOR})
-        self.chain = EvmChain(Endpoints([deployed.node.url], CHAIN), Deployment(ADMIN), signer)
+        self.chain = EvmChain(NodeQuorum([deployed.node.url], CHAIN), Deployment(ADMIN), signer)
         self.token = deployed.token()
         self.safe = Safe(deployed, account(OWNER), *owners) if kind == "safe" else None
         self.address = self.safe.address if self.safe else deployed.owned_vault("user", OWNER)
@@ -90,18 +90,18 @@ class Home:
         self.enable = calls.enable_module(self.module.address)
         self.asked = TxData(to=self.address, value=0, data=self.enable, operation=0)
 
-    def standing(self) -> Standing:
+    def standing(self) -> ModuleState:
         """What the chain says now."""
-        standing = role_modules.standing(self.chain, self.module)
+        standing = role_modules.read_module_state(self.chain, self.module)
         assert standing is not None
         return standing
 
-    def decided(self, **changes: Any) -> Call:
+    def decided(self, **changes: Any) -> AvatarCall:
         """The call that the owner is let sign now."""
         asked = attrs.evolve(self.asked, **changes)
         nonce, targets = self.standing().nonce, (self.address,)
         module = self.module.address
-        return decide(self.address, module, CHAIN, nonce, asked, targets, self.kind)
+        return build_enable_call(self.address, module, CHAIN, nonce, asked, targets, self.kind)
 
     def signs(self, signer: str = OWNER, **changes: Any) -> bytes:
         """A signature, made by eth-account, over enabling the module or over something else."""
@@ -111,7 +111,7 @@ class Home:
         said = {"vault": self.address, "nonce": self.standing().nonce, **said}
         return signed(account(signer), **said)
 
-    def accepted(self, call: Call, signature: bytes) -> bytes:
+    def accepted(self, call: AvatarCall, signature: bytes) -> bytes:
         """The signature as the avatar takes it. Raises ValidationFailed."""
         told = "0x" + signature.hex()
         if self.kind == "safe":
@@ -134,7 +134,7 @@ class Home:
         """Have the operator sign and send it."""
         slot = int(self.node.ask("eth_getTransactionCount", OPERATOR, "latest"), 16)
         prepared = self.chain.prepare_call(ENV, slot, step)
-        unsigned, sender = decoded(prepared.raw, chain_id=CHAIN)
+        unsigned, sender = decode_signed(prepared.raw, chain_id=CHAIN)
         assert (unsigned.to, unsigned.data, unsigned.value) == (step.to, step.data, 0)
         assert (unsigned.nonce, sender) == (slot, OPERATOR)
         self.chain.broadcast(prepared)
@@ -180,13 +180,13 @@ def test_an_owner_signs_once_and_the_operator_funds_escrows_from_there_on(
     home: Home, lowered: int
 ) -> None:
     owner = OWNER if home.kind == "vault" else None
-    assert home.standing() == Standing(0, owner, is_deployed=False, is_enabled=False)
-    assert home.brings(deployment_of(home.module)).succeeded
-    assert home.standing() == Standing(0, owner, is_deployed=True, is_enabled=False)
+    assert home.standing() == ModuleState(0, owner, is_deployed=False, is_enabled=False)
+    assert home.brings(deployment_call(home.module)).succeeded
+    assert home.standing() == ModuleState(0, owner, is_deployed=True, is_enabled=False)
     signature = home.signs()
     told = signature[:64] + bytes([signature[64] - lowered])  # as some wallets write it
     assert home.brings(home.enabling(told)).succeeded
-    assert home.standing() == Standing(1, owner, is_deployed=True, is_enabled=True)
+    assert home.standing() == ModuleState(1, owner, is_deployed=True, is_enabled=True)
     escrow = home.deployed.address("escrow", "payment")
     fund = calls.exec_transfer(home.token, escrow, 70, "payment")
     home.node.do(OPERATOR, home.module.address, fund)
@@ -197,7 +197,7 @@ def test_an_owner_signs_once_and_the_operator_funds_escrows_from_there_on(
 def test_where_no_vault_and_no_safe_is_nothing_stands(home: Home) -> None:
     for avatar in (STRANGER, home.token, home.deployed.address("vault", "nobody")):
         module = attrs.evolve(home.module, avatar=avatar)
-        assert role_modules.standing(home.chain, module) is None
+        assert role_modules.read_module_state(home.chain, module) is None
 
 
 # --- What may be asked ----------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def refused(home: Home, step: ModuleCall, environment_id: str = ENV) -> None:
 
 
 def test_only_the_modules_own_creation_goes_to_the_deployer(home: Home) -> None:
-    good = deployment_of(home.module)
+    good = deployment_call(home.module)
     other = attrs.evolve(home.module, operator=PAYER)
     for data in (
         b"",
@@ -394,5 +394,5 @@ def test_no_module_but_one_of_this_deployment_environment_and_operator(home: Hom
         {"environment_id": OTHER_ENV},
         {"operator": OTHER_OPERATOR},
     ):
-        refused(home, deployment_of(attrs.evolve(home.module, **change)))
-    refused(home, deployment_of(home.module), environment_id=OTHER_ENV)
+        refused(home, deployment_call(attrs.evolve(home.module, **change)))
+    refused(home, deployment_call(home.module), environment_id=OTHER_ENV)

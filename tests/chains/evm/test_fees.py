@@ -14,15 +14,15 @@ from payments_core.chains.evm import calls
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, RoleModule
 from payments_core.chains.evm.fees import (
     GWEI,
+    MAX_GAS,
     MEASURED_GAS,
-    MOST_GAS,
     POLICIES,
     Action,
     FeePolicy,
     Fees,
-    bumped,
-    first,
+    bump_fees,
     gas_limit,
+    initial_fees,
 )
 from payments_core.chains.port import ChainUnavailable
 from tests.chains.evm.deployed import ENV, Deployed, account
@@ -43,7 +43,7 @@ def test_every_evm_chain_of_the_registry_has_a_policy() -> None:
 
 
 def test_a_first_offer_lets_the_base_fee_double() -> None:
-    assert first(3 * GWEI, GWEI, POLICIES[1]) == Fees(7 * GWEI, GWEI)
+    assert initial_fees(3 * GWEI, GWEI, POLICIES[1]) == Fees(7 * GWEI, GWEI)
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,15 @@ def test_a_first_offer_lets_the_base_fee_double() -> None:
 def test_a_tip_follows_the_node_within_the_chains_bounds(
     chain_id: int, suggested: int, offered: int
 ) -> None:
-    assert first(GWEI, suggested, POLICIES[chain_id]).max_priority_fee == offered
+    assert initial_fees(GWEI, suggested, POLICIES[chain_id]).max_priority_fee == offered
 
 
 @given(NUMBERS, NUMBERS, POLICY)
 def test_whatever_a_node_says_no_offer_is_above_the_policy(
     base_fee: int, priority: int, policy: FeePolicy
 ) -> None:
-    fees = first(base_fee, priority, policy)
-    assert policy.least_priority <= fees.max_priority_fee <= fees.max_fee <= policy.most_fee
+    fees = initial_fees(base_fee, priority, policy)
+    assert policy.min_priority <= fees.max_priority_fee <= fees.max_fee <= policy.fee_ceiling
     assert fees.covers(base_fee) == (base_fee <= fees.max_fee)
 
 
@@ -78,22 +78,22 @@ def test_a_bump_is_an_eighth_more_on_both_within_the_policy_or_none_at_all(
     fees: tuple[int, int], base_fee: int, priority: int, policy: FeePolicy
 ) -> None:
     before = Fees(max(fees), min(fees))
-    bump = bumped(before, base_fee, priority, policy)
+    bump = bump_fees(before, base_fee, priority, policy)
     if bump.is_held:
         assert bump.fees == before
         return
     for old, new in zip(attrs.astuple(before), attrs.astuple(bump.fees), strict=True):
         assert new > old
         assert Fraction(new) >= old * Fraction(1125, 1000)
-    assert bump.fees.max_priority_fee <= bump.fees.max_fee <= policy.most_fee
-    assert bump.fees.max_priority_fee <= policy.most_priority
+    assert bump.fees.max_priority_fee <= bump.fees.max_fee <= policy.fee_ceiling
+    assert bump.fees.max_priority_fee <= policy.max_priority
 
 
 @given(NUMBERS, NUMBERS, POLICY)
 def test_bumps_come_to_an_end(base_fee: int, priority: int, policy: FeePolicy) -> None:
-    fees = first(base_fee, priority, policy)
+    fees = initial_fees(base_fee, priority, policy)
     for _ in range(400):
-        bump = bumped(fees, base_fee, priority, policy)
+        bump = bump_fees(fees, base_fee, priority, policy)
         if bump.is_held:
             return
         fees = bump.fees
@@ -103,16 +103,16 @@ def test_bumps_come_to_an_end(base_fee: int, priority: int, policy: FeePolicy) -
 @given(st.integers(0, GWEI), st.sampled_from(sorted(POLICIES)))
 def test_a_transaction_of_quiet_hours_can_be_bumped_five_times(base_fee: int, id: int) -> None:
     policy = POLICIES[id]
-    fees = first(base_fee, 0, policy)
+    fees = initial_fees(base_fee, 0, policy)
     for _ in range(5):
-        bump = bumped(fees, base_fee, 0, policy)
+        bump = bump_fees(fees, base_fee, 0, policy)
         assert not bump.is_held
         fees = bump.fees
 
 
 def test_a_bump_follows_a_base_fee_that_ran_away() -> None:
     policy = POLICIES[1]
-    bump = bumped(first(GWEI, 0, policy), 80 * GWEI, 2 * GWEI, policy)
+    bump = bump_fees(initial_fees(GWEI, 0, policy), 80 * GWEI, 2 * GWEI, policy)
     assert bump.fees == Fees(162 * GWEI, 2 * GWEI)
     assert bump.fees.covers(80 * GWEI)
 
@@ -125,7 +125,7 @@ def test_a_bump_follows_a_base_fee_that_ran_away() -> None:
     ],
 )
 def test_at_the_ceiling_it_stays_and_says_so(before: Fees) -> None:
-    bump = bumped(before, 0, 0, POLICIES[1])
+    bump = bump_fees(before, 0, 0, POLICIES[1])
     assert bump.is_held
     assert bump.fees == before
 
@@ -140,17 +140,17 @@ def test_a_policy_whose_bounds_do_not_rise_is_refused(bounds: tuple[int, ...]) -
 # --- Gas ----------------------------------------------------------------------------------------
 
 
-@given(st.sampled_from(sorted(MEASURED_GAS)), st.integers(0, MOST_GAS * 10 // 13))
+@given(st.sampled_from(sorted(MEASURED_GAS)), st.integers(0, MAX_GAS * 10 // 13))
 def test_a_gas_limit_is_never_below_what_was_measured_or_estimated(
     action: Action, estimate: int
 ) -> None:
     limit = gas_limit(action, estimate)
     assert limit >= MEASURED_GAS[action]
     assert Fraction(limit) >= estimate * Fraction(13, 10)
-    assert limit <= MOST_GAS
+    assert limit <= MAX_GAS
 
 
-@pytest.mark.parametrize("estimate", [MOST_GAS * 10 // 13 + 1, 2**255])
+@pytest.mark.parametrize("estimate", [MAX_GAS * 10 // 13 + 1, 2**255])
 def test_an_estimate_that_no_transaction_can_have_is_not_believed(estimate: int) -> None:
     with pytest.raises(ChainUnavailable):
         gas_limit("fund", estimate)

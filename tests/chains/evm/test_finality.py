@@ -58,12 +58,12 @@ def test_a_policy_must_ask_for_something(tag: None, depth: int) -> None:
 def test_the_final_height_is_the_lower_of_tag_and_depth(
     policy: Finality, tagged: int | None, final: int
 ) -> None:
-    assert policy.height(100, tagged) == final
+    assert policy.final_height(100, tagged) == final
 
 
 @given(HEIGHTS, HEIGHTS, st.integers(1, 1_000))
 def test_more_depth_never_makes_more_final(latest: int, tagged: int, depth: int) -> None:
     policy, deeper = Finality("safe", depth), Finality("safe", depth + 1)
     tagged = min(tagged, latest)
-    assert 0 <= deeper.height(latest, tagged) <= policy.height(latest, tagged) <= tagged
-    assert policy.height(latest, tagged) <= max(0, latest - depth)
+    assert 0 <= deeper.final_height(latest, tagged) <= policy.final_height(latest, tagged) <= tagged
+    assert policy.final_height(latest, tagged) <= max(0, latest - depth)

@@ -20,7 +20,7 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm.answers import TRANSFER
 from payments_core.chains.outbox.record import Sender
 from payments_core.chains.port import AddressSpec, Chain
@@ -28,7 +28,7 @@ from payments_core.payments.details import OptionDetails
 from payments_core.payments.record import Payment
 from payments_core.service import PaymentsService
 from payments_core.storage.port import Storage
-from payments_core_http.cli.children import Child
+from payments_core_http.cli.children import ChildProcess
 from tests.chains.evm.kill_victim import AIMS, chain_at, service_over, storage_in
 from tests.chains.evm.nodes import Node
 from tests.service.world import BASE, RING, USDC, World, atomic
@@ -135,14 +135,16 @@ def live_and_die(role: str, shop: Shop, share: float, chance: random.Random, tal
     point = 1 + chance.randrange(max(2, int(reach))) if role == "steps" else 0
     victim = born(role, shop, chance, point)
     try:
-        victim.first()
+        victim.wait_until_ready()
         if role == "steps":
             victim.wait_for(lambda told: bool(told[-1].keys() & {"lived", "killed_at"}), LIFE_S)
-            killed = [facts["killed_at"] for facts in victim.told() if "killed_at" in facts]
-            assert len(killed) == 1, f"it was not killed\n{victim.errors()}"
+            killed = [
+                facts["killed_at"] for facts in victim.read_messages() if "killed_at" in facts
+            ]
+            assert len(killed) == 1, f"it was not killed\n{victim.read_errors()}"
             tally.at.update(killed)
         else:
-            assert victim.wait_for(lambda told: "works" in told[-1], LIFE_S), victim.errors()
+            assert victim.wait_for(lambda told: "works" in told[-1], LIFE_S), victim.read_errors()
             killer = threading.Timer(chance.uniform(0, 2 * PAYMENT_S * share), victim.kill)
             killer.start()
             killer.join()
@@ -155,18 +157,18 @@ def live_to_the_end(role: str, shop: Shop, chance: random.Random) -> None:
     """The last life, which does what is left."""
     victim = born(role, shop, chance, 0)
     try:
-        victim.first()
+        victim.wait_until_ready()
         last = "works" if role == "threads" else "lived"
-        assert victim.wait_for(lambda told: last in told[-1], LIFE_S), victim.errors()
+        assert victim.wait_for(lambda told: last in told[-1], LIFE_S), victim.read_errors()
     finally:
         code = victim.end()
-    assert code == 0, victim.errors()
+    assert code == 0, victim.read_errors()
 
 
-def born(role: str, shop: Shop, chance: random.Random, point: int) -> Child:
+def born(role: str, shop: Shop, chance: random.Random, point: int) -> ChildProcess:
     seed, aim = chance.randrange(2**32), chance.choice(AIMS)
     arguments = [role, str(shop.folder), shop.url, str(seed), str(point), aim]
-    return Child("victim", "tests.chains.evm.kill_victim", arguments)
+    return ChildProcess("victim", "tests.chains.evm.kill_victim", arguments)
 
 
 def assert_the_chain_has_each_transfer_once(shop: Shop, node: Node) -> str:
@@ -230,7 +232,7 @@ def transactions_of(node: Node, sender: str) -> list[dict[str, Any]]:
 
 
 def address_in(topic: str) -> str:
-    return checksummed(bytes.fromhex(topic[26:]))
+    return encode_checksum_address(bytes.fromhex(topic[26:]))
 
 
 def amount_of(number: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.port import ChainUnavailable, Heads
 from payments_core.errors import DependencyFailed, InsufficientBalance
 from tests.chains.evm.lying_node import Lie, LyingNode, lag, lying, truly
@@ -42,7 +42,7 @@ def among(world: AnvilScene, *liars: LyingNode) -> EvmChain:
     """The world's chain over three nodes, these of them liars."""
     honest = [world.node.url, world.node.url + "/?two", world.node.url + "/?three"]
     urls = [*(liar.url for liar in liars), *honest][:3]
-    return EvmChain(Endpoints(urls, BASE), world.chain._deployment, signer())
+    return EvmChain(NodeQuorum(urls, BASE), world.chain._deployment, signer())
 
 
 def padded(address: str) -> str:
@@ -265,7 +265,7 @@ def test_where_the_others_are_away_a_liar_alone_decides_nothing(
     option = payer.select(payer.option())
     liar.lies = make_believe(world, str(payer.payment.payment.escrow_address))
     away = ["http://127.0.0.1:9/?one", "http://127.0.0.1:9/?two"]
-    chain = EvmChain(Endpoints([liar.url, *away], BASE), world.chain._deployment, signer())
+    chain = EvmChain(NodeQuorum([liar.url, *away], BASE), world.chain._deployment, signer())
     world.service = world.restarted(chains={BASE: chain})
     payer.submit(option, INVENTED)
     vaults = world.option(world.payment("1.00"))

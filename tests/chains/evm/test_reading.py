@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.evm.finality import Finality
-from payments_core.chains.evm.reading import EvmReading
+from payments_core.chains.evm.reading import EvmReader
 from payments_core.chains.port import Block, ChainUnavailable, Heads, TransactionView
 from tests.chains.evm.fake_node import (
     ESCROW,
@@ -407,7 +407,7 @@ def test_a_lone_node_that_answers_badly_is_unavailable_whatever_is_asked(
     chain = busy_chain()
     (node,) = fakes(chain)
     node.fault = fault
-    questions: list[Callable[[EvmReading], object]] = [
+    questions: list[Callable[[EvmReader], object]] = [
         lambda read: read.heads(),
         lambda read: read.block(3),
         lambda read: read.transaction(hashed("tx", 0)),

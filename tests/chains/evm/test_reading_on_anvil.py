@@ -7,9 +7,9 @@ import time
 import pytest
 
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.endpoints import Endpoints
+from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.evm.finality import Finality
-from payments_core.chains.evm.reading import EvmReading
+from payments_core.chains.evm.reading import EvmReader
 from payments_core.chains.port import ChainMismatch, ChainUnavailable, TransactionView
 from tests.chains.evm.deployed import Deployed
 from tests.chains.evm.nodes import MERCHANT, OWNER, PAYER, STRANGER, Node
@@ -26,11 +26,11 @@ def deployed(node: Node) -> Deployed:
 
 
 @pytest.fixture
-def read(node: Node) -> EvmReading:
+def read(node: Node) -> EvmReader:
     urls = [node.url, node.url + "/?two", node.url + "/?three"]  # three names of one node
-    endpoints = Endpoints(urls, 8453)
+    endpoints = NodeQuorum(urls, 8453)
     endpoints.check()
-    return EvmReading(endpoints, Finality())
+    return EvmReader(endpoints, Finality())
 
 
 def sent(deployed: Deployed, token: str, recipient: str, amount: int) -> str:
@@ -41,21 +41,21 @@ def sent(deployed: Deployed, token: str, recipient: str, amount: int) -> str:
 
 def test_a_node_of_another_chain_is_refused_at_the_start(node: Node) -> None:
     with pytest.raises(ChainMismatch, match="serves chain 8453, not 1"):
-        Endpoints([node.url], 1).check()
+        NodeQuorum([node.url], 1).check()
 
 
-def test_heads_follow_the_node_and_its_final_tag(node: Node, read: EvmReading) -> None:
+def test_heads_follow_the_node_and_its_final_tag(node: Node, read: EvmReader) -> None:
     node.ask("anvil_mine", hex(20))
     heads = read.heads()
     assert heads.latest.number - heads.final.number == 8  # two epochs of four slots
     for block in (heads.latest, heads.final):
         assert read.block(block.number) == block
     assert read.block(heads.latest.number + 1) is None
-    deep = EvmReading(Endpoints([node.url], 8453), Finality(None, 5)).heads()
+    deep = EvmReader(NodeQuorum([node.url], 8453), Finality(None, 5)).heads()
     assert deep.latest.number - deep.final.number == 5
 
 
-def test_a_transfer_is_seen_found_and_counted(deployed: Deployed, read: EvmReading) -> None:
+def test_a_transfer_is_seen_found_and_counted(deployed: Deployed, read: EvmReader) -> None:
     token = deployed.token()
     deployed.mint(token, PAYER, 1_000)
     first = read.heads().latest.number + 1
@@ -79,7 +79,7 @@ def test_a_transfer_is_seen_found_and_counted(deployed: Deployed, read: EvmReadi
         read.scan([token], None, first, last + 1)
 
 
-def test_a_balance_is_that_of_the_final_block(deployed: Deployed, read: EvmReading) -> None:
+def test_a_balance_is_that_of_the_final_block(deployed: Deployed, read: EvmReader) -> None:
     token = deployed.token()
     deployed.mint(token, PAYER, 1_000)
     deployed.node.ask("anvil_mine", hex(8))
@@ -91,13 +91,13 @@ def test_a_balance_is_that_of_the_final_block(deployed: Deployed, read: EvmReadi
     assert read.balances(token, [PAYER, MERCHANT]).amounts == {PAYER: 600, MERCHANT: 400}
 
 
-def test_a_balance_of_a_token_without_code_is_no_answer(read: EvmReading) -> None:
+def test_a_balance_of_a_token_without_code_is_no_answer(read: EvmReader) -> None:
     with pytest.raises(ChainUnavailable):
         read.balances(WALLET, [PAYER])
 
 
 def test_a_transaction_that_reverts_or_calls_nothing_has_no_transfer(
-    deployed: Deployed, read: EvmReading
+    deployed: Deployed, read: EvmReader
 ) -> None:
     token = deployed.token()
     reverted = deployed.node.send(PAYER, token, calls.transfer(MERCHANT, 1)).raw
@@ -111,7 +111,7 @@ def test_a_transaction_that_reverts_or_calls_nothing_has_no_transfer(
 
 
 def test_a_pending_transaction_is_in_no_block_until_it_is_mined(
-    deployed: Deployed, read: EvmReading
+    deployed: Deployed, read: EvmReader
 ) -> None:
     token = deployed.token()
     deployed.mint(token, PAYER, 10)
@@ -130,7 +130,7 @@ def test_a_pending_transaction_is_in_no_block_until_it_is_mined(
 
 
 def test_after_a_reorg_nothing_of_the_old_blocks_is_seen(
-    deployed: Deployed, read: EvmReading
+    deployed: Deployed, read: EvmReader
 ) -> None:
     token = deployed.token()
     deployed.mint(token, PAYER, 10)
@@ -151,7 +151,7 @@ def test_fifty_receipts_are_verified_in_two_milliseconds_each(
     token = deployed.token()
     deployed.mint(token, PAYER, 1_000)
     hashes = [sent(deployed, token, MERCHANT, 1) for _ in range(50)]
-    read = EvmReading(Endpoints([node.url], 8453), Finality())
+    read = EvmReader(NodeQuorum([node.url], 8453), Finality())
     read.heads()
     begun = time.monotonic()
     views = read.transactions(hashes)
@@ -181,7 +181,7 @@ def test_fifty_receipts_are_verified_in_two_milliseconds_each(
     ],
 )
 def test_a_contract_accepts_by_the_magic_value_alone(
-    node: Node, read: EvmReading, code: str, accepted: bool | None
+    node: Node, read: EvmReader, code: str, accepted: bool | None
 ) -> None:
     node.ask("anvil_setCode", WALLET, "0x" + code)
     assert read.check_contract_signature(WALLET, DIGEST, b"signed") is accepted
@@ -189,7 +189,7 @@ def test_a_contract_accepts_by_the_magic_value_alone(
 
 @pytest.mark.parametrize("length", [0, 1, 32, 65, 96, 1_000, 16_384])
 def test_a_contract_is_asked_with_the_digest_and_the_whole_signature(
-    node: Node, read: EvmReading, length: int
+    node: Node, read: EvmReader, length: int
 ) -> None:
     from eth_abi.abi import encode
     from eth_utils.crypto import keccak
@@ -205,6 +205,6 @@ def test_a_contract_is_asked_with_the_digest_and_the_whole_signature(
     assert not read.check_contract_signature(WALLET, DIGEST, signature + b"x")
 
 
-def test_a_signature_longer_than_can_be_asked_about_is_no(node: Node, read: EvmReading) -> None:
+def test_a_signature_longer_than_can_be_asked_about_is_no(node: Node, read: EvmReader) -> None:
     node.ask("anvil_setCode", WALLET, "0x" + YES + RETURN_WORD)
     assert not read.check_contract_signature(WALLET, DIGEST, bytes(16_385))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.addresses import RoleModule, key
-from payments_core.chains.evm.artifacts import contract
+from payments_core.chains.evm.addresses import RoleModule, hash_id
+from payments_core.chains.evm.artifacts import load_contract
 from tests.chains.evm.deployed import MILLION, OTHER_ENV, Deployed, account, call
 from tests.chains.evm.nodes import (
     ADMIN,
@@ -45,7 +45,7 @@ class Roles:
         owner_id: str = "payment",
     ) -> str:
         """The name of the error with which the module refuses to have this done."""
-        data = calls.EXEC.call(token or self.token, inner, key(owner_id))
+        data = calls.EXEC.call(token or self.token, inner, hash_id(owner_id))
         return self.deployed.refuses(sender, data, self.module.address)
 
 
@@ -140,7 +140,7 @@ def test_a_module_for_one_vault_moves_nothing_from_another(roles: Roles) -> None
 def test_the_artifact_of_the_module_has_no_way_to_change_what_it_may(roles: Roles) -> None:
     changing = {
         entry["name"]
-        for entry in contract("RoleModule").abi
+        for entry in load_contract("RoleModule").abi
         if entry["type"] == "function" and entry["stateMutability"] != "view"
     }
     assert changing == {"exec"}

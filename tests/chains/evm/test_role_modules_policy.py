@@ -12,7 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.role_modules import Call, TxData, decide, require_signature
+from payments_core.chains.evm.role_modules import (
+    AvatarCall,
+    TxData,
+    build_enable_call,
+    require_signature,
+)
 from payments_core.chains.port import ChainUnavailable
 from payments_core.chains.signatures import ORDER
 from payments_core.errors import ValidationFailed
@@ -26,8 +31,8 @@ ENABLE = calls.enable_module(MODULE)
 ASKED = TxData(to=VAULT, value=0, data=ENABLE, operation=0)
 
 
-def decided(**changes: Any) -> Call:
-    return decide(VAULT, MODULE, CHAIN, 4, attrs.evolve(ASKED, **changes), (VAULT,))
+def decided(**changes: Any) -> AvatarCall:
+    return build_enable_call(VAULT, MODULE, CHAIN, 4, attrs.evolve(ASKED, **changes), (VAULT,))
 
 
 def faults(failed: pytest.ExceptionInfo[ValidationFailed]) -> dict[str, str]:
@@ -49,7 +54,7 @@ def hexed(signature: bytes) -> str:
 @pytest.mark.parametrize("to", [VAULT, VAULT.lower(), "0x" + VAULT[2:].upper()])
 def test_enabling_its_own_module_is_what_a_vault_may_be_asked(to: str) -> None:
     call = decided(to=to)
-    assert call == Call(chain_id=CHAIN, vault=VAULT, nonce=4, to=VAULT, data=ENABLE)
+    assert call == AvatarCall(chain_id=CHAIN, vault=VAULT, nonce=4, to=VAULT, data=ENABLE)
     assert (call.value, call.operation) == (0, 0)
 
 
@@ -88,7 +93,7 @@ def test_any_other_call_is_refused_at_its_field(change: dict[str, Any], path: st
 
 def test_all_faults_are_named_at_once() -> None:
     with pytest.raises(ValidationFailed) as failed:
-        decide(VAULT, MODULE, CHAIN, 0, TxData(STRANGER, 1, b"", 1), (VAULT,))
+        build_enable_call(VAULT, MODULE, CHAIN, 0, TxData(STRANGER, 1, b"", 1), (VAULT,))
     assert set(faults(failed)) == {
         "txData.to", "txData.value", "txData.data", "txData.operation"
     }  # fmt: skip
@@ -96,7 +101,7 @@ def test_all_faults_are_named_at_once() -> None:
 
 def test_with_nobody_on_the_list_nothing_is_allowed() -> None:
     with pytest.raises(ValidationFailed):
-        decide(VAULT, MODULE, CHAIN, 0, ASKED, ())
+        build_enable_call(VAULT, MODULE, CHAIN, 0, ASKED, ())
 
 
 @given(st.binary(max_size=80) | st.binary(max_size=80).map(lambda more: ENABLE[:20] + more))
@@ -110,7 +115,7 @@ def test_no_other_bytes_pass_for_the_call(data: bytes) -> None:
 # --- The signature ------------------------------------------------------------------------------
 
 
-def owners(call: Call, **changes: Any) -> bytes:
+def owners(call: AvatarCall, **changes: Any) -> bytes:
     said: dict[str, Any] = {
         "vault": call.vault, "to": call.to, "data": call.data, "nonce": call.nonce,
     }  # fmt: skip
@@ -208,7 +213,7 @@ def test_the_vault_signs_the_same_digest_and_does_what_was_decided(deployed: Dep
     for _ in range(2):  # again with the next nonce
         nonce = deployed.nonce(vault)
         asked = TxData(vault, 0, calls.enable_module(module.address), 0)
-        call = decide(vault, module.address, CHAIN, nonce, asked, (vault,))
+        call = build_enable_call(vault, module.address, CHAIN, nonce, asked, (vault,))
         question = ("address", "uint256", "bytes", "uint8", "uint256")
         theirs = calls.Function("executeDigest", question).call(
             call.to, call.value, call.data, call.operation, call.nonce

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_core.chains.evm.rpc import Call, Node, Refusal, Refused
-from payments_core.chains.http.client import Limits, Wire
+from payments_core.chains.evm.rpc import Node, NodeRefused, Refusal, RpcCall
+from payments_core.chains.http.client import HttpClient, RequestLimits
 from payments_core.chains.port import ChainUnavailable
 from payments_core.conformance.transport.certificates import NAME, OTHER_NAME, certificates
 from tests.chains.evm.fake_node import TOKEN, TRANSFER, FakeChain, FakeNode, Refuse, transfer_log
 
-LIMITS = Limits(connect_s=0.3, whole_s=0.5, answer_bytes=1 << 20)
+LIMITS = RequestLimits(connect_timeout_s=0.3, total_timeout_s=0.5, max_response_bytes=1 << 20)
 SECRET = "k3y-0f-the-operator"
 
 
@@ -35,8 +35,8 @@ def node(fake: FakeNode) -> Iterator[Node]:
     node.close()
 
 
-def block_calls(count: int) -> list[Call]:
-    return [Call("eth_getBlockByNumber", (hex(number), False)) for number in range(count)]
+def block_calls(count: int) -> list[RpcCall]:
+    return [RpcCall("eth_getBlockByNumber", (hex(number), False)) for number in range(count)]
 
 
 def numbers(results: list[object]) -> list[int]:
@@ -84,8 +84,8 @@ def test_a_refusal_in_a_batch_takes_one_place_only(fake: FakeNode, node: Node) -
     results = node.batch(block_calls(3))
     assert isinstance(results[1], Refusal)
     assert numbers([results[0], results[2]]) == [0, 2]
-    with pytest.raises(Refused, match=r"refused eth_getBlockByNumber$"):
-        node.results(block_calls(3))
+    with pytest.raises(NodeRefused, match=r"refused eth_getBlockByNumber$"):
+        node.call_all(block_calls(3))
 
 
 def test_what_a_node_says_when_it_refuses_is_never_repeated(fake: FakeNode, node: Node) -> None:
@@ -93,7 +93,7 @@ def test_what_a_node_says_when_it_refuses_is_never_repeated(fake: FakeNode, node
         raise Refuse("execution reverted: pay me at evil.example")
 
     fake.lies["eth_chainId"] = lie
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(NodeRefused) as refused:
         node.call("eth_chainId")
     assert "evil" not in "".join(traceback.format_exception(refused.value))
 
@@ -111,7 +111,7 @@ def test_an_answer_that_cannot_be_right_is_no_result(
     fake.fault = fault
     begun = time.monotonic()
     with pytest.raises(ChainUnavailable) as raised:
-        node.results(block_calls(3))
+        node.call_all(block_calls(3))
     assert time.monotonic() - begun < 3
     assert "hunter2" not in "".join(traceback.format_exception(raised.value))
     fake.fault = None  # and nothing of it is left for the next
@@ -125,7 +125,7 @@ def test_a_node_that_hangs_or_drips_does_not_outlive_the_whole_time(
     fake.fault = fault
     begun = time.monotonic()
     with pytest.raises(ChainUnavailable, match="no timely answer"):
-        node.results(block_calls(3))
+        node.call_all(block_calls(3))
     assert time.monotonic() - begun < 1.5
 
 
@@ -145,7 +145,7 @@ def test_what_is_no_answer_of_json_rpc_2_is_no_result(
     fake.says = json.dumps(whole).encode()
     with pytest.raises(ChainUnavailable) as raised:
         node.call("eth_chainId")
-    assert not isinstance(raised.value, Refused)
+    assert not isinstance(raised.value, NodeRefused)
 
 
 @pytest.mark.parametrize("error", [{"code": -32700}, {}, "no", 3, False])
@@ -154,7 +154,7 @@ def test_an_error_of_any_form_is_a_refusal(
     fake: FakeNode, node: Node, error: object, id: int | None
 ) -> None:
     fake.says = json.dumps({"jsonrpc": "2.0", "id": id, "error": error}).encode()
-    with pytest.raises(Refused):
+    with pytest.raises(NodeRefused):
         node.call("eth_chainId")
 
 
@@ -171,17 +171,17 @@ def test_over_tls_only_a_node_that_is_vouched_for_is_asked(
     resolved = socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *rest: resolved("127.0.0.1", *rest))
     for name, certificate, authority in (
-        (NAME, made.good, made.authority),
+        (NAME, made.good, made.ca_file),
         (NAME, made.good, made.self_signed),
-        (OTHER_NAME, made.good, made.authority),
-        (NAME, made.expired, made.authority),
-        (NAME, made.self_signed, made.authority),
+        (OTHER_NAME, made.good, made.ca_file),
+        (NAME, made.expired, made.ca_file),
+        (NAME, made.self_signed, made.ca_file),
     ):
         fake = FakeNode(FakeChain(), certificate=certificate)
         monkeypatch.setenv("SSL_CERT_FILE", str(authority))
         node = Node(f"https://{name}:{fake.port}/{SECRET}", limits=LIMITS)
         try:
-            if (name, certificate, authority) == (NAME, made.good, made.authority):
+            if (name, certificate, authority) == (NAME, made.good, made.ca_file):
                 assert bytes(node.call("eth_chainId")) == b'"0x2105"'
                 assert fake.targets == [f"/{SECRET}"]
             else:
@@ -212,11 +212,11 @@ def test_a_node_that_is_not_there_is_unavailable(fake: FakeNode) -> None:
 
 def test_connections_are_kept(fake: FakeNode, node: Node) -> None:
     node.call("eth_chainId")
-    waiting = tuple(node._wire._idle._since)
+    waiting = tuple(node._client._idle._since)
     assert len(waiting) == 1
     for _ in range(5):
         node.call("eth_chainId")
-        assert tuple(node._wire._idle._since) == waiting
+        assert tuple(node._client._idle._since) == waiting
 
 
 def test_a_connection_that_was_closed_meanwhile_costs_one_more_try(fake: FakeNode) -> None:
@@ -236,7 +236,7 @@ def test_the_address_of_a_node_keeps_its_secrets(
     caplog.set_level(logging.DEBUG)
     host = fake.url.removeprefix("http://")
     node = Node(f"http://user:{SECRET}@{host}/v3/{SECRET}?key={SECRET}", limits=LIMITS)
-    told = [repr(node), node.name, repr(node._wire)]
+    told = [repr(node), node.name, repr(node._client)]
     for fault in (None, "garbage", "hang", "cut", "status 500", "redirect", "endless"):
         fake.fault = fault
         try:
@@ -257,7 +257,7 @@ def test_an_address_that_is_none_is_refused_without_being_repeated(url: str) -> 
 
 
 def test_a_path_goes_behind_that_of_the_address(fake: FakeNode) -> None:
-    wire = Wire(fake.url + "/v1/?key=k", LIMITS)
+    wire = HttpClient(fake.url + "/v1/?key=k", LIMITS)
     until = time.monotonic() + 5
     ask = b'{"method": "eth_chainId", "params": [], "id": 1}'
     for path in ("/", "/accounts/0x1", "/view?a=b"):
@@ -276,7 +276,7 @@ def test_logs_that_are_refused_are_asked_for_by_halves(fake: FakeNode, node: Nod
 
     fake.lies["eth_getLogs"] = lie
     query = {"address": [TOKEN], "topics": [TRANSFER]}
-    pieces = node.logs(query, 0, fake.height)
+    pieces = node.read_logs(query, 0, fake.height)
     found = [int(log["data"], 16) for piece in pieces for log in json.loads(bytes(piece))]
     assert found == list(range(9))
 
@@ -286,8 +286,8 @@ def test_logs_of_one_block_that_are_refused_are_unavailable(fake: FakeNode, node
         raise Refuse("too large")
 
     fake.lies["eth_getLogs"] = lie
-    with pytest.raises(Refused, match="logs of block 0"):
-        node.logs({"address": [TOKEN], "topics": [TRANSFER]}, 0, 1 << 40)
+    with pytest.raises(NodeRefused, match="logs of block 0"):
+        node.read_logs({"address": [TOKEN], "topics": [TRANSFER]}, 0, 1 << 40)
     assert len(fake.asked) <= 42
 
 
@@ -295,7 +295,7 @@ def test_logs_that_are_too_much_to_be_read_are_asked_for_by_halves(fake: FakeNod
     for block in range(8):
         logs = [transfer_log(amount=amount) for amount in range(10)]
         fake.chain.include(*logs, name=block)
-    node = Node(fake.url, limits=Limits(answer_bytes=20_000))
-    pieces = node.logs({"address": [TOKEN], "topics": [TRANSFER]}, 0, fake.height)
+    node = Node(fake.url, limits=RequestLimits(max_response_bytes=20_000))
+    pieces = node.read_logs({"address": [TOKEN], "topics": [TRANSFER]}, 0, fake.height)
     assert len(pieces) > 1
     assert sum(len(json.loads(bytes(piece))) for piece in pieces) == 80

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.addresses import key
+from payments_core.chains.evm.addresses import hash_id
 from tests.chains.evm.deployed import MILLION, Deployed, account, call
 from tests.chains.evm.nodes import MERCHANT, OPERATOR, OWNER, PAYER, STRANGER
 from tests.chains.evm.safes import FIRST, Safe
@@ -28,7 +28,7 @@ class SafeWithRole:
 
     def exec(self, inner: bytes, token: str | None = None) -> bytes:
         """The calldata that has the module do something for the payment's escrow."""
-        return calls.EXEC.call(token or self.token, inner, key("payment"))
+        return calls.EXEC.call(token or self.token, inner, hash_id("payment"))
 
     def refuses(self, inner: bytes, *, token: str | None = None, sender: str = OPERATOR) -> str:
         """The name of the error with which the module refuses this."""

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.artifacts import contract
-from payments_core_http.cli.children import Child
+from payments_core.chains.evm.artifacts import load_contract
+from payments_core_http.cli.children import ChildProcess
 from tests.chains.evm.deployed import batched
 from tests.chains.evm.nodes import OWNER, PAYER, STRANGER, Node
 from tests.chains.evm.watched import (
@@ -58,7 +58,7 @@ def test_kill_9_of_a_scan_misses_no_transfer_and_counts_none_twice(
 
 def make_blocks(node: Node, watched: Watched, chance: random.Random) -> None:
     """Blocks with a transfer here and there, to some of the addresses or to a stranger."""
-    batch = node.create(contract("Batch").creation)
+    batch = node.create(load_contract("Batch").creation)
     node.do(PAYER, USDC.address, calls.transfer(batch, 10**9))
     for _ in range(BLOCKS // 4):
         first, second = chance.sample(watched.addresses, 2)
@@ -77,11 +77,11 @@ def live(folder: Path, node: Node, chance: random.Random, point: int) -> None:
     """One life, killed at that point, or with none to its end."""
     seed = chance.randrange(2**32)
     arguments = ["short_scan", str(folder), node.url, str(seed), str(point), "any"]
-    victim = Child("victim", "tests.chains.evm.kill_victim", arguments)
+    victim = ChildProcess("victim", "tests.chains.evm.kill_victim", arguments)
     last = "killed_at" if point else "lived"
     try:
-        victim.first()
-        assert victim.wait_for(lambda told: last in told[-1], LIFE_S), victim.errors()
+        victim.wait_until_ready()
+        assert victim.wait_for(lambda told: last in told[-1], LIFE_S), victim.read_errors()
     finally:
         code = victim.end()
     assert code == (-9 if point else 0)

@@ -177,7 +177,7 @@ def test_logs_that_every_node_of_a_majority_misses_differently_are_all_found(fak
 def test_two_nodes_that_disagree_about_too_many_logs_are_no_answer(
     fakes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scans, "MOST_DISPUTED", 10)
+    monkeypatch.setattr(scans, "MAX_DISPUTED_LOGS", 10)
     some = fakes(busy_chain(), 0, 0)
     some[1].lies["eth_getLogs"] = LOG_LIES["none"]
     with pytest.raises(ChainUnavailable, match="disagree about 12 logs"):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from payments_core.chains.evm.signers import LocalSigner, RemoteSigner, Signer, from_der
 from payments_core.chains.port import ChainUnavailable, SignerRefused
-from payments_core.chains.signatures import HALF_ORDER, ORDER, recovered
+from payments_core.chains.signatures import HALF_ORDER, ORDER, recover_signer_from_bytes
 
 ENV, OTHER_ENV = "env_one", "env_two"
 SECRET = bytes(range(1, 33))
@@ -54,7 +54,7 @@ def test_a_local_signature_is_low_and_by_the_address(environment_id: str, digest
     assert len(signature) == 65
     assert signature[64] in (0, 1)
     assert int.from_bytes(signature[32:64], "big") <= HALF_ORDER
-    assert recovered(digest, signature) == LOCAL.address(environment_id)
+    assert recover_signer_from_bytes(digest, signature) == LOCAL.address(environment_id)
     assert LOCAL.sign(environment_id, digest) == signature
 
 
@@ -277,4 +277,4 @@ def test_a_services_client_is_in_no_repr() -> None:
 @pytest.mark.parametrize("signer", [LOCAL, remote()])
 def test_both_are_signers(signer: Signer) -> None:
     assert signer.address(ENV) == LOCAL.address(ENV)
-    assert recovered(DIGEST, signer.sign(ENV, DIGEST)) == LOCAL.address(ENV)
+    assert recover_signer_from_bytes(DIGEST, signer.sign(ENV, DIGEST)) == LOCAL.address(ENV)

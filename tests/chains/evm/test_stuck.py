@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from payments_core.chains.evm.transactions import decoded
-from payments_core.chains.outbox.record import Outgoing
+from payments_core.chains.evm.transactions import decode_signed
+from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.refunds.record import Refund
@@ -22,7 +22,7 @@ RAISES = 3
 @pytest.fixture
 def world(anvil_world: AnvilScene) -> AnvilScene:
     """Where a transaction is bumped soon."""
-    anvil_world.chain.patience_ms = PATIENCE_S * 1_000
+    anvil_world.chain.bump_after_ms = PATIENCE_S * 1_000
     return anvil_world
 
 
@@ -50,7 +50,7 @@ def test_raised_fees_keep_slot_purpose_and_every_hash(world: AnvilScene) -> None
     option, signed = stuck_option(world)
     assert len(signed) == 1 + RAISES
     assert len({hash for hash, _ in signed}) == len(signed)
-    all_bytes = [decoded(raw, chain_id=BASE)[0] for _, raw in signed]
+    all_bytes = [decode_signed(raw, chain_id=BASE)[0] for _, raw in signed]
     assert len({(it.nonce, it.to, it.data, it.value) for it in all_bytes}) == 1
     for before, after in pairwise(all_bytes):
         assert after.max_fee >= before.max_fee * 9 / 8
@@ -75,7 +75,7 @@ def test_whichever_is_mined_counts_once_and_is_the_receipts(world: AnvilScene, w
     assert (done.status, done.received, done.settled) == ("succeeded", atomic("25"), atomic("25"))
     operation = world.operation_now(option)
     assert (operation.status, operation.transaction_hash) == ("confirmed", hash)
-    [receipt] = world.service.payments.receipts(world.server, done.id).receipts.records
+    [receipt] = world.service.payments.list_receipts(world.server, done.id).receipts.records
     assert (receipt.status, receipt.transaction_hash) == ("verified", hash)
     assert mined_funding(world) == [hash]
     assert world.sent() == 2
@@ -96,7 +96,7 @@ def test_a_reorg_may_swap_one_for_the_other(world: AnvilScene, first: int, then:
     assert (done.status, done.received) == ("succeeded", atomic("25"))
     counted = [
         it.transaction_hash
-        for it in world.service.payments.receipts(world.server, done.id).receipts.records
+        for it in world.service.payments.list_receipts(world.server, done.id).receipts.records
         if it.status == "verified"
     ]
     assert counted == [signed[then][0]]
@@ -177,7 +177,9 @@ def test_what_is_behind_a_stuck_one_waits_and_comes_after_it(world: AnvilScene) 
     stuck(world)
     for option in options:
         assert world.paid(option.payment.id).status == "processing"
-    slots = [world.get(Outgoing, str(world.operation_now(it).outgoing_id)).slot for it in options]
+    slots = [
+        world.get(OutboundTransfer, str(world.operation_now(it).outgoing_id)).slot for it in options
+    ]
     assert sorted(slots) == [0, 1, 2]
     world.is_mining = True
     world.node.ask("evm_setAutomine", True)

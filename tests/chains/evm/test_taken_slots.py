@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.outbox.record import Outgoing
+from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.refunds.record import Refund
@@ -26,7 +26,7 @@ def world(anvil_world: AnvilScene) -> AnvilScene:
 def take(world: AnvilScene, slot: int) -> bytes:
     """A transaction that somebody else signs with the operator's key, into that slot."""
     chain = world.chain
-    signed = chain._signed_by(world.environment_id, slot, world.operator, b"", 21_000)
+    signed = chain._sign_as(world.environment_id, slot, world.operator, b"", 21_000)
     return bytes(signed.raw)
 
 
@@ -49,7 +49,7 @@ class TestWithoutGas:
         world.advance(60)
         world.finish()
         assert world.paid(option.payment.id).status == "succeeded"
-        [receipt] = world.service.payments.receipts(
+        [receipt] = world.service.payments.list_receipts(
             world.server, option.payment.id
         ).receipts.records
         assert receipt.transaction_hash == first[0][0]  # the bytes that were stored before
@@ -93,7 +93,7 @@ class TestASlotThatSomebodyElseTook:
         assert world.operation_now(option).status == "failed"
         assert world.paid(payment.payment.id).status == "awaiting_payment"
         assert world.held() == (atomic("100"), 0, atomic("100"))
-        outgoing = world.get(Outgoing, str(world.operation_now(option).outgoing_id))
+        outgoing = world.get(OutboundTransfer, str(world.operation_now(option).outgoing_id))
         assert outgoing.status == "failed"
 
     def test_it_is_not_failed_before_that_is_final(self, world: AnvilScene) -> None:

@@ -14,13 +14,13 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.chains.evm.fees import POLICIES, Fees, bumped
+from payments_core.chains.evm.fees import POLICIES, Fees, bump_fees
 from payments_core.chains.evm.transactions import (
-    LONGEST_BYTES,
-    TransactionFault,
-    Unsigned,
-    decoded,
-    signed,
+    MAX_TRANSACTION_BYTES,
+    InvalidTransaction,
+    UnsignedTransaction,
+    attach_signature,
+    decode_signed,
     signing_hash,
 )
 from payments_core.chains.signatures import ORDER
@@ -29,7 +29,7 @@ from tests.chains.evm.nodes import ACCOUNTS, MERCHANT, Node, Refused, anvil_or_s
 KEY = PrivateKey.from_int(7)
 SENDER = Account.from_key(KEY.secret).address
 GWEI = 10**9
-PLAIN = Unsigned(
+PLAIN = UnsignedTransaction(
     chain_id=8453,
     nonce=0,
     to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
@@ -41,7 +41,9 @@ PLAIN = Unsigned(
 )
 
 UNSIGNED = st.builds(
-    lambda most, part, **fields: Unsigned(max_fee=most, max_priority_fee=min(part, most), **fields),
+    lambda most, part, **fields: UnsignedTransaction(
+        max_fee=most, max_priority_fee=min(part, most), **fields
+    ),
     chain_id=st.integers(1, 2**63),
     nonce=st.integers(0, 2**64 - 2),
     to=st.just(PLAIN.to) | st.just(SENDER),
@@ -53,11 +55,11 @@ UNSIGNED = st.builds(
 )
 
 
-def sign(unsigned: Unsigned, key: PrivateKey = KEY) -> bytes:
+def sign(unsigned: UnsignedTransaction, key: PrivateKey = KEY) -> bytes:
     return key.sign_recoverable(signing_hash(unsigned), hasher=None)
 
 
-def as_eth_account(unsigned: Unsigned) -> dict[str, Any]:
+def as_eth_account(unsigned: UnsignedTransaction) -> dict[str, Any]:
     return {
         "type": 2,
         "chainId": unsigned.chain_id,
@@ -80,7 +82,7 @@ def encoded(items: list[Any]) -> bytes:
     return b"\x02" + bytes(rlp.encode(items))
 
 
-RAW = signed(PLAIN, sign(PLAIN)).raw
+RAW = attach_signature(PLAIN, sign(PLAIN)).raw
 ITEMS = fields(RAW)
 
 
@@ -98,17 +100,17 @@ def high_s(raw: bytes) -> bytes:
 
 
 @given(UNSIGNED)
-def test_eth_account_signs_the_same_bytes(unsigned: Unsigned) -> None:
+def test_eth_account_signs_the_same_bytes(unsigned: UnsignedTransaction) -> None:
     theirs = Account.sign_transaction(as_eth_account(unsigned), KEY.secret)
-    ours = signed(unsigned, sign(unsigned))
+    ours = attach_signature(unsigned, sign(unsigned))
     assert ours.raw == bytes(theirs.raw_transaction)
     assert ours.hash == "0x" + bytes(theirs.hash).hex()
 
 
 @given(UNSIGNED)
-def test_what_was_signed_is_read_again(unsigned: Unsigned) -> None:
-    raw = signed(unsigned, sign(unsigned)).raw
-    assert decoded(raw, chain_id=unsigned.chain_id) == (unsigned, SENDER)
+def test_what_was_signed_is_read_again(unsigned: UnsignedTransaction) -> None:
+    raw = attach_signature(unsigned, sign(unsigned)).raw
+    assert decode_signed(raw, chain_id=unsigned.chain_id) == (unsigned, SENDER)
     assert Account.recover_transaction(raw) == SENDER
 
 
@@ -116,8 +118,8 @@ def test_what_was_signed_is_read_again(unsigned: Unsigned) -> None:
 def test_a_changed_byte_is_a_fault_or_somebody_else(place: int, byte: int) -> None:
     changed = RAW[:place] + bytes([RAW[place] ^ byte]) + RAW[place + 1 :]
     try:
-        _, sender = decoded(changed, chain_id=PLAIN.chain_id)
-    except TransactionFault:
+        _, sender = decode_signed(changed, chain_id=PLAIN.chain_id)
+    except InvalidTransaction:
         return
     assert sender != SENDER
 
@@ -125,8 +127,8 @@ def test_a_changed_byte_is_a_fault_or_somebody_else(place: int, byte: int) -> No
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_transaction_are_a_fault(raw: bytes) -> None:
     for each in (raw, b"\x02" + raw):
-        with pytest.raises(TransactionFault):
-            decoded(each, chain_id=PLAIN.chain_id)
+        with pytest.raises(InvalidTransaction):
+            decode_signed(each, chain_id=PLAIN.chain_id)
 
 
 # --- What is refused ------------------------------------------------------------------------------
@@ -143,14 +145,14 @@ def test_bytes_that_are_no_transaction_are_a_fault(raw: bytes) -> None:
         ({"gas": 20_999}, "gas"),
         ({"max_fee": 2**256}, "max_fee"),
         ({"max_fee": GWEI - 1}, "max_priority_fee"),
-        ({"data": bytes(LONGEST_BYTES + 1)}, "data"),
+        ({"data": bytes(MAX_TRANSACTION_BYTES + 1)}, "data"),
         ({"to": PLAIN.to.lower()}, "checksum"),
         ({"to": "0x" + "0" * 40}, "zero address"),
         ({"to": ""}, "40 hex digits"),
     ],
 )
 def test_a_field_out_of_range_is_refused(change: dict[str, Any], why: str) -> None:
-    with pytest.raises(TransactionFault, match=why):
+    with pytest.raises(InvalidTransaction, match=why):
         attrs.evolve(PLAIN, **change)
 
 
@@ -164,7 +166,7 @@ def test_a_field_out_of_range_is_refused(change: dict[str, Any], why: str) -> No
         (RAW[:-1], "RLP"),
         (RAW + b"\0", "RLP"),
         (b"\x02" + b"\xc1" * 50_000, "RLP"),
-        (b"\x02" + bytes(LONGEST_BYTES), "too long"),
+        (b"\x02" + bytes(MAX_TRANSACTION_BYTES), "too long"),
         (b"\x02\x80", "twelve fields"),
         (encoded(ITEMS[:9]), "twelve fields"),
         (encoded([*ITEMS, b""]), "twelve fields"),
@@ -188,14 +190,14 @@ def test_a_field_out_of_range_is_refused(change: dict[str, Any], why: str) -> No
     ids=lambda value: value if isinstance(value, str) else f"{len(value)} bytes",
 )
 def test_another_kind_of_transaction_is_refused(raw: bytes, why: str) -> None:
-    with pytest.raises(TransactionFault, match=why):
-        decoded(raw, chain_id=PLAIN.chain_id)
+    with pytest.raises(InvalidTransaction, match=why):
+        decode_signed(raw, chain_id=PLAIN.chain_id)
 
 
 def test_a_long_form_of_a_short_list_is_refused() -> None:
     body = b"".join(rlp.encode(item) for item in ITEMS)
-    with pytest.raises(TransactionFault):
-        decoded(b"\x02\xfa" + len(body).to_bytes(3, "big") + body, chain_id=PLAIN.chain_id)
+    with pytest.raises(InvalidTransaction):
+        decode_signed(b"\x02\xfa" + len(body).to_bytes(3, "big") + body, chain_id=PLAIN.chain_id)
 
 
 @pytest.mark.parametrize(
@@ -209,21 +211,21 @@ def test_a_long_form_of_a_short_list_is_refused() -> None:
     ],
 )
 def test_a_signature_that_no_node_takes_makes_no_transaction(signature: bytes) -> None:
-    with pytest.raises(TransactionFault, match="its signature"):
-        signed(PLAIN, signature)
+    with pytest.raises(InvalidTransaction, match="its signature"):
+        attach_signature(PLAIN, signature)
 
 
 # --- On a node ----------------------------------------------------------------------------------
 
 
-def payment(node: Node, **changes: Any) -> Unsigned:
+def payment(node: Node, **changes: Any) -> UnsignedTransaction:
     nonce = int(node.ask("eth_getTransactionCount", ACCOUNTS[6].address, "latest"), 16)
     plain = attrs.evolve(PLAIN, to=MERCHANT, value=5, data=b"", nonce=nonce, max_fee=9 * GWEI)
     return attrs.evolve(plain, **changes)
 
 
-def sent(node: Node, unsigned: Unsigned) -> str:
-    transaction = signed(unsigned, sign(unsigned, PrivateKey(bytes(ACCOUNTS[6].key))))
+def sent(node: Node, unsigned: UnsignedTransaction) -> str:
+    transaction = attach_signature(unsigned, sign(unsigned, PrivateKey(bytes(ACCOUNTS[6].key))))
     told = node.ask("eth_sendRawTransaction", "0x" + transaction.raw.hex())
     assert told == transaction.hash
     return transaction.hash
@@ -251,7 +253,7 @@ def test_a_node_replaces_a_stuck_transaction_by_a_bumped_one() -> None:
         before = Fees(9 * GWEI + 1, GWEI // 10 + 1)  # numbers that no eighth divides
         stuck = payment(node, max_fee=before.max_fee, max_priority_fee=before.max_priority_fee)
         old = sent(node, stuck)
-        new = bumped(before, base_fee=GWEI, priority=0, policy=POLICIES[1]).fees
+        new = bump_fees(before, base_fee=GWEI, priority=0, policy=POLICIES[1]).fees
         with pytest.raises(Refused):  # anvil looks at the whole fee only, geth at both
             sent(node, attrs.evolve(stuck, max_priority_fee=new.max_priority_fee))
         fees = {"max_fee": new.max_fee, "max_priority_fee": new.max_priority_fee}
@@ -262,5 +264,5 @@ def test_a_node_replaces_a_stuck_transaction_by_a_bumped_one() -> None:
 
 
 def test_the_hash_is_of_the_bytes() -> None:
-    transaction = signed(PLAIN, sign(PLAIN))
+    transaction = attach_signature(PLAIN, sign(PLAIN))
     assert transaction.hash == "0x" + keccak(transaction.raw).hex()

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from payments_core.chains.evm import calls
-from payments_core.chains.evm.artifacts import contract
+from payments_core.chains.evm.artifacts import load_contract
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import CHAIN, ENV, MILLION, Deployed, account, call, signed
 from tests.chains.evm.nodes import (
@@ -109,7 +109,7 @@ def test_a_signature_does_not_work_on_another_chain_where_all_addresses_are_the_
         node = Node(process.url)
         there = Deployed(node)
         assert there.owned_vault("user", OWNER) == vault.address
-        node.ask("anvil_setCode", vault.token, hexed(contract("TestToken").runtime or b""))
+        node.ask("anvil_setCode", vault.token, hexed(load_contract("TestToken").runtime or b""))
         there.mint(vault.token, vault.address, MILLION)
         for chain_id, works in ((CHAIN, False), (10, True)):
             fields = {"nonce": 0, "chain_id": chain_id}

@@ -16,12 +16,12 @@ from typing import Any
 
 import attrs
 
-from payments_core.addresses import checksummed
+from payments_core.addresses import encode_checksum_address
 from payments_core.chains.evm import calls
 from payments_core.chains.evm.answers import TRANSFER
 from payments_core.deposits.arrivals import WATCH_DEPOSIT
-from payments_core.payments.receipts.discovery import WATCH
-from payments_core.payments.receipts.record import evidence_id
+from payments_core.payments.receipts.discovery import WATCH_TRANSACTION
+from payments_core.payments.receipts.record import tracked_transaction_id
 from tests.chains.evm.kill_victim import chain_at, storage_in
 from tests.chains.evm.nodes import PAYER, Node
 from tests.service.world import BASE, RING, USDC, World
@@ -56,7 +56,7 @@ def watch(folder: Path, node: Node, count: int) -> Watched:
     world = World(storage, {BASE: chain}).open()
     details = [world.payment("1.00").payment for _ in range(count // 2)]
     deposits = [
-        world.service.deposits.address(world.server, world.account(f"user {n}").id, BASE)
+        world.service.deposits.issue_address(world.server, world.account(f"user {n}").id, BASE)
         for n in range(count - count // 2)
     ]
     world.service.close()
@@ -77,9 +77,9 @@ def to_be_found(node: Node, watched: Watched) -> Counter[Found]:
         for log in sorted(logs, key=lambda log: int(log["logIndex"], 16)):
             hash = log["transactionHash"]
             place, places[hash] = places[hash], places[hash] + 1
-            to = checksummed(bytes.fromhex(log["topics"][2][26:]))
+            to = encode_checksum_address(bytes.fromhex(log["topics"][2][26:]))
             if to in watched.payments:
-                found.add(("evidence", evidence_id(watched.payments[to], BASE, hash)))
+                found.add(("evidence", tracked_transaction_id(watched.payments[to], BASE, hash)))
             elif to in watched.deposits and int(log["data"], 16):  # nothing is no deposit
                 amount = str(int(log["data"], 16))
                 found.add(("deposit", hash, str(place), to, amount, log["blockHash"]))
@@ -101,9 +101,9 @@ def assert_each_is_looked_at_by_one_job(folder: Path) -> None:
     jobs = Counter(
         (job["kind"], job["subject"])
         for job in rows(folder, "jobs")
-        if job["kind"] in (WATCH, WATCH_DEPOSIT)
+        if job["kind"] in (WATCH_TRANSACTION, WATCH_DEPOSIT)
     )
-    evidence = [(WATCH, row["id"]) for row in rows(folder, "evidence")]
+    evidence = [(WATCH_TRANSACTION, row["id"]) for row in rows(folder, "evidence")]
     deposits = [(WATCH_DEPOSIT, row["id"]) for row in rows(folder, "deposits")]
     assert jobs == Counter([*evidence, *deposits])
 

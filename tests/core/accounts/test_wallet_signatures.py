@@ -15,14 +15,14 @@ import attrs
 import pytest
 
 from payments_core.accounts.wallet_signatures import (
-    SignatureFault,
+    SignatureError,
     SignedText,
     aptos_address,
-    evm_signer,
+    find_signature_faults,
     personal_digest,
-    signature_faults,
+    recover_signer,
 )
-from payments_core.addresses import base58_bytes
+from payments_core.addresses import decode_base58
 from tests.signers import AptosWallet, EvmWallet, SolanaWallet, base58
 
 TEXT = (
@@ -66,7 +66,7 @@ VECTORS = {"evm": EVM, "solana": SOLANA, "aptos": APTOS}
 
 
 def paths(signed: SignedText) -> list[str]:
-    return [fault.path for fault in signature_faults(signed)]
+    return [fault.path for fault in find_signature_faults(signed)]
 
 
 def altered(signed: SignedText, **changes: Any) -> SignedText:
@@ -86,7 +86,7 @@ def high_s(signature: str) -> str:
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_a_signature_that_another_library_made_is_good(name: str) -> None:
-    assert signature_faults(VECTORS[name]) == ()
+    assert find_signature_faults(VECTORS[name]) == ()
 
 
 def test_the_example_of_web3_js_is_good() -> None:
@@ -94,7 +94,7 @@ def test_the_example_of_web3_js_is_good() -> None:
         "0xb91467e570a6466aa9e9876cbcd013baba02900b8979d43fe208a4a4f339f5fd"
         "6007e74cd82e037b800186422fc2da167c747ef045e5d18a5f5d4300f8e1a0291c"
     )
-    signer = evm_signer(personal_digest("Some data"), signature)
+    signer = recover_signer(personal_digest("Some data"), signature)
     assert signer == "0x2c7536E3605D9C16a7a3D7b1898e529396a65c23"
 
 
@@ -124,7 +124,7 @@ def test_what_the_wallets_of_the_tests_sign_is_good(name: str) -> None:
             signature=wallet.sign(TEXT, NONCE),
             public_key=wallet.public_key,
         )
-        assert signature_faults(signed) == ()
+        assert find_signature_faults(signed) == ()
 
 
 class TestEvm:
@@ -146,14 +146,14 @@ class TestEvm:
 
     @pytest.mark.parametrize("byte", [2, 3, 26, 29, 37, 255])
     def test_no_other_recovery_byte_is_taken(self, byte: int) -> None:
-        with pytest.raises(SignatureFault, match="recovery byte"):
-            evm_signer(personal_digest(TEXT), with_recovery_byte(byte))
+        with pytest.raises(SignatureError, match="recovery byte"):
+            recover_signer(personal_digest(TEXT), with_recovery_byte(byte))
 
     def test_a_high_s_is_refused_though_it_recovers_the_signer(self) -> None:
         twin = high_s(EVM.signature)
         assert high_s(twin) == EVM.signature
-        with pytest.raises(SignatureFault, match="low s"):
-            evm_signer(personal_digest(TEXT), twin)
+        with pytest.raises(SignatureError, match="low s"):
+            recover_signer(personal_digest(TEXT), twin)
 
     @pytest.mark.parametrize(
         "signature",
@@ -164,19 +164,19 @@ class TestEvm:
         ],
     )  # fmt: skip
     def test_a_signature_of_another_length_or_alphabet_is_refused(self, signature: str) -> None:
-        with pytest.raises(SignatureFault, match="65 bytes in hex"):
-            evm_signer(personal_digest(TEXT), signature)
+        with pytest.raises(SignatureError, match="65 bytes in hex"):
+            recover_signer(personal_digest(TEXT), signature)
 
     @pytest.mark.parametrize("r", [0, ORDER, 2**256 - 1, 5])
     def test_numbers_off_the_curve_sign_nothing(self, r: int) -> None:
         signature = r.to_bytes(32, "big").hex() + EVM.signature[66:]
-        with pytest.raises(SignatureFault, match="not this wallet's"):
-            evm_signer(personal_digest(TEXT), signature)
+        with pytest.raises(SignatureError, match="not this wallet's"):
+            recover_signer(personal_digest(TEXT), signature)
 
     def test_a_zero_s_signs_nothing(self) -> None:
         signature = EVM.signature[:66] + "00" * 32 + "1b"
-        with pytest.raises(SignatureFault, match="not this wallet's"):
-            evm_signer(personal_digest(TEXT), signature)
+        with pytest.raises(SignatureError, match="not this wallet's"):
+            recover_signer(personal_digest(TEXT), signature)
 
     def test_a_public_key_is_not_for_it(self) -> None:
         assert paths(altered(EVM, public_key="0x00")) == ["publicKey"]
@@ -186,7 +186,7 @@ class TestEvm:
 class TestSolana:
     def test_base64_is_as_good_as_base58(self) -> None:
         assert paths(altered(SOLANA, signature=SOLANA_BASE64)) == []
-        assert base58_bytes(SOLANA.signature, 64) == base64.b64decode(SOLANA_BASE64)
+        assert decode_base58(SOLANA.signature, 64) == base64.b64decode(SOLANA_BASE64)
 
     @pytest.mark.parametrize(
         "signature",

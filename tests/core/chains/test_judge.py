@@ -5,11 +5,11 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from payments_core.chains.judge import Expectation, Reason, Verdict, judge
+from payments_core.chains.judge import ExpectedTransfer, Reason, Verdict, judge
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 
 HEADS = Heads(Block(103, "0xl"), Block(100, "0xf"))
-WANTED = Expectation(8453, "0xT", "0xR")
+WANTED = ExpectedTransfer(8453, "0xT", "0xR")
 LOG = TransferLog(0, 7, "0xT", "0xS", "0xR", 5)
 VIEW = TransactionView("0xh", Block(100, "0xb"), True, (LOG,))
 

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from payments_core.credentials.keyring import KeyRing, MasterKey, SealBroken, WeakKeyRing
 from payments_core.credentials.secrets import PREFIXES, looks_like_secret, new_secret
-from payments_core.credentials.tokens import ACCESS, CLIENT_SESSION, Claims, TokenInvalid, Tokens
+from payments_core.credentials.tokens import (
+    ACCESS_PREFIX,
+    CLIENT_SESSION_PREFIX,
+    Claims,
+    TokenInvalid,
+    Tokens,
+)
 from payments_core.entropy import system_entropy
 
 OLD = KeyRing.generate(name="old")
@@ -152,8 +158,8 @@ def test_every_mistyped_character_of_a_secret_is_seen_without_a_look_up() -> Non
 
 def each_kind(tokens: Tokens) -> dict[str, str]:
     return {
-        CLIENT_SESSION: tokens.mint(CLIENT_SESSION, CLAIMS),
-        ACCESS: tokens.mint(ACCESS, CLAIMS),
+        CLIENT_SESSION_PREFIX: tokens.mint(CLIENT_SESSION_PREFIX, CLAIMS),
+        ACCESS_PREFIX: tokens.mint(ACCESS_PREFIX, CLAIMS),
         "payment": tokens.payment_secret(CLAIMS),
     }
 
@@ -164,13 +170,21 @@ def read(tokens: Tokens, kind: str, token: str) -> Claims:
     return tokens.read(kind, token)
 
 
-@pytest.mark.parametrize("kind", [CLIENT_SESSION, ACCESS, "payment"])
+@pytest.mark.parametrize("kind", [CLIENT_SESSION_PREFIX, ACCESS_PREFIX, "payment"])
 def test_a_token_reads_back_and_no_kind_passes_for_another(kind: str) -> None:
     tokens = Tokens(RING)
     minted = each_kind(tokens)
     assert read(tokens, kind, minted[kind]) == CLAIMS
-    bodies = [minted[CLIENT_SESSION][4:], minted[ACCESS][4:], minted["payment"].split("_")[-1]]
-    heads = {CLIENT_SESSION: CLIENT_SESSION, ACCESS: ACCESS, "payment": "payment_abc_secret_"}
+    bodies = [
+        minted[CLIENT_SESSION_PREFIX][4:],
+        minted[ACCESS_PREFIX][4:],
+        minted["payment"].split("_")[-1],
+    ]
+    heads = {
+        CLIENT_SESSION_PREFIX: CLIENT_SESSION_PREFIX,
+        ACCESS_PREFIX: ACCESS_PREFIX,
+        "payment": "payment_abc_secret_",
+    }
     for other, token in minted.items():
         if other != kind:
             with pytest.raises(TokenInvalid):
@@ -181,7 +195,7 @@ def test_a_token_reads_back_and_no_kind_passes_for_another(kind: str) -> None:
                 read(tokens, kind, heads[kind] + body)
 
 
-@pytest.mark.parametrize("kind", [CLIENT_SESSION, ACCESS, "payment"])
+@pytest.mark.parametrize("kind", [CLIENT_SESSION_PREFIX, ACCESS_PREFIX, "payment"])
 def test_every_changed_character_of_a_token_is_refused(kind: str) -> None:
     tokens = Tokens(RING)
     token = each_kind(tokens)[kind]
@@ -200,14 +214,14 @@ def test_every_changed_character_of_a_token_is_refused(kind: str) -> None:
 @given(st.text(max_size=60))
 def test_no_text_at_all_breaks_the_reading_of_tokens(text: str) -> None:
     tokens = Tokens(RING)
-    for kind in (CLIENT_SESSION, ACCESS, "payment"):
+    for kind in (CLIENT_SESSION_PREFIX, ACCESS_PREFIX, "payment"):
         for token in (text, kind + text, "payment_abc_secret_" + text):
             with pytest.raises(TokenInvalid):
                 read(tokens, kind, token)
 
 
 def test_a_stranger_with_a_lone_surrogate_is_refused_too() -> None:
-    body = RING.seal("token", ACCESS, b"[]")
+    body = RING.seal("token", ACCESS_PREFIX, b"[]")
     text = base64.urlsafe_b64encode(body).decode().rstrip("=")
     with pytest.raises(TokenInvalid):
         Tokens(RING).read_payment_secret("\ud800_secret_" + text)
@@ -215,9 +229,11 @@ def test_a_stranger_with_a_lone_surrogate_is_refused_too() -> None:
 
 def test_a_sealed_text_that_is_no_claim_is_refused() -> None:
     for plain in (b"", b"null", b"[]", b'["a","b","c","d"]', b'["a","b","c",1,2]', b"\xff"):
-        sealed = base64.urlsafe_b64encode(RING.seal("token", ACCESS, plain)).decode().rstrip("=")
+        sealed = (
+            base64.urlsafe_b64encode(RING.seal("token", ACCESS_PREFIX, plain)).decode().rstrip("=")
+        )
         with pytest.raises(TokenInvalid):
-            Tokens(RING).read(ACCESS, ACCESS + sealed)
+            Tokens(RING).read(ACCESS_PREFIX, ACCESS_PREFIX + sealed)
 
 
 def test_a_payment_secret_is_its_own_payments_and_always_the_same() -> None:

@@ -12,16 +12,16 @@ import pytest
 from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.clock import FixedClock
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.committer import ATTEMPTS, Ledger
-from payments_core.engine.decision import Decision, Scope, held
-from payments_core.engine.events import CATALOGUE, Happening
-from payments_core.engine.identifiers import Draw, Identifiers
+from payments_core.engine.committer import MAX_ATTEMPTS, Committer
+from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
+from payments_core.engine.events import CATALOGUE, NewEvent
+from payments_core.engine.identifiers import Identifiers, IdSequence
 from payments_core.errors import InvalidState, Unavailable
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import CommitUnknown, StorageUnavailable, VersionConflict
 from tests.core.examples import a_balance
 
-SCOPE = Scope("env_1", "sandbox")
+AUTHORITY = WorkerAuthority("env_1", "sandbox")
 
 
 class Late:
@@ -72,13 +72,13 @@ class Failing:
         return self._inner.read(partition, work)
 
 
-def ledger(storage: Any) -> Ledger:
+def ledger(storage: Any) -> Committer:
     clock = FixedClock()
     entropy = random.Random(1).randbytes
-    return Ledger(storage, clock, Identifiers(clock, entropy), KeyRing.parse(KeyRing.generate()))
+    return Committer(storage, clock, Identifiers(clock, entropy), KeyRing.parse(KeyRing.generate()))
 
 
-def insert(tx: Any, draw: Draw) -> Decision[str]:
+def insert(tx: Any, id_sequence: IdSequence) -> Decision[str]:
     if tx.get(VaultBalance, "v", for_update=True) is not None:
         raise InvalidState("balance", "there", "insert")
     return Decision("made", inserts=(a_balance(id="v"),))
@@ -86,46 +86,46 @@ def insert(tx: Any, draw: Draw) -> Decision[str]:
 
 def test_a_commit_that_arrives_late_is_recognised_as_our_own() -> None:
     storage = Late(MemoryStorage())
-    assert ledger(storage).commit(SCOPE, insert) == "made"
+    assert ledger(storage).commit(AUTHORITY, insert) == "made"
     assert storage.calls == 2
 
 
 def test_a_lost_race_is_run_again_but_not_for_ever() -> None:
-    races: list[Exception] = [VersionConflict("x")] * (ATTEMPTS - 1)
-    assert ledger(Failing(races, [])).commit(SCOPE, insert) == "made"
+    races: list[Exception] = [VersionConflict("x")] * (MAX_ATTEMPTS - 1)
+    assert ledger(Failing(races, [])).commit(AUTHORITY, insert) == "made"
     with pytest.raises(Unavailable):
-        ledger(Failing([VersionConflict("x")] * ATTEMPTS, [])).commit(SCOPE, insert)
+        ledger(Failing([VersionConflict("x")] * MAX_ATTEMPTS, [])).commit(AUTHORITY, insert)
 
 
 def test_storage_out_of_reach_is_unavailable_wherever_it_strikes() -> None:
     with pytest.raises(Unavailable) as caught:
-        ledger(Failing([StorageUnavailable()], [])).commit(SCOPE, insert)
+        ledger(Failing([StorageUnavailable()], [])).commit(AUTHORITY, insert)
     assert isinstance(caught.value.__cause__, StorageUnavailable)
     with pytest.raises(Unavailable):
-        ledger(Failing([CommitUnknown()], [StorageUnavailable()])).commit(SCOPE, insert)
+        ledger(Failing([CommitUnknown()], [StorageUnavailable()])).commit(AUTHORITY, insert)
 
 
 def test_a_run_again_draws_the_same_ids() -> None:
-    draw = ledger(MemoryStorage()).draw()
-    first = [draw.id("a"), draw.id("b"), draw.id("a")]
-    draw.rewind()
-    assert [draw.id("a"), draw.id("b"), draw.id("a")] == first
+    id_sequence = ledger(MemoryStorage()).id_sequence()
+    first = [id_sequence.issue("a"), id_sequence.issue("b"), id_sequence.issue("a")]
+    id_sequence.reset()
+    assert [id_sequence.issue("a"), id_sequence.issue("b"), id_sequence.issue("a")] == first
     assert len(set(first)) == 3
-    assert draw.drew(first[0])
-    assert not draw.drew("a_other")
+    assert id_sequence.has_issued(first[0])
+    assert not id_sequence.has_issued("a_other")
 
 
 def test_what_is_held_is_current_or_absent() -> None:
     storage = MemoryStorage()
     storage.transact("env_1", lambda tx: tx.insert(a_balance(id="v")))
-    found = storage.transact("env_1", lambda tx: held(tx, VaultBalance, "v"))
+    found = storage.transact("env_1", lambda tx: lock_shared(tx, VaultBalance, "v"))
     assert found is not None
-    assert storage.transact("env_1", lambda tx: held(tx, VaultBalance, "w")) is None
+    assert storage.transact("env_1", lambda tx: lock_shared(tx, VaultBalance, "w")) is None
 
 
 def test_joining_keeps_the_first_result_and_adds_up_the_rest() -> None:
     one, two = a_balance(id="1"), a_balance(id="2")
-    joined = Decision("r", inserts=(one,)).joined(Decision(None, inserts=(two,), replaces=(one,)))
+    joined = Decision("r", inserts=(one,)).merge(Decision(None, inserts=(two,), replaces=(one,)))
     assert joined.result == "r"
     assert (joined.inserts, joined.replaces) == ((one, two), (one,))
 
@@ -133,12 +133,12 @@ def test_joining_keeps_the_first_result_and_adds_up_the_rest() -> None:
 def test_a_refused_decision_writes_nothing() -> None:
     storage = MemoryStorage()
 
-    def decide(tx: Any, draw: Draw) -> Decision[None]:
+    def decide(tx: Any, id_sequence: IdSequence) -> Decision[None]:
         tx.insert(a_balance(id="v"))
         raise InvalidState("x", "y", "z")
 
     with pytest.raises(InvalidState):
-        ledger(storage).commit(SCOPE, decide)
+        ledger(storage).commit(AUTHORITY, decide)
     assert storage.read("env_1", lambda s: s.get(VaultBalance, "v")) is None
 
 
@@ -146,20 +146,20 @@ def test_a_commit_that_adds_work_wakes_the_worker_and_no_other_does() -> None:
     woken: list[str] = []
     book = ledger(MemoryStorage())
     book.on_commit(lambda: woken.append("now"))
-    book.commit(SCOPE, insert)
+    book.commit(AUTHORITY, insert)
     assert woken == []
     payload = dict.fromkeys(("accountId", "externalUserId", "status"), "x")
-    happened = Happening("account.created", payload, "2026-09-09")
-    book.commit(SCOPE, lambda tx, draw: Decision(None, events=(happened,)))
+    happened = NewEvent("account.created", payload, "2026-09-09")
+    book.commit(AUTHORITY, lambda tx, id_sequence: Decision(None, events=(happened,)))
     assert woken == ["now"]
 
 
 def test_an_events_payload_has_exactly_its_catalogued_fields() -> None:
     for event in CATALOGUE:
-        Happening(event.name, dict.fromkeys(event.fields), "v")
+        NewEvent(event.name, dict.fromkeys(event.fields), "v")
         with pytest.raises(ValueError, match=event.name):
-            Happening(event.name, dict.fromkeys((*event.fields, "more")), "v")
+            NewEvent(event.name, dict.fromkeys((*event.fields, "more")), "v")
         with pytest.raises(ValueError, match=event.name):
-            Happening(event.name, dict.fromkeys(event.fields[1:]), "v")
+            NewEvent(event.name, dict.fromkeys(event.fields[1:]), "v")
     with pytest.raises(KeyError):
-        Happening("payment.unheard_of", {}, "v")
+        NewEvent("payment.unheard_of", {}, "v")

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from payments_core.accounts.verification.lifecycle import KYC
+from payments_core.accounts.verification.lifecycle import VERIFICATION
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.events import BY_NAME
-from payments_core.engine.state_machine import Machine, Transition, rows
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.errors import InvalidState
 from payments_core.payments.disputes.lifecycle import DISPUTE
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
@@ -30,7 +30,7 @@ MACHINES = {
     "MANDATE": (MANDATE, tables.MANDATE),
     "DEPOSIT": (DEPOSIT, tables.DEPOSIT),
     "DISPUTE": (DISPUTE, tables.DISPUTE),
-    "KYC": (KYC, tables.KYC),
+    "KYC": (VERIFICATION, tables.KYC),
 }
 
 
@@ -103,17 +103,17 @@ def test_what_a_machine_emits_is_in_the_catalogue(name: str) -> None:
 
 def test_a_machine_with_two_outcomes_for_one_trigger_cannot_be_made() -> None:
     with pytest.raises(ValueError, match="share a source and a trigger"):
-        Machine("m", (Transition("a", "go", "b"), Transition("a", "go", "c")), terminal=())
+        StateMachine("m", (Transition("a", "go", "b"), Transition("a", "go", "c")), terminal=())
 
 
 def test_a_machine_cannot_end_in_a_state_it_never_reaches() -> None:
     with pytest.raises(ValueError, match=r"no row leads to \['c'\]"):
-        Machine("m", (Transition(None, "new", "a"),), terminal=("a", "c"))
+        StateMachine("m", (Transition(None, "new", "a"),), terminal=("a", "c"))
 
 
 def test_rows_with_no_target_stay_where_they_are() -> None:
-    assert rows(("a", "b"), "note", None, emits="e", label="l", why="w.") == (
+    assert transitions_from(("a", "b"), "note", None, emits="e", label="l", why="w.") == (
         Transition("a", "note", "a", "e", "l", "w."),
         Transition("b", "note", "b", "e", "l", "w."),
     )
-    assert [row.target for row in rows(("a", "b"), "go", "c")] == ["c", "c"]
+    assert [row.target for row in transitions_from(("a", "b"), "go", "c")] == ["c", "c"]

@@ -6,7 +6,7 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
-from payments_core.engine.events import Happening
+from payments_core.engine.events import NewEvent
 from payments_core.engine.step import Step
 from payments_core.payments.options.record import Option
 from payments_core.storage.records import Record
@@ -16,9 +16,9 @@ LATER = NOW + 500
 ENTRIES = (a_receipt(id="receipt_1"), a_receipt(id="receipt_2"))
 
 
-def happened(status: str) -> Happening:
+def happened(status: str) -> NewEvent:
     payload = {"accountId": "acct_1", "externalUserId": "user-1", "status": status}
-    return Happening("account.updated", payload, "2026-09-09", "acct_1", "user-1")
+    return NewEvent("account.updated", payload, "2026-09-09", "acct_1", "user-1")
 
 
 def pay(option: Option, amount: int, *, now: Instant, entry: Record = ENTRIES[0]) -> Step[Option]:

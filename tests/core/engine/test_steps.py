@@ -17,12 +17,12 @@ from payments_core.accounts.verification import lifecycle as kyc
 from payments_core.accounts.verification.record import Verification
 from payments_core.deposits import lifecycle as deposits
 from payments_core.deposits.record import Deposit
-from payments_core.engine.state_machine import Machine
+from payments_core.engine.state_machine import StateMachine
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.disputes import lifecycle as disputes
-from payments_core.payments.disputes.lifecycle import Session
+from payments_core.payments.disputes.lifecycle import PaymentSession
 from payments_core.payments.disputes.record import Dispute
 from payments_core.payments.funding import lifecycle as funding
 from payments_core.payments.machine import PAYMENT
@@ -31,7 +31,7 @@ from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.receipts import lifecycle as receipts
 from payments_core.payments.refunds import lifecycle as refunds
-from payments_core.tenants.authorization import TRUSTED, Authority
+from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority
 from payments_core.tenants.record import Environment
 from tests.core import tables
 from tests.core.examples import (
@@ -50,23 +50,23 @@ Lifecycle = Callable[[str, str], Step[Any]]
 
 
 def payment_step(status: str, trigger: str) -> Step[Any]:
-    step = payments.step(a_payment(status=status, status_version=7), trigger, now=LATER)
+    step = payments.apply_trigger(a_payment(status=status, status_version=7), trigger, now=LATER)
     assert step.entries == ()
     return step
 
 
 def option_step(status: str, trigger: str) -> Step[Any]:
-    return options.step(an_option(status=status), trigger, now=LATER)
+    return options.apply_trigger(an_option(status=status), trigger, now=LATER)
 
 
 def operation_step(status: str, trigger: str) -> Step[Any]:
     operation = an_operation(status=status, status_version=7)
-    return funding.step(operation, trigger, a_payment(), now=LATER)
+    return funding.apply_trigger(operation, trigger, a_payment(), now=LATER)
 
 
 def refund_step(status: str, trigger: str) -> Step[Any]:
     refund = a_refund(status=status, status_version=7, from_escrow=9)
-    return refunds.step(refund, trigger, a_payment(), now=LATER)
+    return refunds.apply_trigger(refund, trigger, a_payment(), now=LATER)
 
 
 def deposit_step(status: str, trigger: str) -> Step[Any]:
@@ -77,15 +77,15 @@ def deposit_step(status: str, trigger: str) -> Step[Any]:
 def receipt_step(status: str, trigger: str) -> Step[Any]:
     receipt = a_receipt(status=status)
     step: Callable[[], Step[Any]] = {
-        "observe": lambda: receipts.reobserved(receipt),
-        "verify": lambda: receipts.verified(receipt, 600, LATER),
-        "reject": lambda: receipts.rejected(receipt, "wrong_token"),
-        "reorg": lambda: receipts.reorged(receipt),
+        "observe": lambda: receipts.mark_reobserved(receipt),
+        "verify": lambda: receipts.mark_verified(receipt, 600, LATER),
+        "reject": lambda: receipts.mark_rejected(receipt, "wrong_token"),
+        "reorg": lambda: receipts.mark_reorged(receipt),
     }[trigger]
     return step()
 
 
-STEPS: dict[str, tuple[Machine, set[tables.Row], Lifecycle]] = {
+STEPS: dict[str, tuple[StateMachine, set[tables.Row], Lifecycle]] = {
     "PAYMENT": (PAYMENT, tables.PAYMENT, payment_step),
     "RECEIPT": (receipts.RECEIPT, tables.RECEIPT, receipt_step),
     "OPTION": (options.OPTION, tables.OPTION, option_step),
@@ -136,13 +136,13 @@ def test_an_unknown_trigger_is_refused(name: str) -> None:
 
 
 def test_a_receipt_counts_while_it_is_verified() -> None:
-    verified = receipts.verified(a_receipt(), 600, LATER).record
+    verified = receipts.mark_verified(a_receipt(), 600, LATER).record
     assert (verified.counted, verified.verified_at) == (600, LATER)
-    undone = receipts.reorged(verified).record
+    undone = receipts.mark_reorged(verified).record
     assert (undone.counted, undone.verified_at) == (0, None)
-    rejected = receipts.rejected(a_receipt(), "wrong_amount").record
+    rejected = receipts.mark_rejected(a_receipt(), "wrong_amount").record
     assert rejected.rejection_reason == "wrong_amount"
-    assert receipts.reorged(rejected).record.rejection_reason is None
+    assert receipts.mark_reorged(rejected).record.rejection_reason is None
 
 
 def a_deposit(**given: Any) -> Deposit:
@@ -171,7 +171,7 @@ def a_deposit(**given: Any) -> Deposit:
 # Machines whose steps do more than step.
 
 AUTHORITY = Authority(
-    requirement=TRUSTED,
+    requirement=SYSTEM_REQUIREMENT,
     environment=Environment(
         id="env_1",
         app_id="app_1",
@@ -188,7 +188,7 @@ AUTHORITY = Authority(
 
 
 @pytest.mark.parametrize("trigger", ["start", "approve", "reject"])
-@pytest.mark.parametrize("status", sorted(kyc.KYC.states))
+@pytest.mark.parametrize("status", sorted(kyc.VERIFICATION.states))
 def test_a_verification_takes_its_account_along(status: Any, trigger: str) -> None:
     account = Account(
         id="acct_1",
@@ -210,9 +210,9 @@ def test_a_verification_takes_its_account_along(status: Any, trigger: str) -> No
     rows = [row for row in tables.KYC if row[:2] == (status, trigger)]
     if not rows:
         with pytest.raises(InvalidState):
-            kyc.stepped(verification, trigger, now=LATER)
+            kyc.apply_trigger(verification, trigger, now=LATER)
         return
-    stepped = kyc.stepped(verification, trigger, now=LATER).record
+    stepped = kyc.apply_trigger(verification, trigger, now=LATER).record
     after = kyc.follow(account, stepped, AUTHORITY, now=LATER)
     assert after.record.kyc_status == stepped.status == rows[0][2]
     assert (stepped.hosted_url is None) == (stepped.status != "pending")
@@ -239,7 +239,7 @@ def test_a_mandate_is_drawn_on_and_revoked_as_its_table_says(status: str, trigge
     )
     assert mandates.status_of(mandate, LATER) == status
     step: Callable[[], Step[Mandate]] = {
-        "collect": lambda: mandates.draw(mandate, 1, now=LATER),
+        "collect": lambda: mandates.charge(mandate, 1, now=LATER),
         "revoke": lambda: mandates.revoke(mandate, now=LATER),
     }[trigger]
     rows = [row for row in tables.MANDATE if row[:2] == (status, trigger)]
@@ -257,7 +257,7 @@ def test_a_dispute_is_flagged_once_and_resolved_once(status: str | None, trigger
         id="ses_1", payment_id="payment_1", nonce="n", status="flagged", reason="r", created_at=NOW
     )
     dispute = attrs.evolve(flagged, status=status) if status else None
-    session = Session(stages()["succeeded"].payment, dispute)
+    session = PaymentSession(stages()["succeeded"].payment, dispute)
     step: Callable[[], Step[Dispute]] = {
         "flag": lambda: disputes.flag(session, "r", None, nonce="n", now=LATER),
         "resolve": lambda: disputes.resolve(session, "won", None, now=LATER),

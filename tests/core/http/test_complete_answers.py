@@ -10,15 +10,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from payments_core.chains.http.client import AnswerTooLarge, Limits, Wire
+from payments_core.chains.http.client import HttpClient, RequestLimits, ResponseTooLarge
 from payments_core.chains.port import ChainUnavailable
 from payments_core.http.deadline import Deadline
-from payments_core.http.response import Incoming, read_answer
+from payments_core.http.response import ResponseReader, read_response
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 LENGTH = OK + b"Content-Length: 4\r\n\r\n"
-LIMITS = Limits(connect_s=1, whole_s=1, answer_bytes=100)
+LIMITS = RequestLimits(connect_timeout_s=1, total_timeout_s=1, max_response_bytes=100)
 
 
 def read(response: bytes, limit_bytes: int = 100) -> tuple[bytes, bool, bool]:
@@ -27,7 +27,7 @@ def read(response: bytes, limit_bytes: int = 100) -> tuple[bytes, bool, bool]:
     with ours, theirs:
         theirs.sendall(response)
         theirs.shutdown(socket.SHUT_WR)
-        answer, clean = read_answer(Incoming(ours, Deadline.after(5)), limit_bytes)
+        answer, clean = read_response(ResponseReader(ours, Deadline.after(5)), limit_bytes)
         return answer.body, answer.complete, clean
 
 
@@ -87,7 +87,7 @@ def serving(*responses: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def send(url: str, path: str = "/") -> tuple[int, bytes]:
-    wire = Wire(url, LIMITS)
+    wire = HttpClient(url, LIMITS)
     try:
         return wire.send("POST", time.monotonic() + 2, path, b"[]")
     finally:
@@ -121,7 +121,7 @@ def test_an_announced_length_beyond_the_limit_is_not_waited_for() -> None:
     began = time.monotonic()
     with (
         serving(OK + b"Content-Length: 101\r\n\r\n") as (url, asked),
-        pytest.raises(AnswerTooLarge),
+        pytest.raises(ResponseTooLarge),
     ):
         send(url)
     assert len(asked) == 1

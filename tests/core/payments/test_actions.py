@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 import payments_core
-from payments_core.engine.state_machine import Machine
+from payments_core.engine.state_machine import StateMachine
 from payments_core.errors import PaymentsError
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.collects import NewCollect
@@ -23,7 +23,7 @@ from payments_core.payments.destinations import ToAccount
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.mandates.operations import NewMandate
-from payments_core.payments.operations import EXPIRE
+from payments_core.payments.operations import EXPIRE_PAYMENT
 from payments_core.payments.refunds import reconciliation as reconciling
 from payments_core.payments.sends import NewSend
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -95,7 +95,7 @@ action_required, a collect           I   I   I   I   A   N   N   N   N   fa  =  
 REFUSED = "IXLAVNF"
 ACTIONS = (
     "cancel", "authorize", "create option", "refresh", "refund",
-    *(f"reconcile {action}" for action in reconciling.ACTIONS),
+    *(f"reconcile {action}" for action in reconciling.RECONCILIATION_ACTIONS),
     "expire", "receipt", "reorg", "release", "dispute",
 )  # fmt: skip
 """What the table's columns stand for, in their order; a reconciliation's are in the code's own."""
@@ -181,14 +181,16 @@ def receive(stage: Stage) -> str:
 def lose(stage: Stage) -> str:
     """Its receipt is reorged out; a release that is not yet sent is stopped."""
     stopped = stage.payment.status == "accepted"
-    change = payments.undo(stage.payment, stage.receipts[0], now=NOW + 500, release_stopped=stopped)
+    change = payments.reverse_receipt(
+        stage.payment, stage.receipts[0], now=NOW + 500, release_stopped=stopped
+    )
     return change.record.status
 
 
 def release(stage: Stage) -> str:
     """The worker has handed the transfer to the chain."""
     trigger = "submit" if stage.payment.intent == "send" else "release"
-    return payments.step(stage.payment, trigger, now=NOW + 500).record.status
+    return payments.apply_trigger(stage.payment, trigger, now=NOW + 500).record.status
 
 
 PURE: dict[str, Callable[[Stage], str]] = {"receipt": receive, "reorg": lose, "release": release}
@@ -227,7 +229,7 @@ class Case:
             "cancel": lambda: service.payments.cancel(server, self.id),
             "authorize": lambda: self.world.authorize(self._option(), action_id=self._action_id()),
             "create": lambda: self.world.option(self.details),
-            "refresh": lambda: service.options.refresh(
+            "refresh": lambda: service.vault_options.refresh(
                 self.world.client, self.id, self._option().option.id
             ),
             "refund": lambda: self.world.refund(self.details),
@@ -242,8 +244,10 @@ class Case:
         """Run the job at the expiry, and no other."""
         world, now = self.world, self.details.payment.expires_at
         world.clock.advance_to(now)
-        due = world.storage.claim("sandbox.timers", now, lease_ms=60_000, limit=100, slots=100)
-        [claimed] = [it for it in due if (it.job.kind, it.job.subject) == (EXPIRE, self.id)]
+        due = world.storage.claim(
+            "sandbox.timers", now, lease_ms=60_000, limit=100, lane_concurrency=100
+        )
+        [claimed] = [it for it in due if (it.job.kind, it.job.subject) == (EXPIRE_PAYMENT, self.id)]
         world.service.payments.run_expiry(claimed)
 
     def is_untouched(self) -> bool:
@@ -290,15 +294,15 @@ class Case:
 IN_THE_TESTS_OF_WEBHOOKS = (ENDPOINT, DELIVERY)
 
 
-def machines() -> dict[str, Machine]:
+def machines() -> dict[str, StateMachine]:
     """Every machine of the package, wherever it is, by its module and name."""
-    found: dict[str, Machine] = {}
+    found: dict[str, StateMachine] = {}
     for module in pkgutil.walk_packages(payments_core.__path__, "payments_core."):
         names = vars(importlib.import_module(module.name))
         found |= {
             f"{module.name}.{name}": value
             for name, value in names.items()
-            if isinstance(value, Machine)
+            if isinstance(value, StateMachine)
         }
     return found
 

@@ -17,7 +17,7 @@ from payments_core.errors import (
 )
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.record import Payment, Reconciliation
-from payments_core.payments.senders import MOST_SENDERS
+from payments_core.payments.senders import MAX_PAYERS
 from tests.core.examples import (
     ALICE,
     BOB,
@@ -42,7 +42,7 @@ def names(change: Step[Payment]) -> list[str]:
 def test_a_creation_starts_the_timeline_at_version_one() -> None:
     draft = a_payment(status="", status_version=0)
     for trigger, status in (("create", "awaiting_payment"), ("create_drawn", "processing")):
-        change = payments.created(draft, trigger, now=NOW)
+        change = payments.create(draft, trigger, now=NOW)
         payment, [event] = change.record, change.events
         assert (payment.status, payment.status_version) == (status, 1)
         assert [(entry.status, entry.at) for entry in payment.timeline] == [(status, NOW)]
@@ -65,8 +65,8 @@ def test_a_step_raises_the_version_and_tells_what_it_became() -> None:
 
 def test_changes_follow_each_other_as_one() -> None:
     first, receipt = counted(a_payment(), a_receipt(1_300))
-    second = payments.undo(first.record, receipt, now=LATER, release_stopped=False)
-    both = first.then(payments.undo, receipt, now=LATER, release_stopped=False)
+    second = payments.reverse_receipt(first.record, receipt, now=LATER, release_stopped=False)
+    both = first.then(payments.reverse_receipt, receipt, now=LATER, release_stopped=False)
     assert both.record == second.record
     assert names(both) == ["accepted", "overpaid", "reorged"]
     assert [entry.number for entry in both.entries] == [1, 2]
@@ -76,21 +76,23 @@ def test_changes_follow_each_other_as_one() -> None:
 
 
 def test_a_transfer_is_seen_once() -> None:
-    change = payments.sight(a_payment(), "evidence", now=LATER)
+    change = payments.add_pending_transfer(a_payment(), "evidence", now=LATER)
     assert (change.record.status, change.record.sighted) == ("processing", ("evidence",))
     assert names(change) == ["processing"]
-    assert payments.sight(change.record, "evidence", now=LATER) == Step(change.record)
-    more = payments.sight(change.record, "evidence-2", now=LATER + 1)
+    assert payments.add_pending_transfer(change.record, "evidence", now=LATER) == Step(
+        change.record
+    )
+    more = payments.add_pending_transfer(change.record, "evidence-2", now=LATER + 1)
     assert (more.record.sighted, more.record.updated_at) == (
         ("evidence", "evidence-2"), LATER + 1,
     )  # fmt: skip
     assert (more.events, more.record.status_version) == ((), 2)
-    closed = payments.sight(a_payment(status="expired"), "evidence", now=LATER)
+    closed = payments.add_pending_transfer(a_payment(status="expired"), "evidence", now=LATER)
     assert (closed.record.status, closed.record.sighted) == ("expired", ("evidence",))
 
 
 def test_the_last_attempt_to_end_sends_the_payment_back_to_waiting() -> None:
-    processing = payments.sight(
+    processing = payments.add_pending_transfer(
         payments.authorize(a_payment(), "op", now=NOW).record, "evidence", now=NOW
     ).record
     still = payments.end_attempt(processing, "op", now=LATER, reason="r")
@@ -177,19 +179,19 @@ def test_what_came_counts_towards_its_sender_the_newest_last() -> None:
     assert paid_by(payment) == {BOB: 200, ALICE: 400}
     assert [item.address for item in payment.paid_by] == [BOB, ALICE]
     held = payments.expire(payment, now=LATER).record
-    back = payments.refunded(held, "refund_part", "r", BOB, now=LATER, escrow=150).record
+    back = payments.apply_refund(held, "refund_part", "r", BOB, now=LATER, escrow=150).record
     assert paid_by(back) == {ALICE: 400, BOB: 50}
-    gone = payments.refunded(back, "refund_part", "r", BOB, now=LATER, escrow=50).record
+    gone = payments.apply_refund(back, "refund_part", "r", BOB, now=LATER, escrow=50).record
     assert paid_by(gone) == {ALICE: 400}
 
 
 def test_so_many_senders_are_told_apart_and_dust_makes_none_forgotten() -> None:
     payment = counted(a_payment(amount=10_000), a_receipt(500, BOB))[0].record
-    for number in range(MOST_SENDERS + 20):
+    for number in range(MAX_PAYERS + 20):
         payment = counted(payment, a_receipt(1 + number % 2, f"0x{number}"))[0].record
-    assert len(payment.paid_by) == MOST_SENDERS
+    assert len(payment.paid_by) == MAX_PAYERS
     assert paid_by(payment)[BOB] == 500
-    assert payment.received == 500 + (MOST_SENDERS + 20) * 3 // 2
+    assert payment.received == 500 + (MAX_PAYERS + 20) * 3 // 2
     last = counted(payment, a_receipt(300, ALICE))[0].record
     assert (paid_by(last)[ALICE], paid_by(last)[BOB]) == (300, 500)
 
@@ -199,8 +201,8 @@ def test_what_went_back_to_a_sender_does_not_return_with_its_receipt() -> None:
     change, _ = counted(a_payment(), a_receipt(500, BOB))
     change, receipt = counted(change.record, a_receipt(100, ALICE, id="receipt_2"))
     held = payments.expire(change.record, now=LATER).record
-    back = payments.refunded(held, "refund_part", "r", ALICE, now=LATER, escrow=100).record
-    undone = payments.undo(back, receipt, now=LATER, release_stopped=False).record
+    back = payments.apply_refund(held, "refund_part", "r", ALICE, now=LATER, escrow=100).record
+    undone = payments.reverse_receipt(back, receipt, now=LATER, release_stopped=False).record
     again, _ = counted(undone, a_receipt(100, ALICE, id="receipt_2"))
     assert again.record.books == back.books
     assert paid_by(again.record) == {BOB: 500}
@@ -226,14 +228,14 @@ def test_what_is_settled_and_the_fee_make_up_what_is_released(
     covered = counted(fresh, a_receipt(received))[0].record
     if covered.status != "accepted":
         return
-    executing = payments.step(releasing(covered), "release", now=NOW).record
+    executing = payments.apply_trigger(releasing(covered), "release", now=NOW).record
     change = payments.settle(executing, now=LATER)
     settled, [event], [entry] = change.record, change.events, change.entries
     released = min(received, 1_000)
     fee = released * fee_bps // 10_000
     assert (settled.settled, settled.fee, settled.releasable) == (released - fee, fee, released)
     assert (settled.books.recipient, settled.books.fees) == (released - fee, fee)
-    assert settled.books.held == settled.excess == received - released
+    assert settled.books.held_amount == settled.excess == received - released
     assert settled.succeeded_at == LATER
     assert (entry.cause, entry.subject) == ("release", "out_1")
     assert event.payload["settledAmountAtomic"] == str(settled.settled)
@@ -242,8 +244,8 @@ def test_what_is_settled_and_the_fee_make_up_what_is_released(
 def test_the_fee_of_a_release_stays_when_later_receipts_are_undone() -> None:
     fresh = a_payment(fee_bps=100)
     change, receipt = counted(fresh, a_receipt(1_000))
-    executing = payments.step(releasing(change.record), "release", now=NOW).record
-    undone = payments.undo(executing, receipt, now=LATER, release_stopped=False).record
+    executing = payments.apply_trigger(releasing(change.record), "release", now=NOW).record
+    undone = payments.reverse_receipt(executing, receipt, now=LATER, release_stopped=False).record
     assert (undone.releasable, undone.fee) == (1_000, 10)
     settled = payments.settle(undone, now=LATER).record
     assert (settled.settled, settled.books.escrow) == (990, -1_000)
@@ -278,11 +280,11 @@ def test_labels_add_up_and_are_never_lost_nor_doubled() -> None:
     payment = counted(payment, a_receipt(600), now=IN_THE_WINDOW)[0].record
     assert payment.labels == ("underpaid", "late", "overpaid")
     payment = releasing(payments.accept(payment, now=AFTER_IT).record)
-    payment = payments.step(payment, "release", now=AFTER_IT).record
+    payment = payments.apply_trigger(payment, "release", now=AFTER_IT).record
     payment = payments.settle(payment, now=AFTER_IT).record
     payment = counted(payment, a_receipt(1_000), now=AFTER_IT)[0].record
     assert payment.labels == ("underpaid", "late", "overpaid", "duplicate")
-    payment = payments.refunded(
+    payment = payments.apply_refund(
         payment, "refund_excess", "r", ALICE, now=AFTER_IT, excess=1_200
     ).record
     assert payment.labels == ("underpaid", "late", "overpaid", "duplicate")
@@ -311,7 +313,7 @@ def test_a_reconciliation_opens_when_there_is_something_to_decide(name: str, sta
 
 
 def refunding(trigger: str, **sources: int) -> Callable[[Payment], Step[Payment]]:
-    return lambda payment: payments.refunded(payment, trigger, "r", ALICE, now=LATER, **sources)
+    return lambda payment: payments.apply_refund(payment, trigger, "r", ALICE, now=LATER, **sources)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +375,7 @@ def test_a_retry_forgets_the_failure() -> None:
 
 def test_a_moment_is_stamped_once() -> None:
     succeeded = stages()["succeeded"].payment
-    after = payments.step(succeeded, "overpaid", now=LATER).record
+    after = payments.apply_trigger(succeeded, "overpaid", now=LATER).record
     assert after.succeeded_at == succeeded.succeeded_at == NOW
 
 
@@ -393,7 +395,7 @@ def test_a_moment_is_stamped_once() -> None:
 def test_who_may_still_pay(error: type[PaymentsError] | None, status: str, now: int) -> None:
     payment = a_payment(status=status)
     if error is None:
-        payments.check_payable(payment, now=now)
+        payments.require_payable(payment, now=now)
     else:
         with pytest.raises(error):
-            payments.check_payable(payment, now=now)
+            payments.require_payable(payment, now=now)

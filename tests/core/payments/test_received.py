@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.lifecycle import MOST_TIMELINE
+from payments_core.payments.lifecycle import MAX_TIMELINE_ENTRIES
 from payments_core.payments.machine import PAYMENT
 from tests.core.examples import (
     BOB,
@@ -165,7 +165,7 @@ def check_counted(before: payments.Payment, change: Step[payments.Payment], amou
     [entry] = change.entries
     assert (entry.cause, entry.subject, entry.number) == ("receipt", "new", before.entry_count + 1)
     assert after.received == before.received + amount
-    assert after.books.held == before.books.held + amount
+    assert after.books.held_amount == before.books.held_amount + amount
     assert after.books.payer == before.books.payer - amount
     assert after.counted - before.counted == after.books.escrow - before.books.escrow
     assert after.counted <= after.amount
@@ -208,15 +208,15 @@ def test_a_receipt_in_time_that_an_operation_brought_ends_its_attempt() -> None:
 def test_a_payment_under_a_rain_of_dust_stays_small() -> None:
     """Its timeline keeps its beginning and its end; the money is in the journal, all of it."""
     stage = stages()["succeeded"]
-    for _ in range(MOST_TIMELINE + 5):
+    for _ in range(MAX_TIMELINE_ENTRIES + 5):
         stage = stage.counting(1, BOB)
     payment = stage.payment
     begun = stages()["succeeded"].payment.timeline
-    assert len(payment.timeline) == MOST_TIMELINE
+    assert len(payment.timeline) == MAX_TIMELINE_ENTRIES
     assert payment.timeline[: len(begun)] == begun
     last = stage.counting(1, BOB, now=NOW + 7).payment.timeline
-    assert (len(last), last[-1].at) == (MOST_TIMELINE, NOW + 7)
-    assert payment.excess == MOST_TIMELINE + 5
+    assert (len(last), last[-1].at) == (MAX_TIMELINE_ENTRIES, NOW + 7)
+    assert payment.excess == MAX_TIMELINE_ENTRIES + 5
     assert payment.labels == ("overpaid",)
 
 
@@ -254,7 +254,7 @@ def test_every_stage_that_received_something_can_lose_it() -> None:
 def test_a_reorg_takes_back_what_the_receipt_counted_for(name: str) -> None:
     stage = stages()[name]
     before, [receipt] = stage.payment, stage.receipts
-    change = payments.undo(before, receipt, now=NOW + 500, release_stopped=False)
+    change = payments.reverse_receipt(before, receipt, now=NOW + 500, release_stopped=False)
     after, [event], [entry] = change.record, change.events, change.entries
     assert (after.status, event.name) == (UNDONE[name], "payment.reorged")
     assert after.labels == (*before.labels, "reorged")
@@ -272,11 +272,13 @@ def test_a_reorg_takes_back_what_the_receipt_counted_for(name: str) -> None:
 @pytest.mark.parametrize("name", STOPPED)
 def test_a_release_that_could_be_stopped_is_forgotten(name: str) -> None:
     stage = stages()[name]
-    change = payments.undo(stage.payment, stage.receipts[0], now=NOW, release_stopped=True)
+    change = payments.reverse_receipt(
+        stage.payment, stage.receipts[0], now=NOW, release_stopped=True
+    )
     after, [event] = change.record, change.events
     assert (after.status, event.name) == ("action_required", "payment.action_required")
     assert (after.labels, after.reconciliation.status) == (("reorged",), "open")
-    assert (after.release_id, after.released, after.books.held) == (None, 0, 0)
+    assert (after.release_id, after.released, after.books.held_amount) == (None, 0, 0)
     back, _ = counted(after, a_receipt(WHOLE), now=NOW + 1)
     assert (back.record.status, back.record.books.escrow) == ("action_required", 1_000)
     accepted = payments.accept(back.record, now=NOW + 2).record
@@ -289,7 +291,7 @@ def test_a_receipt_that_comes_back_puts_the_books_where_they_were(name: str, mom
     """A reorg mostly ends with the same transfers in other blocks: nothing may be left over."""
     stage = stages()[name]
     before, [receipt] = stage.payment, stage.receipts
-    undone = payments.undo(before, receipt, now=NOW, release_stopped=False).record
+    undone = payments.reverse_receipt(before, receipt, now=NOW, release_stopped=False).record
     again = a_receipt(receipt.amount, receipt.sender, id="new")
     change, stored = counted(undone, again, now=MOMENTS[moment])
     after = change.record
@@ -307,7 +309,7 @@ def test_a_receipt_that_comes_back_puts_the_books_where_they_were(name: str, mom
 @pytest.mark.parametrize("amount", [PART, WHOLE])
 def test_whatever_the_fee_what_comes_after_the_release_is_excess(fee_bps: int, amount: int) -> None:
     covered = Stage(a_payment(fee_bps=fee_bps)).counting(1_000).payment
-    executing = payments.step(releasing(covered), "release", now=NOW).record
+    executing = payments.apply_trigger(releasing(covered), "release", now=NOW).record
     settled = payments.settle(executing, now=NOW).record
     for payment in (executing, settled):
         after = counted(payment, a_receipt(amount, BOB, id="receipt_2"))[0].record
@@ -333,14 +335,16 @@ def test_whichever_receipts_are_lost_and_return_the_books_are_the_same(
         stage = attrs.evolve(stage, payment=releasing(stage.payment))
     payment = stage.payment
     if until != "accepted":
-        payment = payments.step(payment, "release", now=NOW).record
+        payment = payments.apply_trigger(payment, "release", now=NOW).record
     if until == "succeeded":
         payment = payments.settle(payment, now=NOW).record
     before = payment
     gone = [receipt for place, receipt in enumerate(stage.receipts) if place in lost]
     for receipt in gone:
-        payment = payments.undo(payment, receipt, now=NOW, release_stopped=False).record
-        assert payment.books.held == before.books.held - (before.received - payment.received)
+        payment = payments.reverse_receipt(payment, receipt, now=NOW, release_stopped=False).record
+        assert payment.books.held_amount == before.books.held_amount - (
+            before.received - payment.received
+        )
     for receipt in reversed(gone):
         payment = counted(payment, a_receipt(receipt.amount, id=receipt.id))[0].record
     assert (payment.books, payment.received) == (before.books, before.received)

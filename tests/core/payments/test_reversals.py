@@ -19,12 +19,14 @@ REASON = "transaction_failed"
 def released(amount: int = 1_000, **given: int) -> Payment:
     """A Payment of which the recipient has what was received."""
     payment, _ = counted(a_payment(**given), a_receipt(amount))
-    executing = payments.step(releasing(payment.record), "release", now=NOW, release_hash="0xr")
+    executing = payments.apply_trigger(
+        releasing(payment.record), "release", now=NOW, release_hash="0xr"
+    )
     return payments.settle(executing.record, now=NOW).record
 
 
 def refunded(payment: Payment, trigger: str, to: str = ALICE, **sources: int) -> Payment:
-    return payments.refunded(payment, trigger, "refund_1", to, now=NOW, **sources).record
+    return payments.apply_refund(payment, trigger, "refund_1", to, now=NOW, **sources).record
 
 
 @given(st.integers(1_000, 5_000), st.integers(0, 9_999))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.chains.judge import deepened
+from payments_core.chains.judge import with_confirmations
 from payments_core.chains.port import Block, Heads
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
@@ -43,7 +43,7 @@ def test_only_what_passes_the_amount_is_too_much_of_it() -> None:
 
 def test_what_comes_after_it_can_only_go_back_and_is_late() -> None:
     accepted = releasing(tolerated())
-    executing = payments.step(accepted, "release", now=NOW).record
+    executing = payments.apply_trigger(accepted, "release", now=NOW).record
     succeeded = payments.settle(executing, now=NOW).record
     for before in (accepted, executing, succeeded):
         change, receipt = counted(before, a_receipt(40, BOB))
@@ -85,7 +85,7 @@ def test_overpaid_is_who_has_passed_the_amount(
         payment = counted(payment, a_receipt(part, id=f"receipt_{place}"))[0].record
         over = payment.received > payment.amount
         assert bool({"overpaid", "duplicate"} & set(payment.labels)) == over
-        assert payment.books.held == payment.received
+        assert payment.books.held_amount == payment.received
         if payment.release_id is None:
             assert payment.excess == max(0, payment.received - payment.amount)
 
@@ -98,7 +98,7 @@ def test_confirmations_put_finality_off_and_never_forward(
     latest: int, depth: int, confirmations: int
 ) -> None:
     heads = Heads(Block(latest, "0xl"), Block(max(0, latest - depth), "0xf"))
-    after = deepened(heads, confirmations)
+    after = with_confirmations(heads, confirmations)
     assert after.latest == heads.latest
     assert after.final.number == min(heads.final.number, latest - confirmations)
     if after.final.number == heads.final.number:

@@ -13,13 +13,13 @@ from payments_core.errors import (
     Unauthorized,
 )
 from payments_core.tenants.authorization import (
-    TRUSTED,
+    SYSTEM_REQUIREMENT,
     Authority,
     Requirement,
     authorize,
     effective_scopes,
     key_is_live,
-    session_stands,
+    session_is_valid,
 )
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.tenants.record import (
@@ -130,7 +130,7 @@ def test_a_route_may_need_a_product_of_its_own() -> None:
 
 
 def test_those_who_embed_the_library_are_trusted() -> None:
-    authorize(TRUSTED, an_environment("accounts"), None, None)
+    authorize(SYSTEM_REQUIREMENT, an_environment("accounts"), None, None)
 
 
 def test_more_rights_never_refuse_what_fewer_allow() -> None:
@@ -164,20 +164,26 @@ def test_a_key_lives_until_it_is_revoked_or_its_time_is_over() -> None:
 def test_a_session_stands_on_itself_and_on_the_key_that_made_it() -> None:
     live, dead = a_key("standard"), a_key("standard", revoked_at=NOW)
     expired = a_key("standard", expires_at=NOW - 1)
-    assert session_stands(a_session(), an_environment(keys=(live,)))
-    assert session_stands(a_session(), an_environment(keys=(expired,)))
-    assert not session_stands(a_session(), an_environment(keys=(dead,)))
-    assert not session_stands(a_session(), an_environment())
-    assert not session_stands(a_session(revoked_at=NOW), an_environment(keys=(live,)))
+    assert session_is_valid(a_session(), an_environment(keys=(live,)))
+    assert session_is_valid(a_session(), an_environment(keys=(expired,)))
+    assert not session_is_valid(a_session(), an_environment(keys=(dead,)))
+    assert not session_is_valid(a_session(), an_environment())
+    assert not session_is_valid(a_session(revoked_at=NOW), an_environment(keys=(live,)))
 
 
 def test_who_retries_is_the_app_or_the_account_never_the_key() -> None:
     environment = an_environment()
     server = Authority(
-        requirement=TRUSTED, environment=environment, key=a_key("standard"), api_version="v"
+        requirement=SYSTEM_REQUIREMENT,
+        environment=environment,
+        key=a_key("standard"),
+        api_version="v",
     )
     client = Authority(
-        requirement=TRUSTED, environment=environment, session=a_session(), api_version="v"
+        requirement=SYSTEM_REQUIREMENT,
+        environment=environment,
+        session=a_session(),
+        api_version="v",
     )
     assert (server.principal, client.principal) == ("app:app_1", "account:acct_1")
     assert (server.partition, server.mode) == ("env_1", "sandbox")

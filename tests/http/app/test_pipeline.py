@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from payments_core.engine.identifiers import is_identifier
-from payments_core.versions import FIRST
+from payments_core.versions import FIRST_VERSION
 from payments_core_http.errors import logger
 from payments_core_http.observability import health
-from payments_core_http.routing import Route, by_path
+from payments_core_http.routing import Route, group_by_path
 from tests.http.door import KEY, ROWS, Door, read
 
 NO_ID = "payment_" + "A" * 24
@@ -43,7 +43,7 @@ def test_the_process_is_not_ready_while_storage_hangs(
         hangs.wait(30)
 
     monkeypatch.setattr(door.service.ports.storage, "read", hang)
-    monkeypatch.setattr(health, "READY_S", 0.05)
+    monkeypatch.setattr(health, "READY_TIMEOUT_S", 0.05)
     seen = [door.call("GET", "/readyz", auth=None) for _ in range(3)]
     assert {one.status for one in seen} == {503}
     assert len(asked) == 1  # the three left one thread behind, not three
@@ -81,7 +81,7 @@ def test_every_response_carries_its_id_and_its_version(
     seen = door.call(method, target, auth=auth)
     assert seen.status == status
     assert is_identifier(seen.headers["x-request-id"], "req")
-    assert seen.headers["service-version"] == FIRST
+    assert seen.headers["service-version"] == FIRST_VERSION
     assert seen.headers["cache-control"] == "no-store"
     if seen.body and status >= 400:
         assert seen.headers["content-type"] == "application/json"
@@ -252,7 +252,9 @@ def test_a_malformed_id_is_the_same_not_found_as_an_unknown_one(door: Door) -> N
 
 def test_two_rows_for_one_place_are_refused() -> None:
     with pytest.raises(ValueError, match="two rows for GET"):
-        by_path((*ROWS, Route("GET", "/v2/things", read, needs=KEY, answers=Any, summary="Again.")))
+        group_by_path(
+            (*ROWS, Route("GET", "/v2/things", read, needs=KEY, answers=Any, summary="Again."))
+        )
 
 
 def test_a_path_names_only_known_ids() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from payments_core.credentials.secrets import new_secret
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.entropy import system_entropy
 from payments_core.payments.record import Payment
 from payments_core.storage.memory.adapter import MemoryStorage
@@ -69,7 +69,7 @@ def test_a_credential_in_a_body_is_refused_and_nothing_is_stored(
         assert credential[:60].encode() not in seen.body
     partition, read = checkout.door.partition, checkout.door.service.ports.storage.read
     assert not read(partition, lambda s: s.find(Payment, "by_created")).records
-    assert not read(partition, lambda s: s.find(StoredAnswer, "by_expiry")).records
+    assert not read(partition, lambda s: s.find(StoredResponse, "by_expiry")).records
 
 
 def test_one_escaped_letter_hides_nothing(checkout: Checkout) -> None:

@@ -18,13 +18,13 @@ from payments_core.credentials.keyring import KeyRing
 from payments_core.payment_settings.record import Terms
 from payments_core.payments.checkout.checkout import Checkout
 from payments_core.payments.funding import operations as funding
-from payments_core.payments.options.operations import Options
+from payments_core.payments.options.operations import VaultOptions
 from payments_core.tenants import authorization
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.client_sessions import operations as sessions
 from payments_core.tenants.client_sessions.operations import ClientSessions
 from payments_core.tenants.operations import Tenants
-from payments_core.tenants.record import SecretAddress
+from payments_core.tenants.record import CredentialIndexEntry
 from payments_core_http import authentication
 from payments_core_http.app import Pipeline
 from payments_core_http.v2.client import handlers as client_me
@@ -98,12 +98,12 @@ _EXCHANGE = "POST /v2/client/auth/exchange"
 MUTANTS = (
     Mutant(
         "rights are not asked for again at the commit",
-        (_edit(Authority.confirm, "environment = held(", "return\n    environment = held("),),
+        (_edit(Authority.confirm, "environment = lock_shared(", "return\n    environment = lock_shared("),),
         _cells("taken_away_meanwhile", "POST /v2/payments", "POST /v2/client/me/payments"),
     ),
     Mutant(
         "an issuer that is revoked between a call's check and its commit goes unseen",
-        (_edit(Authority.confirm, "or not session_stands(session, environment)", ""),),
+        (_edit(Authority.confirm, "or not session_is_valid(session, environment)", ""),),
         _cells("taken_away_meanwhile", "POST /v2/client/me/payments"),
     ),
     Mutant(
@@ -121,8 +121,8 @@ MUTANTS = (
         (
             _edit(
                 authorization.authorize,
-                "_require(requirement.scopes, key.scopes)",
-                "_require(tuple(set(requirement.scopes) - set(key.scopes))[1:], ())",
+                "_require_all(requirement.scopes, key.scopes)",
+                "_require_all(tuple(set(requirement.scopes) - set(key.scopes))[1:], ())",
             ),
         ),
         _cells("by_credential", "GET /v2/console/webhooks"),
@@ -137,7 +137,7 @@ MUTANTS = (
         (
             _edit(
                 authorization.authorize,
-                "_require(requirement.permissions, session.permissions)",
+                "_require_all(requirement.permissions, session.permissions)",
                 "pass",
             ),
         ),
@@ -161,12 +161,12 @@ MUTANTS = (
     ),
     Mutant(
         "the sessions of a revoked issuer live on",
-        (_edit(authorization.session_stands, "and issuer.revoked_at is None", ""),),
+        (_edit(authorization.session_is_valid, "and issuer.revoked_at is None", ""),),
         _cells("by_credential", "GET /v2/client/me"),
     ),
     Mutant(
         "a revoked session lives on",
-        (_edit(authorization.session_stands, "session.revoked_at is None and", ""),),
+        (_edit(authorization.session_is_valid, "session.revoked_at is None and", ""),),
         _cells("by_credential", "GET /v2/client/me"),
     ),
     Mutant(
@@ -177,7 +177,7 @@ MUTANTS = (
                 "and (key.expires_at is None or now < key.expires_at)",
                 "",
             ),
-            _edit(SecretAddress.may_open, "now < self.expires_at", "True"),
+            _edit(CredentialIndexEntry.may_open, "now < self.expires_at", "True"),
         ),
         _cells("by_credential", "GET /v2/accounts"),
     ),
@@ -191,7 +191,7 @@ MUTANTS = (
         (
             _edit(
                 ClientSessions.authenticate,
-                "self._read(ACCESS, access_token)",
+                "self._read(ACCESS_PREFIX, access_token)",
                 "self._read(access_token[:4], access_token)",
             ),
         ),
@@ -213,13 +213,13 @@ MUTANTS = (
     ),
     Mutant(
         "any Payment's secret opens any Payment, beside a token",
-        (_edit(authentication._with_payment_secret, _SUBJECT, "False"),),
+        (_edit(authentication._add_payment_secret, _SUBJECT, "False"),),
         _cells("by_credential", f"GET {_OPTION}"),
     ),
     Mutant(
         "any Payment's secret opens any Payment, in public checkout",
         (
-            _edit(authentication._payer, _SUBJECT, "False"),
+            _edit(authentication._authenticate_payer, _SUBJECT, "False"),
             _edit(Authority.require_payment, "self.payment_id != payment_id", "False"),
         ),
         _cells("by_credential", "GET /v2/public/payments/{paymentId}"),
@@ -228,7 +228,7 @@ MUTANTS = (
         "a secret of another environment's Payment goes with any token",
         (
             _edit(
-                authentication._with_payment_secret,
+                authentication._add_payment_secret,
                 "claims.environment_id != environment.id",
                 "False",
             ),
@@ -238,19 +238,19 @@ MUTANTS = (
     Mutant(
         "a key opens under any app's id",
         (
-            _edit(Tenants._opened, "environment.app_id != app_id", "False"),
-            _edit(SecretAddress.may_open, "app_id in (None, self.app_id)", "True"),
+            _edit(Tenants._resolve_secret, "environment.app_id != app_id", "False"),
+            _edit(CredentialIndexEntry.may_open, "app_id in (None, self.app_id)", "True"),
         ),
         _cells("by_credential", "GET /v2/accounts"),
     ),
     Mutant(
         "a key opens in either mode",
-        (Edit(Tenants._opened, ((_MODE, _LIVE), (" and mode_of(secret) == mode", ""))),),
+        (Edit(Tenants._resolve_secret, ((_MODE, _LIVE), (" and mode_of(secret) == mode", ""))),),
         _cells("in_the_other_mode", "GET /v2/accounts"),
     ),
     Mutant(
         "a token opens in either mode",
-        (_edit(sessions._standing, _MODE, _LIVE),),
+        (_edit(sessions._require_valid_session, _MODE, _LIVE),),
         _cells("in_the_other_mode", "GET /v2/client/me"),
     ),
     Mutant(
@@ -276,7 +276,7 @@ MUTANTS = (
         "a token reads any payer's options",
         (
             _edit(
-                Options.list, "item.option.payer_account_id == authority.account_id", "True"
+                VaultOptions.list, "item.option.payer_account_id == authority.account_id", "True"
             ),
         ),
         _cells("by_owner", f"GET {_OPTION}"),
@@ -285,26 +285,28 @@ MUTANTS = (
         "a token spends any payer's vault",
         (
             _edit(
-                funding._check_own, "option.payer_account_id != authority.account_id", "False"
+                funding._require_own_option,
+                "option.payer_account_id != authority.account_id",
+                "False",
             ),
         ),
         _cells("by_owner", f"POST {_OPTION}/authorize"),
     ),
     Mutant(
         "a vault is of any account",
-        (_edit(provisioning.own_vault, "or vault.account_id != account.id", ""),),
+        (_edit(provisioning.require_own_vault, "or vault.account_id != account.id", ""),),
         _cells("by_owner", "GET /v2/accounts/{accountId}/vaults/{vaultId}/policy"),
     ),
     Mutant(
         "every origin is let in",
-        (_edit(Terms.admits, "origin in self.allowed_origins", "True"),),
+        (_edit(Terms.allows_origin, "origin in self.allowed_origins", "True"),),
         _cells("by_credential", "POST /v2/public/apps/{appId}/payments"),
     ),
     Mutant(
         "a key that was used is answered before rights are asked for",
         (
             _edit(
-                Pipeline._answer,
+                Pipeline._check_and_handle,
                 "if authority is not None:",
                 'if authority is not None and "HTTP_IDEMPOTENCY_KEY" not in environ:',
             ),

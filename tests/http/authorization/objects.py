@@ -9,11 +9,11 @@ from typing import Any, Literal
 from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.assets import CHAINS
 from payments_core.chains.simulated.chain import SimulatedChain
-from payments_core.clock import FixedClock, iso
+from payments_core.clock import FixedClock, format_iso
 from payments_core.credentials.keyring import KeyRing
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, PAYEE, Estate
 from tests.http.authorization.model import Row
 from tests.http.authorization.rewinding import RewindableStorage
@@ -46,11 +46,13 @@ class Refusing:
     """The partner's side, which never takes a webhook, and keeps what it was sent."""
 
     def __init__(self) -> None:
-        self.sent: list[Request] = []
+        self.sent: list[WebhookRequest] = []
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         self.sent.append(request)
-        return Outcome(400, b"no")
+        return TransportResult(400, b"no")
 
     def close(self) -> None:
         """Nothing is open."""
@@ -190,7 +192,7 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     },
     f"POST {_HOOKS}": lambda w: {"url": f"{HOOK}/new"},
     "PATCH /v2/console/webhooks/{webhookId}": lambda w: {"description": "ours"},
-    "POST /v2/console/webhooks/{webhookId}/recover": lambda w: {"since": iso(w.clock.now())},
+    "POST /v2/console/webhooks/{webhookId}/recover": lambda w: {"since": format_iso(w.clock.now())},
     "POST /v2/sandbox/accounts/{accountId}/fund": lambda w: _CREDIT,
     "POST /v2/sandbox/accounts/{accountId}/kyc": lambda w: {"status": "approved"},
     "POST /v2/sandbox/blocks": lambda w: {"chainId": BASE},

@@ -8,12 +8,12 @@ from typing import TypeVar
 import attrs
 
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.memory.rows import Row, UniqueKey
+from payments_core.storage.memory.rows import StoredRow, UniqueKey
 from payments_core.storage.port import Transaction
 from payments_core.tenants.record import KeyUse
 
 T = TypeVar("T")
-Rows = Mapping[tuple[str, str], Mapping[str, Row]]
+Rows = Mapping[tuple[str, str], Mapping[str, StoredRow]]
 
 
 @attrs.frozen

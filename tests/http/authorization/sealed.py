@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 from payments_core.webhooks.record import Endpoint
@@ -66,7 +66,7 @@ def stored_answer(matrix: Matrix) -> Iterator[str]:
     path = f"/v2/accounts/{own.ids['accountId']}/deposit-addresses"
     assert own.wire.call("POST", path, headers, body).status == 201
     [target] = _answers(world, own) - known - {source}
-    _move(world, own, StoredAnswer, source, target, "sealed_body")
+    _move(world, own, StoredResponse, source, target, "sealed_body")
     seen = own.wire.call("POST", path, headers, body)
     if first["clientSecret"].encode() in seen.body:
         yield "tells another request's answer, with its secret"
@@ -107,11 +107,11 @@ def _move(world: World, own: Estate, kind: type[Any], source: str, target: str, 
 def _answers(world: World, own: Estate) -> set[str]:
     """The ids of the answers that are stored now."""
     page = world.storage.read(
-        own.environment_id, lambda snapshot: snapshot.find(StoredAnswer, "by_expiry", limit=1_000)
+        own.environment_id, lambda snapshot: snapshot.find(StoredResponse, "by_expiry", limit=1_000)
     )
     return {record.id for record in page.records}
 
 
 def _answers_before(matrix: Matrix, own: Estate) -> set[str]:
     rows = matrix.marks[CROWDED].rows
-    return set(rows[own.environment_id, StoredAnswer.collection.name])
+    return set(rows[own.environment_id, StoredResponse.collection.name])

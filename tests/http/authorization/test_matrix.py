@@ -41,7 +41,7 @@ def none(faults: Iterable[Fault]) -> None:
 
 
 def test_the_model_has_every_route_and_no_other() -> None:
-    served = {route.name for route in (*health.ROUTES, *reference.rows(ROUTES), *ROUTES)}
+    served = {route.name for route in (*health.ROUTES, *reference.build_routes(ROUTES), *ROUTES)}
     assert len(BY_NAME) == len(TABLE)
     assert served - BY_NAME.keys() == set(), "routes without a row in the model"
     assert BY_NAME.keys() - served == set(), "rows of the model without a route"

@@ -11,8 +11,8 @@ import pytest
 from payments_core import errors as library
 from payments_core.errors import PaymentsError
 from payments_core_http import errors
-from payments_core_http.errors import envelope, headers_of, status_of
-from payments_core_http.redaction import redacted
+from payments_core_http.errors import encode_error, headers_of, status_of
+from payments_core_http.redaction import redact
 
 CONTRACT = {
     400: "invalid_json validation_error idempotency_key_required unsupported_version"
@@ -75,7 +75,7 @@ def test_every_code_has_the_status_of_the_contract(kind: type[PaymentsError]) ->
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.code)
 def test_every_error_has_its_envelope(kind: type[PaymentsError]) -> None:
-    body = json.loads(envelope(example(kind), "req_1"))
+    body = json.loads(encode_error(example(kind), "req_1"))
     assert set(body) == {"error"}
     error = body["error"]
     assert set(error) == {"code", "message", "details"}
@@ -106,6 +106,6 @@ def test_headers_come_with_the_errors_that_need_them() -> None:
     ],
 )
 def test_the_log_holds_no_secret(secret: str) -> None:
-    told = redacted(f"it said '{secret}' and failed")
+    told = redact(f"it said '{secret}' and failed")
     assert "[redacted]" in told and "and failed" in told
     assert secret.split("_")[-1] not in told and secret.split(" ")[-1] not in told

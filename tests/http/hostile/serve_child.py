@@ -11,15 +11,18 @@ import json
 import logging
 import sys
 
-from payments_core_http.server.server import Bounds, Server
+from payments_core_http.server.server import Server, ServerLimits
 from tests.http.door import Door, real_time
 
 
-def main(bounds: str) -> None:
+def main(limits: str) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     door = Door(real_time())
     with Server(
-        door.app, door.service.ports.identifiers, threads=4, bounds=Bounds(**json.loads(bounds))
+        door.app,
+        door.service.ports.identifiers,
+        threads=4,
+        limits=ServerLimits(**json.loads(limits)),
     ) as server:
         print(json.dumps({"port": server.port, "authorization": door.basic()}), flush=True)
         sys.stdin.read()

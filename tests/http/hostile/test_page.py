@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from payments_core_http.app import DEFAULT_THREADS
-from payments_core_http.server.connection import HEADER_LIMIT_BYTES
-from payments_core_http.server.framing import CHUNK_LINE_BYTES, CHUNKS
-from payments_core_http.server.server import RECEIVED_LIMIT_BYTES, Bounds
-from payments_core_http.wire.request_body import LIMIT_BYTES
+from payments_core_http.server.connection import MAX_HEADER_BYTES
+from payments_core_http.server.framing import MAX_CHUNK_LINE_BYTES, MAX_CHUNKS
+from payments_core_http.server.server import MAX_RECEIVED_BYTES, ServerLimits
+from payments_core_http.wire.request_body import MAX_BODY_BYTES
 from tests.http.hostile.target import ROOT
 
 KIB = 1024
 
 
 def test_the_page_has_the_bounds_of_the_code() -> None:
-    usual = Bounds()
+    usual = ServerLimits()
     page = (ROOT / "docs/explanation/hostile-clients.md").read_text()
     for row in (
-        f"| request line and headers | {HEADER_LIMIT_BYTES // KIB} KiB",
-        f"| body | {LIMIT_BYTES // KIB} KiB, {RECEIVED_LIMIT_BYTES // KIB} KiB as it is sent",
-        f"| chunks of a body | {CHUNKS:,}, and {CHUNK_LINE_BYTES // KIB} KiB",
+        f"| request line and headers | {MAX_HEADER_BYTES // KIB} KiB",
+        f"| body | {MAX_BODY_BYTES // KIB} KiB, {MAX_RECEIVED_BYTES // KIB} KiB as it is sent",
+        f"| chunks of a body | {MAX_CHUNKS:,}, and {MAX_CHUNK_LINE_BYTES // KIB} KiB",
         f"| a request, from its first byte to its last | {usual.request_s} s",
         f"| a connection without a request | {usual.idle_s} s",
         f"| an answer, until the client has taken it | {usual.answer_s} s",
         f"| after the last answer, until the client closes | {usual.linger_s} s",
-        f"| when the server ends, for a request on its way | {usual.farewell_s} s",
+        f"| when the server ends, for a request on its way | {usual.shutdown_grace_s} s",
         f"| connections | {usual.connections:,}, or",
         f"all together | {usual.unsent_bytes // KIB // KIB} MiB",
         f"| threads | {DEFAULT_THREADS} |",

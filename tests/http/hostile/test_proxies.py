@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from payments_core.limiters.memory import MemoryLimiter
-from payments_core.limiters.policies import Limits
+from payments_core.limiters.policies import RateLimits
 from payments_core_http.app import create_app
-from payments_core_http.client_address import networks
+from payments_core_http.client_address import parse_networks
 from payments_core_http.server.server import Server
 from payments_core_http.throttling import Throttle
 from tests.http.door import Door, real_time
@@ -22,7 +22,7 @@ def test_the_limit_is_the_clients_where_the_proxy_is_trusted(
 ) -> None:
     door = Door(real_time())
     throttle = Throttle(
-        MemoryLimiter(), Limits({"ip_minute": 1}), trusted_proxies=networks(trusted)
+        MemoryLimiter(), RateLimits({"ip_minute": 1}), trusted_proxies=parse_networks(trusted)
     )
     app = create_app(door.service, mode="sandbox", throttle=throttle)  # type: ignore[arg-type]
     before = sys.getswitchinterval()

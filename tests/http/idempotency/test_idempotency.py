@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from payments_core.clock import DAY, FixedClock
-from payments_core.engine.idempotency.flight import Flights
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.flight import SingleFlight
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.errors import IdempotencyInProgress
 from tests.http.door import Door, Seen, Thing, real_time
 
@@ -134,7 +134,7 @@ def test_a_key_is_forgotten_after_thirty_days() -> None:
 def test_nothing_stored_tells_the_key_or_the_secret(door: Door) -> None:
     door.make(key="a-very-special-key")
     page = door.service.ports.storage.read(
-        door.partition, lambda tx: tx.find(StoredAnswer, "by_expiry")
+        door.partition, lambda tx: tx.find(StoredResponse, "by_expiry")
     )
     [answer] = page.records
     text = repr(attrs.asdict(answer))
@@ -230,34 +230,34 @@ class TestFlights:
     """The table itself."""
 
     def test_a_wait_ends(self) -> None:
-        flights = Flights(4, wait_s=0.01)
+        flights = SingleFlight(4, wait_s=0.01)
         with (
-            flights.alone("k"),
+            flights.acquire("k"),
             pytest.raises(IdempotencyInProgress) as caught,
-            flights.alone("k"),
+            flights.acquire("k"),
         ):
             pass
         assert caught.value.retry_after_s == 1
 
     def test_too_few_threads_never_wait(self) -> None:
-        flights = Flights(3, wait_s=60)
-        with flights.alone("k"), pytest.raises(IdempotencyInProgress), flights.alone("k"):
+        flights = SingleFlight(3, wait_s=60)
+        with flights.acquire("k"), pytest.raises(IdempotencyInProgress), flights.acquire("k"):
             pass
 
     def test_other_keys_are_free(self) -> None:
-        flights = Flights(1)
-        with flights.alone("a"), flights.alone("b"):
+        flights = SingleFlight(1)
+        with flights.acquire("a"), flights.acquire("b"):
             pass
 
     def test_nothing_is_left_behind_by_failures(self) -> None:
-        flights = Flights(4, wait_s=0.01)
+        flights = SingleFlight(4, wait_s=0.01)
         for _ in range(10):
-            with pytest.raises(ZeroDivisionError), flights.alone("k"):
+            with pytest.raises(ZeroDivisionError), flights.acquire("k"):
                 raise ZeroDivisionError
             with (
-                flights.alone("k"),
+                flights.acquire("k"),
                 pytest.raises(IdempotencyInProgress),
-                flights.alone("k"),
+                flights.acquire("k"),
             ):
                 pass
         assert flights._under_way == set()

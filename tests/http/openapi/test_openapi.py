@@ -18,10 +18,10 @@ from docs.generate import error_kinds
 from payments_core.engine.events import CATALOGUE
 from payments_core.errors import ValidationFailed
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.versions import FIRST
+from payments_core.versions import FIRST_VERSION
 from payments_core_http.errors import status_of
 from payments_core_http.observability import health
-from payments_core_http.openapi.document import document, text_of
+from payments_core_http.openapi.document import build_document, format_document
 from payments_core_http.openapi.failures import errors_of
 from payments_core_http.openapi.operations import SCHEMES
 from payments_core_http.openapi.resources import operation_id
@@ -32,10 +32,10 @@ from tests.http.agreement import Agreement, objects_in
 from tests.http.checkout import Checkout
 from tests.http.door import Door
 
-WHOLE = document()
+WHOLE = build_document()
 SCHEMAS = WHOLE["components"]["schemas"]
 ROWS = (*health.ROUTES, *ROUTES)
-COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / f"openapi-{FIRST}.json"
+COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / f"openapi-{FIRST_VERSION}.json"
 SERVER_S_OWN = {405: "method_not_allowed", 404: "route_not_found"}
 """Errors of requests that no operation describes."""
 
@@ -88,8 +88,8 @@ class TestTheDocument:
         assert [str(error) for error in OpenAPIV31SpecValidator(WHOLE).iter_errors()] == []
 
     def test_it_is_json_and_always_the_same(self) -> None:
-        assert json.loads(text_of(WHOLE)) == WHOLE
-        assert text_of(document()) == text_of(WHOLE)
+        assert json.loads(format_document(WHOLE)) == WHOLE
+        assert format_document(build_document()) == format_document(WHOLE)
 
     def test_every_row_is_in_it_and_nothing_else(self) -> None:
         found = {
@@ -105,7 +105,7 @@ class TestTheDocument:
         assert all(re.fullmatch("[a-z]+([A-Z][a-z0-9]*)+", name) for name in names), names
 
     def test_it_names_no_source_that_its_readers_do_not_have(self) -> None:
-        assert not re.search(r"contract §|interface \"", text_of(WHOLE))
+        assert not re.search(r"contract §|interface \"", format_document(WHOLE))
 
     def test_every_reference_is_used(self) -> None:
         text = json.dumps(WHOLE)
@@ -318,7 +318,7 @@ class TestTheAgreement:
 
     def judged(self, path: str, status: int, body: Any, sent: bytes = b"") -> None:
         environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path}
-        headers = {"service-version": FIRST, "x-request-id": "req"}
+        headers = {"service-version": FIRST_VERSION, "x-request-id": "req"}
         self.judge.check(environ, sent, status, headers, json.dumps(body).encode())
 
     def test_what_is_described_passes(self) -> None:
@@ -368,4 +368,4 @@ class TestServed:
 
 def test_the_committed_copy_is_the_text_that_the_command_writes() -> None:
     text = COMMITTED.read_text(encoding="utf-8")
-    assert text_of(json.loads(text)) == text
+    assert format_document(json.loads(text)) == text

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from docs.openapi_compatibility import additive, main
-from payments_core.versions import FIRST
-from payments_core_http.openapi.document import document, text_of
+from payments_core.versions import FIRST_VERSION
+from payments_core_http.openapi.document import build_document, format_document
 
 Change = Callable[[dict[str, Any]], object]
 
-COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / f"openapi-{FIRST}.json"
-OLD = document()
+COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / f"openapi-{FIRST_VERSION}.json"
+OLD = build_document()
 
 
 def operation(whole: dict[str, Any], method: str, path: str) -> Any:
@@ -413,27 +413,27 @@ def test_what_breaks_is_named(name: str) -> None:
 
 def test_the_committed_contract_is_only_added_to() -> None:
     committed = json.loads(COMMITTED.read_text(encoding="utf-8"))
-    assert committed["info"]["version"] == FIRST
+    assert committed["info"]["version"] == FIRST_VERSION
     assert additive(committed, OLD) == []
 
 
 class TestWriting:
     @staticmethod
     def write(file: Path, change: Change) -> None:
-        whole = document()
+        whole = build_document()
         change(whole)
         file.write_text(json.dumps(whole), encoding="utf-8")
 
     def test_a_document_is_written_where_there_was_none(self, tmp_path: Path) -> None:
         file = tmp_path / "openapi.json"
-        assert main([FIRST, str(file)]) == 0
-        assert file.read_text(encoding="utf-8") == text_of(document())
+        assert main([FIRST_VERSION, str(file)]) == 0
+        assert file.read_text(encoding="utf-8") == format_document(build_document())
 
     def test_an_addition_is_written(self, tmp_path: Path) -> None:
         file = tmp_path / "openapi.json"
         self.write(file, lambda whole: whole["paths"].pop("/v2/payments"))
-        assert main([FIRST, str(file)]) == 0
-        assert file.read_text(encoding="utf-8") == text_of(document())
+        assert main([FIRST_VERSION, str(file)]) == 0
+        assert file.read_text(encoding="utf-8") == format_document(build_document())
 
     def test_what_breaks_is_named_and_not_written(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -443,7 +443,7 @@ class TestWriting:
             file, lambda whole: whole["paths"].update({"/v2/old": whole["paths"]["/healthz"]})
         )
         before = file.read_bytes()
-        assert main([FIRST, str(file)]) == 1
+        assert main([FIRST_VERSION, str(file)]) == 1
         assert "GET /v2/old: the route is gone" in capsys.readouterr().err
         assert file.read_bytes() == before
 
@@ -453,11 +453,11 @@ class TestWriting:
     ) -> None:
         file = tmp_path / "notes.txt"
         file.write_text(text, encoding="utf-8")
-        assert main([FIRST, str(file)]) == 1
+        assert main([FIRST_VERSION, str(file)]) == 1
         assert "is not an OpenAPI document of ours" in capsys.readouterr().err
         assert file.read_text(encoding="utf-8") == text
 
-    @pytest.mark.parametrize("arguments", [[], [FIRST], ["2020-01-01", "openapi.json"]])
+    @pytest.mark.parametrize("arguments", [[], [FIRST_VERSION], ["2020-01-01", "openapi.json"]])
     def test_other_arguments_are_refused_with_the_usage(
         self, arguments: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:

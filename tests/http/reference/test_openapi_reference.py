@@ -14,8 +14,8 @@ import pytest
 import payments_core_http.reference
 from payments_core.engine.events import CATALOGUE
 from payments_core_http.observability import health
-from payments_core_http.openapi.document import document
-from payments_core_http.reference.pages import rendered
+from payments_core_http.openapi.document import build_document
+from payments_core_http.reference.pages import render_page
 from payments_core_http.v2.routes import ROUTES
 from tests.http.door import Door, Seen
 
@@ -103,12 +103,12 @@ class TestTheAnswer:
 
     def test_it_says_of_which_mode_the_process_is(self) -> None:
         for mode in ("sandbox", "production"):
-            assert f'<body data-mode="{mode}">' in rendered(document(), mode)
+            assert f'<body data-mode="{mode}">' in render_page(build_document(), mode)
 
 
 class TestTheContent:
     def test_every_route_is_on_it_with_its_errors(self, page: Page) -> None:
-        whole = document()
+        whole = build_document()
         for route in (*health.ROUTES, *ROUTES):
             name = whole["paths"][route.path][route.method.lower()]["operationId"]
             [article] = [it for it in page.all("article") if it.get("id") == name]
@@ -119,7 +119,7 @@ class TestTheContent:
 
     def test_every_event_and_schema_is_on_it(self, page: Page) -> None:
         assert {f"event-{event.name}" for event in CATALOGUE} <= ids(page)
-        schemas = document()["components"]["schemas"]
+        schemas = build_document()["components"]["schemas"]
         shown = {f"schema-{name}" for name in schemas if not name.endswith("Error")}
         assert shown <= ids(page)
 
@@ -133,9 +133,9 @@ class TestTheContent:
         assert len(found) == len(set(found))
 
     def test_texts_of_the_document_cannot_become_markup(self) -> None:
-        whole = document()
+        whole = build_document()
         whole["paths"]["/healthz"]["get"]["summary"] = "<script>alert(1)</script>"
-        assert "<script>alert" not in rendered(whole, "sandbox")
+        assert "<script>alert" not in render_page(whole, "sandbox")
 
 
 class TestStrictness:

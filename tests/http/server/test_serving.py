@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from payments_core.engine.identifiers import is_identifier
-from payments_core_http.server.connection import Connection, Listener
-from payments_core_http.server.server import HEADER_LIMIT_BYTES, SWITCH_INTERVAL_S, Server
+from payments_core_http.server.connection import Connection, ConnectionServer
+from payments_core_http.server.server import MAX_HEADER_BYTES, SWITCH_INTERVAL_S, Server
 from tests.http.door import Door, real_time
 
 
@@ -108,7 +108,7 @@ def test_65_kib_are_answered_by_the_application(served: tuple[Door, Server]) -> 
     ("raw", "status", "code"),
     [
         (b"GET / HTTP/1.1\r\nbad header\r\n\r\n", 400, "malformed_request"),
-        (b"GET / HTTP/1.1\r\nA: " + b"x" * HEADER_LIMIT_BYTES, 431, "headers_too_large"),
+        (b"GET / HTTP/1.1\r\nA: " + b"x" * MAX_HEADER_BYTES, 431, "headers_too_large"),
         (b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", 413, "payload_too_large"),
         (
             b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
@@ -234,7 +234,7 @@ def test_a_fault_in_letting_in_does_not_end_the_listening(
     _, server = served
     with monkeypatch.context() as patch:
         tried = threading.Event()
-        patch.setattr(Listener, "handle_accept", lambda listener: tried.set() or 1 // 0)
+        patch.setattr(ConnectionServer, "handle_accept", lambda listener: tried.set() or 1 // 0)
         with socket.create_connection(("127.0.0.1", server.port), timeout=10):
             assert tried.wait(10)
     assert ask(server, "GET", "/healthz")[0].status == 200

@@ -21,8 +21,8 @@ import pytest
 from payments_core.clock import SystemClock
 from payments_core.engine.identifiers import Identifiers
 from payments_core.entropy import system_entropy
-from payments_core_http.server.server import Bounds, Server
-from payments_core_http.server.thread_pool import Pool
+from payments_core_http.server.server import Server, ServerLimits
+from payments_core_http.server.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -48,9 +48,9 @@ def says_much(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
     return iter([MEGABYTE] * MEGABYTES)
 
 
-def server_of(app: WSGIApplication, **bounds: float) -> Server:
+def server_of(app: WSGIApplication, **limits: float) -> Server:
     identifiers = Identifiers(SystemClock(), system_entropy)
-    return Server(app, identifiers, threads=2, bounds=Bounds(**bounds))  # type: ignore[arg-type]
+    return Server(app, identifiers, threads=2, limits=ServerLimits(**limits))  # type: ignore[arg-type]
 
 
 def connected(server: Server) -> socket.socket:
@@ -81,7 +81,7 @@ def test_who_waits_to_be_let_in_when_it_ends_is_answered() -> None:
 
 
 def test_a_kept_connection_gets_one_more_answer_and_is_told_so() -> None:
-    with server_of(says_yes, farewell_s=30) as server:
+    with server_of(says_yes, shutdown_grace_s=30) as server:
         kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
         for last in (False, True):
             if last:
@@ -106,7 +106,7 @@ def test_what_came_together_with_a_last_request_is_not_begun() -> None:
 
 def test_who_says_nothing_does_not_hold_the_end_up() -> None:
     with ExitStack() as open_:
-        with server_of(says_yes, farewell_s=0.2) as server:
+        with server_of(says_yes, shutdown_grace_s=0.2) as server:
             clients = [open_.enter_context(connected(server)) for _ in range(50)]
             clients[0].sendall(GET[:9])  # nor who has said half of it
             began = time.monotonic()
@@ -138,7 +138,7 @@ class Work:
 
 def test_a_thread_that_comes_late_finds_its_end_and_nothing_to_do() -> None:
     before = set(threading.enumerate())
-    pool = Pool(2)
+    pool = ThreadPool(2)
     late, waiting = [Work(), Work()], Work()
     for work in (*late, waiting):
         pool.add_task(work)
@@ -160,7 +160,7 @@ def test_threads_that_take_from_the_queue_meanwhile_do_not_keep_the_pool_from_en
             """Done."""
 
     for delay_s in (n / 50_000 for n in range(60)):
-        pool = Pool(8)
+        pool = ThreadPool(8)
         for _ in range(40):
             pool.add_task(Quick())
         ending = threading.Thread(target=pool.shutdown, args=(delay_s,), daemon=True)

@@ -9,10 +9,10 @@ import attrs
 import pytest
 
 from payments_core.clock import HOUR, MINUTE, FixedClock
-from payments_core.limiters.policies import APP_POLICIES, ROUTE_POLICIES, RULES, Limits
+from payments_core.limiters.policies import APP_POLICIES, ROUTE_POLICIES, RULES, RateLimits
 from payments_core.limiters.port import Limiter
 from payments_core_http.app import create_app
-from payments_core_http.client_address import client_of, networks
+from payments_core_http.client_address import identify_client, parse_networks
 from payments_core_http.throttling import Throttle
 from payments_core_http.v2.routes import ROUTES
 from tests.http.counting import CountingLimiter
@@ -36,8 +36,8 @@ class Gate(Door):
         self.limiter = CountingLimiter()
         throttle = Throttle(
             limiter or self.limiter,
-            Limits(by_rule or {}),
-            trusted_proxies=networks(proxies),
+            RateLimits(by_rule or {}),
+            trusted_proxies=parse_networks(proxies),
             clock=self.clock,
         )
         self.app = create_app(
@@ -113,7 +113,7 @@ class TestPolicies:
         ],
     )  # fmt: skip
     def test_what_counts_where(self, method: str, path: str, counted: str) -> None:
-        found = [policy.rule for policy in APP_POLICIES if policy.counts(method, path)]
+        found = [policy.rule for policy in APP_POLICIES if policy.applies_to(method, path)]
         assert found == counted.split()
 
     def test_the_defaults_are_those_of_the_interface(self) -> None:
@@ -329,7 +329,7 @@ class TestClients:
         self, peer: str, forwarded: str, client: str
     ) -> None:
         environ = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}
-        assert client_of(environ, networks(["10.0.0.0/8"])) == client
+        assert identify_client(environ, parse_networks(["10.0.0.0/8"])) == client
 
     def test_a_client_behind_the_proxy_has_a_limit_of_its_own(self) -> None:
         gate = Gate({"ip_minute": 1}, proxies=("10.0.0.0/8",))
@@ -353,7 +353,7 @@ class TestClients:
 def test_a_limit_of_a_deployment_is_checked() -> None:
     for wrong in ({"no_such_rule": 5}, {"ip_minute": 0}, {"ip_minute": True}):
         with pytest.raises(ValueError, match=r"rate policy|at least 1"):
-            Limits(wrong)
-    assert attrs.asdict(Limits())["abuse"] == {
+            RateLimits(wrong)
+    assert attrs.asdict(RateLimits())["abuse"] == {
         "requests": 20, "window_ms": 10 * MINUTE, "block_ms": HOUR,
     }  # fmt: skip

@@ -34,7 +34,7 @@ def test_a_limiter_that_raises_anything_else_lets_nobody_through_either(
     gate = Gate()
     check = gate.limiter.check
 
-    def breaks(asks: Any, now: int) -> NoReturn:
+    def breaks(policy_checks: Any, now: int) -> NoReturn:
         raise RuntimeError("a fault of the adapter")
 
     monkeypatch.setattr(gate.limiter, "check", breaks)
@@ -56,10 +56,14 @@ def test_a_path_that_is_not_there_is_told_though_the_limiter_breaks(
     gate = Gate()
     check = gate.limiter.check
 
-    def breaks_as_it_wanders(asks: Any, now: int) -> Any:
-        if [ask.cost for ask in asks if ask.key.startswith("abuse")] == [1]:
+    def breaks_as_it_wanders(policy_checks: Any, now: int) -> Any:
+        if [
+            policy_check.cost
+            for policy_check in policy_checks
+            if policy_check.key.startswith("abuse")
+        ] == [1]:
             raise RuntimeError("a fault of the adapter")
-        return check(asks, now)
+        return check(policy_checks, now)
 
     monkeypatch.setattr(gate.limiter, "check", breaks_as_it_wanders)
     assert gate.send("GET", "/nowhere").code == "route_not_found"
@@ -69,9 +73,11 @@ def test_the_first_policy_of_the_app_is_named(monkeypatch: pytest.MonkeyPatch) -
     gate = Gate()
     check = gate.limiter.check
 
-    def fails_for_apps(asks: Any, now: int) -> Any:
-        gate.limiter.down = any(ask.key.startswith("general") for ask in asks)
-        return check(asks, now)
+    def fails_for_apps(policy_checks: Any, now: int) -> Any:
+        gate.limiter.down = any(
+            policy_check.key.startswith("general") for policy_check in policy_checks
+        )
+        return check(policy_checks, now)
 
     monkeypatch.setattr(gate.limiter, "check", fails_for_apps)
     found = details(gate.send())

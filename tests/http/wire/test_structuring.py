@@ -92,14 +92,14 @@ def test_an_array_of_scalars_names_the_item() -> None:
     ],
 )
 def test_the_canonical_text_compares_bodies(one: bytes, other: bytes, same: bool) -> None:
-    texts = [json_text.canonical(json_text.parse(raw)) for raw in (one, other)]
+    texts = [json_text.canonicalize(json_text.parse(raw)) for raw in (one, other)]
     assert (texts[0] == texts[1]) is same
 
 
 def test_the_canonical_text_is_that_of_rfc_8785() -> None:
     raw = '{"\u20ac":"E","\\r":"CR","\ufb33":"D","1":[true,null,false,-7],"\U0001f600":"s","\x80":"c","\u00f6":"\\u001f\\"\\\\/\\b"}'  # noqa: E501
     document = json_text.parse(raw.encode())
-    assert json_text.canonical(document).encode() == rfc8785.dumps(document)
+    assert json_text.canonicalize(document).encode() == rfc8785.dumps(document)
 
 
 def test_the_reason_of_invalid_json_is_told() -> None:

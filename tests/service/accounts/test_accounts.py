@@ -10,12 +10,12 @@ import pytest
 from payments_core.accounts.capabilities import capabilities_of
 from payments_core.accounts.operations import MAX_WALLETS, NewWallet
 from payments_core.accounts.record import Account, Settlement
-from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
     AccountSuspended,
-    Conflicting,
     InvalidState,
     NotFound,
+    ResourceConflict,
     UnsupportedAsset,
     UnsupportedChain,
     UsernameTaken,
@@ -55,7 +55,7 @@ def test_an_account_is_made_with_all_that_was_given(world: World) -> None:
 
 
 def test_one_external_user_has_one_account(world: World) -> None:
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         world.account("payer", username="another")
     page = world.service.accounts.list(world.server, external_user_id="payer")
     assert [item.account.id for item in page.records] == [world.payer.id]
@@ -73,7 +73,7 @@ def test_a_username_is_taken_whatever_its_case(world: World) -> None:
 def test_the_same_names_serve_in_another_environment(world: World) -> None:
     from payments_core.accounts.operations import NewAccount
 
-    production = world.service.tenants.trusted(world.app.environments["production"])
+    production = world.service.tenants.system_authority(world.app.environments["production"])
     new = NewAccount(external_user_id="payer", subject_type="business", username="merchant")
     made = world.service.accounts.create(production, new)
     assert made.account.id != world.payer.id
@@ -342,11 +342,11 @@ def test_a_creation_is_repeated_by_its_key_alone(world: World) -> None:
     new = NewAccount(external_user_id="user-9", subject_type="individual")
     create = world.service.accounts.create
     create(world.server, new, idempotent=once("k"))
-    with pytest.raises(AlreadyAnswered):
+    with pytest.raises(AlreadyResponded):
         create(world.server, new, idempotent=once("k"))
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         create(world.server, new, idempotent=once("other"))
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         create(world.server, new)
 
 

@@ -9,13 +9,17 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.accounts.contract_wallets import LONGEST_MS
+from payments_core.accounts.contract_wallets import MAX_CHECK_MS
 from payments_core.accounts.record import Account, Wallet, WalletChallenge
 from payments_core.accounts.wallet_signatures import personal_digest
 from payments_core.assets import CHAINS
-from payments_core.chains.port import Chain, ChainUnavailable, Unsupported
-from payments_core.chains.signatures import MAX_CONTRACT_SIGNATURE_BYTES, SignatureFault, evm_signer
-from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
+from payments_core.chains.signatures import (
+    MAX_CONTRACT_SIGNATURE_BYTES,
+    SignatureError,
+    recover_signer,
+)
+from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
     AccountSuspended,
     ActionAlreadyUsed,
@@ -42,8 +46,8 @@ def both_owners(digest: bytes, signature: bytes) -> bool:
     """A contract that takes the signatures of its two owners, one after the other."""
     parts = [signature[at : at + 65].hex() for at in range(0, len(signature), 65)]
     try:
-        return [evm_signer(digest, part) for part in parts] == [o.address for o in OWNERS]
-    except SignatureFault:
+        return [recover_signer(digest, part) for part in parts] == [o.address for o in OWNERS]
+    except SignatureError:
         return False
 
 
@@ -269,7 +273,7 @@ class TestOutOfReach:
 
     def test_a_chain_without_contracts_is_passed_over(self, street: Street) -> None:
         for node in street.nodes.values():
-            node.trouble = Unsupported("no contracts here")
+            node.trouble = UnsupportedByChain("no contracts here")
         asked = street.challenge()
         with pytest.raises(ValidationFailed):
             street.answer(asked, signed(asked))
@@ -278,7 +282,7 @@ class TestOutOfReach:
 
     def test_slow_chains_are_not_all_asked(self, street: Street) -> None:
         def slow(digest: bytes, signature: bytes) -> bool:
-            street.world.system.advance(LONGEST_MS / 2_000)
+            street.world.system.advance(MAX_CHECK_MS / 2_000)
             return True
 
         for chain_id in REGISTRY:
@@ -296,7 +300,7 @@ class TestOutOfReach:
         street.asked.clear()
         for node in street.nodes.values():
             node.trouble = ChainUnavailable("no answer")
-        with pytest.raises(AlreadyAnswered):
+        with pytest.raises(AlreadyResponded):
             street.answer(used, signed(used), **once_more)
         with pytest.raises(ActionAlreadyUsed):
             street.answer(used, signed(used))

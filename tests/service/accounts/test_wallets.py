@@ -7,18 +7,18 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.accounts.challenges import LIFETIME_MS
+from payments_core.accounts.challenges import CHALLENGE_TTL_MS
 from payments_core.accounts.operations import NewWallet
 from payments_core.accounts.record import MAX_WALLETS, Account, Wallet, WalletChallenge
-from payments_core.accounts.wallets import FORGET_AFTER_MS
-from payments_core.clock import iso
-from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.accounts.wallets import CHALLENGE_RETENTION_MS
+from payments_core.clock import format_iso
+from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
     AccountSuspended,
     ActionAlreadyUsed,
     ActionExpired,
-    Conflicting,
     NotFound,
+    ResourceConflict,
     ValidationFailed,
 )
 from tests.service.payments.test_concurrency import at_once, kinds
@@ -78,10 +78,10 @@ def test_a_challenge_says_whose_the_wallet_becomes_and_until_when(memory_world: 
         world.server, world.payer.id, WALLET.address.lower(), "evm"
     )
     assert asked.address == WALLET.address
-    assert asked.expires_at == world.clock.now() + LIFETIME_MS == world.clock.now() + 600_000
+    assert asked.expires_at == world.clock.now() + CHALLENGE_TTL_MS == world.clock.now() + 600_000
     for part in (
         "Payments Core", "Acme", world.payer.id, WALLET.address, asked.nonce,
-        iso(asked.expires_at),
+        format_iso(asked.expires_at),
     ):  # fmt: skip
         assert part in asked.message
     assert len(bytes.fromhex(asked.nonce)) == 16
@@ -151,7 +151,7 @@ def test_a_challenge_is_bound_to_its_account(world: World) -> None:
 def test_a_challenge_of_another_environment_is_unknown(memory_world: World) -> None:
     world = memory_world
     asked = challenge(world, WALLET)
-    production = world.service.tenants.trusted(world.app.environments["production"])
+    production = world.service.tenants.system_authority(world.app.environments["production"])
     with pytest.raises(NotFound):
         world.service.wallets.add(production, world.payer.id, asked.id, WALLET.sign(asked.message))
 
@@ -216,12 +216,12 @@ def test_a_listed_wallet_is_never_doubled(light_world: World) -> None:
 def test_a_verified_address_belongs_to_one_account(world: World) -> None:
     made = link(world, WALLET)
     asked = challenge(world, WALLET, world.merchant)
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         answer(world, asked, WALLET)
     assert not linked(world, world.merchant)
     world.service.wallets.remove(world.server, world.payer.id, made.id)
     assert answer(world, asked, WALLET).account_id == world.merchant.id  # it was not spent
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         link(world, WALLET)
 
 
@@ -231,7 +231,7 @@ def test_of_two_accounts_that_prove_an_address_at_once_one_has_it(world: World) 
         owners = (world.payer, world.merchant)
         asked = [challenge(world, wallet, owner) for owner in owners]
         outcomes = at_once([lambda a=a, w=wallet: answer(world, a, w) for a in asked])
-        assert kinds(outcomes) == {"Wallet": 1, "Conflicting": 1}
+        assert kinds(outcomes) == {"Wallet": 1, "ResourceConflict": 1}
     assert len(linked(world)) + len(linked(world, world.merchant)) == 6
 
 
@@ -249,7 +249,7 @@ def test_an_unverified_address_may_be_listed_by_many(world: World) -> None:
     first, second = world.account("a", wallets=listed), world.account("b", wallets=listed)
     assert link(world, WALLET, second).id == linked(world, second)[0].id
     assert [wallet.verified for wallet in linked(world, first)] == [False]
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         link(world, WALLET, first)
     third = world.account("c", wallets=listed)
     assert not linked(world, third)[0].verified
@@ -297,7 +297,7 @@ def test_an_account_has_so_many_wallets_and_no_more(memory_world: World) -> None
         NewWallet(address=EvmWallet(n).address, chain_type="evm") for n in range(1, MAX_WALLETS + 1)
     ]
     full = world.account("full", wallets=listed)
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         link(world, EvmWallet(999), full)
     verified = link(world, EvmWallet(1), full)  # a row that is there needs no room
     world.service.wallets.remove(world.server, full.id, verified.id)
@@ -315,7 +315,7 @@ def test_a_label_has_its_bounds(memory_world: World) -> None:
 def test_a_repeat_under_its_key_is_answered_from_the_store(world: World) -> None:
     asked = challenge(world, WALLET)
     answer(world, asked, WALLET, idempotent=once("k"))
-    with pytest.raises(AlreadyAnswered):
+    with pytest.raises(AlreadyResponded):
         answer(world, asked, WALLET, idempotent=once("k"))
     with pytest.raises(ActionAlreadyUsed):
         answer(world, asked, WALLET, idempotent=once("other"))
@@ -332,7 +332,7 @@ def test_challenges_are_forgotten_a_day_after_their_end(world: World) -> None:
             lambda snapshot: {id for id in ids if snapshot.get(WalletChallenge, id)},
         )
 
-    world.system.advance((LIFETIME_MS + FORGET_AFTER_MS) // 1_000)
+    world.system.advance((CHALLENGE_TTL_MS + CHALLENGE_RETENTION_MS) // 1_000)
     challenge(world, WALLET)
     assert known() == {used.id, unused.id}
     world.system.advance(1)

@@ -165,10 +165,10 @@ def test_a_signer_out_of_reach_is_waited_for(world: World) -> None:
 def test_slots_are_filled_in_order_though_the_first_signer_died(world: World) -> None:
     """One process reserved a slot and died; another needs the slot after."""
     from payments_core.chains.outbox.outbox import Outbox
-    from payments_core.engine.decision import Scope
+    from payments_core.engine.decision import WorkerAuthority
 
     first, second = world.authorized("5.00"), world.authorized("6.00")
-    scope = Scope(world.environment_id, "sandbox")
+    authority = WorkerAuthority(world.environment_id, "sandbox")
 
     def dies(call: Callable[[], Any]) -> Any:
         raise KeyboardInterrupt
@@ -178,10 +178,10 @@ def test_slots_are_filled_in_order_though_the_first_signer_died(world: World) ->
         {BASE: FaultyChain(world.chain, 1, dies)},
     )
     with pytest.raises(KeyboardInterrupt):
-        outbox.signed(scope, BASE, str(first.operation.outgoing_id))
+        outbox.ensure_signed(authority, BASE, str(first.operation.outgoing_id))
     healthy = Outbox(world.service.ports, world.service.chains)
-    later = healthy.signed(scope, BASE, str(second.operation.outgoing_id))
-    assert later == healthy.signed(scope, BASE, str(second.operation.outgoing_id))
+    later = healthy.ensure_signed(authority, BASE, str(second.operation.outgoing_id))
+    assert later == healthy.ensure_signed(authority, BASE, str(second.operation.outgoing_id))
     world.finish()
     for option in (first, second):
         assert world.paid(option.payment.id).status == "succeeded"

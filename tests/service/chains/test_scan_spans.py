@@ -36,7 +36,7 @@ class Measured(FaultyChain):
 def chain(till: Till) -> Measured:
     chain = Measured(till)
     till.world.service = till.world.restarted(chains={BASE: chain})
-    till.world.service.scanner("sandbox").ensure()
+    till.world.service.scanner("sandbox").ensure_scheduled()
     till.world.run()
     return chain
 
@@ -57,7 +57,7 @@ def wake(till: Till) -> None:
 def test_a_busy_chain_is_scanned_in_smaller_pieces_and_a_quiet_one_in_larger(
     till: Till, chain: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanner, "MOST_HELD", 20)
+    monkeypatch.setattr(scanner, "TARGET_TRANSFERS", 20)
     for n in range(60):
         till.world.chain.transfer(USDC.address, None, STRANGER, 1, f"stranger {n}")
     till.send("5.00")
@@ -68,7 +68,7 @@ def test_a_busy_chain_is_scanned_in_smaller_pieces_and_a_quiet_one_in_larger(
     assert narrow < 60
     till.world.chain.mine(5_000)
     wake(till)
-    assert (cursor(till).span or chain.longest_scan) > narrow
+    assert (cursor(till).span or chain.max_scan_blocks) > narrow
     till.finish()
     assert till.all()[0].status == "settled"
 
@@ -76,7 +76,7 @@ def test_a_busy_chain_is_scanned_in_smaller_pieces_and_a_quiet_one_in_larger(
 def test_strangers_transfers_do_not_hold_up_ours(
     till: Till, chain: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanner, "MOST_TRANSFERS", 3)
+    monkeypatch.setattr(scanner, "MAX_OWN_TRANSFERS", 3)
     for n in range(40):
         till.world.chain.transfer(USDC.address, None, STRANGER, 1, f"stranger {n}")
     till.send("5.00")

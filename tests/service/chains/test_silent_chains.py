@@ -12,7 +12,7 @@ import pytest
 from payments_core.chains.port import ChainUnavailable, TransactionView
 from payments_core.clock import MINUTE, SECOND, Instant
 from payments_core.payments.details import OptionDetails
-from payments_core.storage.jobs import FOREVER
+from payments_core.storage.jobs import NEVER
 from tests.service.faults import FaultyChain
 from tests.service.world import BASE, World
 
@@ -98,7 +98,7 @@ def test_what_waits_for_a_silent_chain_never_parks_and_goes_on_when_it_speaks(
     assert len(chain.asked) > 100  # far more often than a job may fail
     due = world.storage.next_due("sandbox.chain")
     assert due is not None
-    assert due <= world.clock.now() + MINUTE < FOREVER
+    assert due <= world.clock.now() + MINUTE < NEVER
     chain.silent = lambda: False
     world.advance(60)
     world.finish()

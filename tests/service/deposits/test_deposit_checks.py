@@ -138,14 +138,14 @@ def test_deposits_are_listed_newest_first_and_by_status(till: Till) -> None:
     till.send("4.00")
     till.scan()
     deposits, server = till.world.service.deposits, till.world.server
-    first = deposits.deposits(server, till.account.id, limit=3)
-    rest = deposits.deposits(server, till.account.id, limit=3, after=first.next)
+    first = deposits.list_deposits(server, till.account.id, limit=3)
+    rest = deposits.list_deposits(server, till.account.id, limit=3, after=first.next)
     amounts = [deposit.amount for deposit in (*first.records, *rest.records)]
     assert amounts == [atomic(text) for text in ("4", "3", "2", "1")]
     for status, expected in (("failed", 1), ("settled", 2), ("detected", 1), ("confirmed", 0)):
         found, after = 0, None
         while True:
-            page = deposits.deposits(server, till.account.id, status=status, after=after)  # type: ignore[arg-type]
+            page = deposits.list_deposits(server, till.account.id, status=status, after=after)  # type: ignore[arg-type]
             found += len(page.records)
             after = page.next
             if after is None:

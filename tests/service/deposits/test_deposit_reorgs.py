@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.chains.outbox.record import Outgoing
+from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.chains.simulated.failures import Failures
 from payments_core.deposits.record import REORGED
 from payments_core.errors import (
@@ -82,7 +82,7 @@ class TestReorgs:
         till.finish()
         assert till.story == [("failed", REORGED)]
         assert till.told == ["detected", "confirmed", "failed"]
-        outgoing = till.world.get(Outgoing, str(confirmed.sweep_id))
+        outgoing = till.world.get(OutboundTransfer, str(confirmed.sweep_id))
         assert outgoing.status == "withdrawn"
         till.world.advance(60)
         assert till.world.sent() == 0
@@ -169,7 +169,7 @@ class TestReorgs:
         till.finish()
         before = till.only
         for _ in range(2):
-            listener(till).undone(BASE, 0, before.block_number)
+            listener(till).on_reorg(BASE, 0, before.block_number)
         till.finish()
         assert till.told == STORY
         assert not till.only.watched

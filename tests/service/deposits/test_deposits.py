@@ -10,9 +10,9 @@ import pytest
 from payments_core.accounts.vaults.record import Vault
 from payments_core.assets import CHAINS, asset_of
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import Outgoing
+from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.chains.port import Contract
-from payments_core.engine.decision import Scope
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import (
     AccountSuspended,
     NotFound,
@@ -27,35 +27,35 @@ from tests.service.world import BASE, STRANGER, USDC, World, answer_of, atomic, 
 class TestAddresses:
     def test_an_account_has_one_address_whatever_is_asked_for_it(self, world: World) -> None:
         deposits, server = world.service.deposits, world.server
-        first = deposits.address(server, world.payer.id, BASE)
-        again = deposits.address(server, world.payer.id, BASE)
+        first = deposits.issue_address(server, world.payer.id, BASE)
+        again = deposits.issue_address(server, world.payer.id, BASE)
         assert (first.is_new, again.is_new) == (True, False)
         assert again.address.id == first.address.id
-        others = [deposits.address(server, world.payer.id, chain_id) for chain_id in CHAINS]
+        others = [deposits.issue_address(server, world.payer.id, chain_id) for chain_id in CHAINS]
         assert {other.address.address for other in others} == {first.address.address}
         assert len({other.address.id for other in others}) == len(CHAINS)
         assert first.address.chain_type == "evm"
         assert first.address.address != world.vault_address()
-        theirs = deposits.address(server, world.merchant.id, BASE)
+        theirs = deposits.issue_address(server, world.merchant.id, BASE)
         assert theirs.address.address != first.address.address
 
     def test_of_many_at_once_one_makes_it(self, world: World) -> None:
         server = world.server
-        calls = [lambda: world.service.deposits.address(server, world.payer.id, BASE)] * 8
+        calls = [lambda: world.service.deposits.issue_address(server, world.payer.id, BASE)] * 8
         issued = at_once(calls)
         assert Counter(item.is_new for item in issued) == {True: 1, False: 7}
         assert len({item.address.id for item in issued}) == 1
-        page = world.service.deposits.addresses(server, world.payer.id)
+        page = world.service.deposits.list_addresses(server, world.payer.id)
         assert len(page.records) == 1
 
     def test_addresses_are_listed_page_by_page(self, world: World) -> None:
         deposits, server = world.service.deposits, world.server
         made = []
         for chain_id in CHAINS:
-            made.append(deposits.address(server, world.payer.id, chain_id).address.id)
+            made.append(deposits.issue_address(server, world.payer.id, chain_id).address.id)
             world.system.advance(1)
-        first = deposits.addresses(server, world.payer.id, limit=3)
-        rest = deposits.addresses(server, world.payer.id, limit=3, after=first.next)
+        first = deposits.list_addresses(server, world.payer.id, limit=3)
+        rest = deposits.list_addresses(server, world.payer.id, limit=3, after=first.next)
         assert [row.id for row in (*first.records, *rest.records)] == made
 
     @pytest.mark.parametrize("status", ["suspended", "closed"])
@@ -65,8 +65,8 @@ class TestAddresses:
         till = Till(world)
         world.service.accounts.update(world.server, world.payer.id, status=status)
         with pytest.raises(AccountSuspended):
-            world.service.deposits.address(world.server, world.payer.id, POLYGON)
-        kept = world.service.deposits.address(world.server, world.payer.id, BASE)
+            world.service.deposits.issue_address(world.server, world.payer.id, POLYGON)
+        kept = world.service.deposits.issue_address(world.server, world.payer.id, BASE)
         assert kept.address.id == till.row.id
         till.send("5.00")
         till.finish()
@@ -74,27 +74,31 @@ class TestAddresses:
 
     def test_a_chain_that_is_not_served_has_no_address(self, memory_world: World) -> None:
         with pytest.raises(UnsupportedChain):
-            memory_world.service.deposits.address(memory_world.server, memory_world.payer.id, 2)
+            memory_world.service.deposits.issue_address(
+                memory_world.server, memory_world.payer.id, 2
+            )
 
     def test_a_request_that_is_repeated_is_answered_as_it_was(self, world: World) -> None:
         server, key = world.server, once("issue")
-        world.service.deposits.address(server, world.payer.id, BASE, idempotent=key)
+        world.service.deposits.issue_address(server, world.payer.id, BASE, idempotent=key)
         again = answer_of(
-            lambda: world.service.deposits.address(server, world.payer.id, BASE, idempotent=key)
+            lambda: world.service.deposits.issue_address(
+                server, world.payer.id, BASE, idempotent=key
+            )
         )
         assert again is not None
-        assert len(world.service.deposits.addresses(server, world.payer.id).records) == 1
+        assert len(world.service.deposits.list_addresses(server, world.payer.id).records) == 1
 
     def test_another_environments_account_is_not_found(self, till: Till) -> None:
         world = till.world
         till.send()
         till.finish()
-        stranger = world.service.tenants.trusted(world.app.environments["production"])
+        stranger = world.service.tenants.system_authority(world.app.environments["production"])
         deposits, account = world.service.deposits, world.payer.id
         for call in (
-            lambda: deposits.address(stranger, account, BASE),
-            lambda: deposits.addresses(stranger, account),
-            lambda: deposits.deposits(stranger, account),
+            lambda: deposits.issue_address(stranger, account, BASE),
+            lambda: deposits.list_addresses(stranger, account),
+            lambda: deposits.list_deposits(stranger, account),
             lambda: deposits.check(stranger, account),
             lambda: deposits.check(stranger, "acct_none"),
         ):
@@ -177,7 +181,7 @@ class TestTheWayToTheVault:
         holdings = world.service.vaults.balances(world.server, till.account.id)
         [held] = [h for h in holdings if h.asset == usdt]
         assert (till.only.status, held.available_atomic) == ("settled", atomic("3"))
-        later = world.service.deposits.address(world.server, till.account.id, 1)
+        later = world.service.deposits.issue_address(world.server, till.account.id, 1)
         ethereum.transfer(usdt.address, None, till.address, atomic("1"), "later")
         world.service.deposits.check(world.server, till.account.id)
         assert till.all()[-1].deposit_address_id == later.address.id
@@ -218,12 +222,12 @@ class TestWhatIsNoDeposit:
         till.finish()
         assert till.all() == []
         other_token = till.send("5.00", token="0x00000000000000000000000000000000000DEAD0")
-        listener(till).found(BASE, [scanned(view_of(till, other_token))])
+        listener(till).on_transfers(BASE, [scanned(view_of(till, other_token))])
         assert till.all() == []
 
     def test_our_own_transfers_are_none(self, till: Till) -> None:
         world = till.world
-        outgoing = Outgoing(
+        outgoing = OutboundTransfer(
             id="out_own",
             purpose="release",
             owner_id="payment_own",
@@ -236,10 +240,10 @@ class TestWhatIsNoDeposit:
         )
         write(world.storage, world.environment_id, lambda tx: tx.insert(outgoing))
         outbox = Outbox(world.service.ports, world.service.chains)
-        scope = Scope(world.environment_id, "sandbox")
-        signed = outbox.signed(scope, BASE, outgoing.id)
+        authority = WorkerAuthority(world.environment_id, "sandbox")
+        signed = outbox.ensure_signed(authority, BASE, outgoing.id)
         assert signed is not None
-        outbox.broadcast(scope, signed, outgoing.id)
+        outbox.broadcast(authority, signed, outgoing.id)
         till.finish()
         world.service.deposits.check(world.server, till.account.id)
         till.finish()
@@ -251,13 +255,13 @@ class TestWhatIsNoDeposit:
         view = view_of(till, till.send())
         assert view.block is not None
         found = [scanned(view)]
-        listener(till, "production").found(BASE, found)
+        listener(till, "production").on_transfers(BASE, found)
         assert till.all() == []
-        listener(till).found(BASE, found)
+        listener(till).on_transfers(BASE, found)
         before = till.only
-        listener(till, "production").undone(BASE, 0, view.block.number)
+        listener(till, "production").on_reorg(BASE, 0, view.block.number)
         assert till.only == before
-        listener(till).undone(BASE, 0, view.block.number)
+        listener(till).on_reorg(BASE, 0, view.block.number)
         assert till.only.version == before.version + 1
 
 
@@ -265,7 +269,7 @@ def test_of_many_scans_at_once_one_makes_the_deposit(till: Till) -> None:
     view = view_of(till, till.send("5.00"))
     assert view.block is not None
     found = [scanned(view)]
-    outcomes = at_once([lambda: listener(till).found(BASE, found)] * 6)
+    outcomes = at_once([lambda: listener(till).on_transfers(BASE, found)] * 6)
     assert outcomes == [None] * 6
     till.finish()
     assert till.told == STORY

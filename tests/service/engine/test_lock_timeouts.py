@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.errors import IdempotencyInProgress, Unavailable
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage.port import LockTimeout, StorageUnavailable, Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
@@ -74,14 +74,14 @@ class HeldOpen(PostgresStorage):
     waits = False
 
     def __init__(self, url: str) -> None:
-        super().__init__(url, KINDS)
+        super().__init__(url, RECORD_TYPES)
         self.inside, self.go = threading.Event(), threading.Event()
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         def held(tx: Transaction) -> T:
             result = work(tx)
             if self.waits:
-                tx.get(StoredAnswer, "none")  # what was written goes with the next question
+                tx.get(StoredResponse, "none")  # what was written goes with the next question
                 self.inside.set()
                 assert self.go.wait(10)
             return result
@@ -93,7 +93,7 @@ class HeldOpen(PostgresStorage):
 def held(emptied_schema: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[World, HeldOpen]]:
     """A world on PostgreSQL, and another process's storage on the same schema."""
     monkeypatch.setattr("payments_core.storage.postgres.adapter.LOCK_TIMEOUT_MS", 200)
-    storage, slow = PostgresStorage(emptied_schema, KINDS), HeldOpen(emptied_schema)
+    storage, slow = PostgresStorage(emptied_schema, RECORD_TYPES), HeldOpen(emptied_schema)
     yield funded(storage), slow
     slow.close()
     storage.close()

@@ -19,7 +19,7 @@ import attrs
 from payments_core.clock import SECOND, Instant
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
-from payments_core.engine.jobs.parking import described
+from payments_core.engine.jobs.parking import describe_error
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
@@ -171,7 +171,7 @@ class Episode:
         except Circling:
             self.stage.report("a process comes to rest", "it makes calls without end")
         except Exception as error:
-            self.stage.report("no call fails unforeseen", described(error))
+            self.stage.report("no call fails unforeseen", describe_error(error))
         finally:
             logger.removeHandler(heard)
             logger.setLevel(level)

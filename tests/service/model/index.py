@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.journal.record import Entry
+from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
@@ -25,7 +25,7 @@ class Index:
     """The records by what they belong to, kept up with the commits."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, dict[str, Entry]] = defaultdict(dict)
+        self.entries: dict[str, dict[str, JournalEntry]] = defaultdict(dict)
         self.receipts: dict[str, dict[str, Receipt]] = defaultdict(dict)
         self.refunds: dict[str, dict[str, Refund]] = defaultdict(dict)
         self.logs: dict[tuple[int, str, int], str] = {}
@@ -41,7 +41,7 @@ class Index:
             if after is not None:
                 for balance, amount in reservations(after):
                     self.reserved[balance] += amount
-            if isinstance(after, Entry):
+            if isinstance(after, JournalEntry):
                 self.entries[after.payment_id][after.id] = after
             elif isinstance(after, Receipt):
                 self.receipts[after.payment_id][after.id] = after

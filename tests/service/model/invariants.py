@@ -12,7 +12,7 @@ from collections.abc import Callable
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
 from payments_core.payments.funding.record import FundingOperation
-from payments_core.payments.journal.record import ACCOUNTS, Entry
+from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
@@ -31,7 +31,9 @@ def versions_only_rise(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """Storage's version by one, the status's version never back, and no record of money goes."""
     for before, after in commit.changes:
         if before is None or after is None:
-            if after is None and isinstance(before, Payment | Receipt | Entry | Refund | Event):
+            if after is None and isinstance(
+                before, Payment | Receipt | JournalEntry | Refund | Event
+            ):
                 yield f"{before.id} is gone"
             continue
         if after.version != before.version + 1:
@@ -45,7 +47,7 @@ def versions_only_rise(stage: Stage, index: Index, commit: Commit) -> Wrong:
 
 def entries_are_never_changed(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """What the journal and the outbox say once they say for ever."""
-    for kind in (Entry, Event):
+    for kind in (JournalEntry, Event):
         for before, _ in commit.replaced(kind):
             yield f"{before.id} was changed"
 
@@ -59,7 +61,7 @@ def journals_balance(stage: Stage, index: Index, commit: Commit) -> Wrong:
             if sum(entry.postings.values()):
                 yield f"{entry.id} does not add up to zero"
             sums.update(entry.postings)
-        if any(sums[name] != getattr(payment.books, name) for name in ACCOUNTS):
+        if any(sums[name] != getattr(payment.books, name) for name in JOURNAL_ACCOUNTS):
             yield f"{payment.id} has {payment.books}, and its entries say {dict(sums)}"
         if sorted(entry.number for entry in entries) != list(range(1, payment.entry_count + 1)):
             yield f"{payment.id} misses entries"
@@ -261,7 +263,7 @@ def _status(record: Record | None) -> str:
 def _payments(stage: Stage, commit: Commit) -> list[Payment]:
     """The Payments that a commit has to do with."""
     ids = {payment.id for payment in commit.after(Payment)}
-    ids |= {record.payment_id for record in commit.after(Entry)}
+    ids |= {record.payment_id for record in commit.after(JournalEntry)}
     ids |= {record.payment_id for record in commit.after(Receipt)}
     ids |= {record.payment_id for record in commit.after(Refund)}
     return [stage.all(Payment)[id] for id in sorted(ids)]

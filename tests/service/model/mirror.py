@@ -16,9 +16,9 @@ import attrs
 from payments_core.clock import Instant
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
-    Claimed,
+    ClaimedJob,
     CommitUnknown,
-    Located,
+    LocatedRecord,
     Page,
     Position,
     Snapshot,
@@ -201,16 +201,18 @@ class Gate:
         where: Sequence[Where] = (),
         after: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> Sequence[Located[R]]:
+    ) -> Sequence[LocatedRecord[R]]:
         return self.through(
             lambda: self._inner.locate(kind, lookup, keys, where=where, after=after, limit=limit)
         )
 
     def claim(
-        self, queue: str, now: Instant, *, lease_ms: int, limit: int, slots: int
-    ) -> Sequence[Claimed]:
+        self, queue: str, now: Instant, *, lease_ms: int, limit: int, lane_concurrency: int
+    ) -> Sequence[ClaimedJob]:
         return self.through(
-            lambda: self._inner.claim(queue, now, lease_ms=lease_ms, limit=limit, slots=slots)
+            lambda: self._inner.claim(
+                queue, now, lease_ms=lease_ms, limit=limit, lane_concurrency=lane_concurrency
+            )
         )
 
     def next_due(self, queue: str, after: Instant | None = None) -> Instant | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from payments_core.accounts.vaults.record import VaultBalance
 from payments_core.assets import CHAINS
-from payments_core.chains.outbox.record import Outgoing
+from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedLog,
@@ -34,7 +34,7 @@ class ChainIndex:
     """Who sent what to whom on the chains, and for which purpose; kept up with the commits."""
 
     def __init__(self) -> None:
-        self.outgoing: dict[str, Outgoing] = {}
+        self.outgoing: dict[str, OutboundTransfer] = {}
         self.purposes: dict[str, Purpose] = {}
         self.sent_for: dict[Purpose, list[str]] = defaultdict(list)
         self.escrows: dict[str, str] = {}
@@ -46,11 +46,11 @@ class ChainIndex:
         for payment in commit.inserted(Payment):
             if payment.escrow_address is not None:
                 self.escrows[payment.escrow_address] = payment.id
-        for outgoing in commit.inserted(Outgoing):
+        for outgoing in commit.inserted(OutboundTransfer):
             for purpose in _purposes(commit, outgoing.id):
                 self.purposes[outgoing.id] = purpose
                 self.sent_for[purpose].append(outgoing.id)
-        for outgoing in commit.after(Outgoing):
+        for outgoing in commit.after(OutboundTransfer):
             if outgoing.transaction_hash is not None:
                 self.outgoing[outgoing.transaction_hash] = outgoing
         for before, after in commit.changes:
@@ -93,18 +93,18 @@ def on_chain(stage: Stage, chain_id: int, hash: str | None) -> SimulatedTransact
 
 def intents_have_one_owner(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
     """A transfer of ours is made for exactly one purpose, in the commit that needs it."""
-    for outgoing in commit.inserted(Outgoing):
+    for outgoing in commit.inserted(OutboundTransfer):
         if len(list(_purposes(commit, outgoing.id))) != 1:
             yield f"{outgoing.id} is for {list(_purposes(commit, outgoing.id))}"
 
 
 def no_second_transfer_beside_a_first(stage: Stage, index: ChainIndex, commit: Commit) -> Wrong:
     """Another transfer for the same purpose only after the one before can no longer succeed."""
-    for outgoing in commit.inserted(Outgoing):
+    for outgoing in commit.inserted(OutboundTransfer):
         if outgoing.chain_id in stage.reorged_deeply:
             continue
         for earlier_id in index.sent_for[index.purposes.get(outgoing.id, ("", ""))]:
-            earlier = stage.all(Outgoing)[earlier_id]
+            earlier = stage.all(OutboundTransfer)[earlier_id]
             if earlier_id == outgoing.id or earlier.status == "withdrawn":
                 continue
             row = on_chain(stage, outgoing.chain_id, earlier.transaction_hash)
@@ -151,7 +151,7 @@ def reservations_are_covered(stage: Stage, index: ChainIndex, commit: Commit) ->
         address = vaults[balance.id.split("/")[0]]
         under_way = sum(
             outgoing.amount
-            for outgoing in stage.all(Outgoing).values()
+            for outgoing in stage.all(OutboundTransfer).values()
             if (outgoing.source.address, outgoing.token_address) == (address, token)
             and outgoing.chain_id == int(chain_id)
             and (row := on_chain(stage, outgoing.chain_id, outgoing.transaction_hash)) is not None
@@ -189,7 +189,7 @@ def _proof(stage: Stage, receipt: Receipt) -> Wrong:
 
 
 def _is_final(stage: Stage, row: SimulatedTransaction) -> bool:
-    return row.block_number <= stage.chains[row.chain_id].tip().final.number
+    return row.block_number <= stage.chains[row.chain_id].peek_heads().final.number
 
 
 CHAIN_INVARIANTS: tuple[Callable[[Stage, ChainIndex, Commit], Wrong], ...] = (
@@ -227,7 +227,7 @@ _LIVE: dict[type[Record], tuple[str, ...]] = {
     Payment: ("awaiting_payment", "processing", "accepted", "executing"),
     Deposit: ("detected", "confirmed"),
     Receipt: ("observed",),
-    Outgoing: ("queued", "reserved"),
+    OutboundTransfer: ("queued", "reserved"),
 }
 
 
@@ -237,7 +237,7 @@ def escrows_hold_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
         if payment.escrow_address is None:
             continue
         there = index.held(payment.chain_id, payment.asset.address, payment.escrow_address)
-        if there != payment.books.held + payment.books.fees:
+        if there != payment.books.held_amount + payment.books.fees:
             yield f"{payment.id} has {payment.books}, and {there} is there"
 
 
@@ -282,7 +282,7 @@ def deposits_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
 def transfers_did_what_the_books_say(stage: Stage, index: ChainIndex) -> Wrong:
     """What the books call done is done on the chain, once; what they do not is not."""
     for purpose, ids in index.sent_for.items():
-        sent = [stage.all(Outgoing)[id] for id in ids]
+        sent = [stage.all(OutboundTransfer)[id] for id in ids]
         if purpose[0] == "funding" and sent[0].chain_id in stage.reorged_deeply:
             continue  # what its receipts say
         done = [

@@ -23,7 +23,7 @@ def direct_option(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "direct_option",
-        lambda service, key: service.paying.create(
+        lambda service, key: service.direct_options.create(
             _payer(stage, payment.id),
             payment.id,
             method="direct",
@@ -42,7 +42,7 @@ def choose(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         name,
-        lambda service, key: getattr(service.paying, name)(
+        lambda service, key: getattr(service.direct_options, name)(
             _payer(stage, option.payment_id), option.payment_id, option.id, idempotent=key
         ),
     )
@@ -60,7 +60,7 @@ def hint(stage: Stage, rng: random.Random) -> None:
     stage.tried(
         rng,
         "hint",
-        lambda service, key: service.paying.submit(
+        lambda service, key: service.direct_options.submit(
             _payer(stage, option.payment_id),
             option.payment_id,
             option.id,

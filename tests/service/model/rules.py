@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import get_args
 
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.record import Terms
+from payments_core.accounts.vaults.record import PolicyTerms
 from payments_core.assets import Asset
 from payments_core.deposits.record import Deposit
 from payments_core.money import format_amount
@@ -19,7 +19,7 @@ from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.operations import NewRefund
-from payments_core.payments.refunds.reconciliation import Action
+from payments_core.payments.refunds.reconciliation import ReconciliationAction
 from payments_core.payments.sends import NewSend
 from tests.service.model.paying import PAYERS
 from tests.service.model.stage import ASSETS, BASE, ETHEREUM, WALLETS, Stage
@@ -194,7 +194,7 @@ def refund(stage: Stage, rng: random.Random) -> None:
 
 def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
     senders = [item.address for item in payment.paid_by]
-    most = rng.choice((payment.books.held, payment.books.recipient, payment.received))
+    most = rng.choice((payment.books.held_amount, payment.books.recipient, payment.received))
     amount = rng.choice((None, None, most, rng.randint(0, max(1, most))))
     new = NewRefund(
         amount=None if amount is None else format_amount(max(0, amount), 6),
@@ -209,7 +209,7 @@ def _refund(stage: Stage, rng: random.Random, payment: Payment) -> None:
 
 def reconcile(stage: Stage, rng: random.Random) -> None:
     """One of the decisions on a Payment that went out of the ordinary."""
-    action: Action = rng.choice(get_args(Action))
+    action: ReconciliationAction = rng.choice(get_args(ReconciliationAction))
     if action == "refund_excess":
         excess = [payment for payment in stage.all(Payment).values() if payment.excess]
         payment = rng.choice(excess) if excess else None
@@ -237,13 +237,13 @@ def policy(stage: Stage, rng: random.Random) -> None:
     vault = stage.vault(account, rng.choice((BASE, BASE, ETHEREUM)))
     terms = rng.choice(
         (
-            Terms(),
-            Terms(),
-            Terms(status="paused"),
-            Terms(status="paused"),
-            Terms(per_payment_limit=rng.choice(("0.5", "5", "12"))),
-            Terms(daily_limit=rng.choice(("3", "10", "30"))),
-            Terms(allowed_chains=(BASE,), daily_limit="20"),
+            PolicyTerms(),
+            PolicyTerms(),
+            PolicyTerms(status="paused"),
+            PolicyTerms(status="paused"),
+            PolicyTerms(per_payment_limit=rng.choice(("0.5", "5", "12"))),
+            PolicyTerms(daily_limit=rng.choice(("3", "10", "30"))),
+            PolicyTerms(allowed_chains=(BASE,), daily_limit="20"),
         )
     )
     stage.tried(

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from payments_core.payments.refunds.reconciliation import ACTIONS
+from payments_core.payments.refunds.reconciliation import RECONCILIATION_ACTIONS
 from tests.core import tables
 from tests.service.model.episode import Violation, chosen, length_of, run, shortest
 from tests.service.model.mishaps import RULES
@@ -31,7 +31,7 @@ MUST_BE_REACHED = (
     *(f"status {status}" for status in sorted({row[2] for row in tables.PAYMENT})),
     *(f"label {label}" for label in ("underpaid", "overpaid", "duplicate", "late", "reorged")),
     "label execution_failed",
-    *(f"reconcile {action}" for action in ACTIONS),
+    *(f"reconcile {action}" for action in RECONCILIATION_ACTIONS),
     *(f"reason {reason}" for reason in ("wrong_chain", "wrong_token", "wrong_amount")),
 )
 """What a long run that misses it has not looked at. (`returned` waits for banks.)"""

@@ -12,7 +12,7 @@ import attrs
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.record import Terms, Vault
+from payments_core.accounts.vaults.record import PolicyTerms, Vault
 from payments_core.assets import Asset, asset_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.chains.simulated.chain import SimulatedChain
@@ -20,7 +20,7 @@ from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.failures import Failures
 from payments_core.clock import SECOND, Clock, FixedClock, Instant
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.idempotency.record import AlreadyAnswered, Idempotent
+from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest
 from payments_core.engine.ports import Ports
 from payments_core.errors import PaymentsError
 from payments_core.payments.mandates.operations import NewMandate
@@ -57,7 +57,7 @@ class Skewed:
     def now(self) -> Instant:
         return self._true.now() + self.ahead_ms
 
-    def real(self) -> Instant:
+    def real_now(self) -> Instant:
         return self.now()
 
 
@@ -112,10 +112,10 @@ class Stage:
         """`watched` is told of every commit, from the first."""
         self.seed = seed
         self.tally: Counter[str] = Counter()
-        draw = random.Random(f"stage/{seed}")
-        self.is_weak = draw.random() < 0.4
-        self.may_reorg_deeply = draw.random() < 0.4
-        self.has_limit = draw.random() < 0.5
+        id_sequence = random.Random(f"stage/{seed}")
+        self.is_weak = id_sequence.random() < 0.4
+        self.may_reorg_deeply = id_sequence.random() < 0.4
+        self.has_limit = id_sequence.random() < 0.5
         self.storage = MemoryStorage(Weakness(seed=seed) if self.is_weak else None)
         self.mirror = Mirror()
         self.mirror.on_commit.append(partial(watched, self))
@@ -126,7 +126,7 @@ class Stage:
         self.ports = Ports.over(
             self.outside, KEYS, self.chain_clock, entropy=self.entropy.randbytes
         )
-        self.ledger = self.ports.committer
+        self.committer = self.ports.committer
         self.chains = {id: SimulatedChain(id, self.ports) for id in (BASE, ETHEREUM)}
         self._ordered = 0
         self._failures = Failures(self.ports)
@@ -157,7 +157,7 @@ class Stage:
                 self.mint(asset, wallet, 500)
         for account in self.accounts[1:]:
             self.mint(ASSETS[0], self.vault_address(account), 150)
-            issued = service.deposits.address(self.server, account.id, BASE)
+            issued = service.deposits.issue_address(self.server, account.id, BASE)
             self.deposit_addresses.append(issued.address.address)
             vault = self.vault(account, BASE)
             standing = NewMandate(vault_id=vault.id, amount_per_period="30", period="day")
@@ -165,7 +165,7 @@ class Stage:
         self.processes[0].worker.run_until_idle()  # the first scan: what comes is found from here
         if self.has_limit:
             vault = self.vault(self.accounts[1], BASE)
-            terms = Terms(daily_limit="20")
+            terms = PolicyTerms(daily_limit="20")
             service.vault_policies.replace(self.server, vault.account_id, vault.id, terms)
 
     def _account(self, name: str) -> Account:
@@ -206,7 +206,7 @@ class Stage:
         return Sandbox(self.ports, self.chains, process.worker, wake)
 
     def tried(
-        self, rng: random.Random, name: str, call: Callable[[Any, Idempotent | None], Any]
+        self, rng: random.Random, name: str, call: Callable[[Any, IdempotentRequest | None], Any]
     ) -> Any:
         """What the operation answers, or None where it was refused; some are asked for twice.
 
@@ -220,13 +220,13 @@ class Stage:
             self.restart()
             try:
                 return self._refusable(name, lambda: call(self.service(rng), key))
-            except AlreadyAnswered:
+            except AlreadyResponded:
                 return None
         if done is not None and key is not None:
             before = self.mirror.commits
             try:
                 call(self.service(rng), key)
-            except AlreadyAnswered:
+            except AlreadyResponded:
                 if self.mirror.commits != before and not self.is_disturbed:
                     self.report("a replay stores nothing", name)
             else:
@@ -235,7 +235,7 @@ class Stage:
 
     def _refusable(self, name: str, call: Callable[[], Any]) -> Any:
         before = self.mirror.commits
-        armed, ordered = bool(self._failures.armed()), self._ordered
+        armed, ordered = bool(self._failures.list_armed()), self._ordered
         try:
             done = call()
         except PaymentsError as error:

@@ -32,12 +32,12 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def receipts_count_double(patch: pytest.MonkeyPatch) -> None:
-    count = payments.count
+    count = payments.apply_receipt
 
     def doubled(payment: Any, receipt: Any, *rest: Any, **more: Any) -> Any:
         return count(payment, attrs.evolve(receipt, amount=2 * receipt.amount), *rest, **more)
 
-    patch.setattr(payments, "count", doubled)
+    patch.setattr(payments, "apply_receipt", doubled)
 
 
 def unfinal_receipts_count(patch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,9 @@ def unfinal_receipts_count(patch: pytest.MonkeyPatch) -> None:
         return tuple(attrs.evolve(v, reason=None) if v.is_pending else v for v in verdicts)
 
     patch.setattr(evidence, "judge", hasty)
-    patch.setattr(evidence.Sighting, "is_final", property(lambda self: self.block is not None))
+    patch.setattr(
+        evidence.ObservedTransaction, "is_final", property(lambda self: self.block is not None)
+    )
 
 
 def any_token_counts(patch: pytest.MonkeyPatch) -> None:
@@ -63,7 +65,7 @@ def nothing_is_reserved(patch: pytest.MonkeyPatch) -> None:
 
 
 def limits_do_not_count(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reserving, "spent_today", lambda balance, now: 0)
+    patch.setattr(reserving, "daily_spend", lambda balance, now: 0)
 
 
 def mandates_have_no_end(patch: pytest.MonkeyPatch) -> None:
@@ -71,12 +73,12 @@ def mandates_have_no_end(patch: pytest.MonkeyPatch) -> None:
 
 
 def labels_replace_each_other(patch: pytest.MonkeyPatch) -> None:
-    step = payments.step
+    step = payments.apply_trigger
 
     def forgetful(payment: Any, *rest: Any, **more: Any) -> Any:
         return step(attrs.evolve(payment, labels=()), *rest, **more)
 
-    patch.setattr(payments, "step", forgetful)
+    patch.setattr(payments, "apply_trigger", forgetful)
 
 
 def success_is_not_told(patch: pytest.MonkeyPatch) -> None:
@@ -87,7 +89,7 @@ def success_is_not_told(patch: pytest.MonkeyPatch) -> None:
 
 
 def refunds_under_way_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(refunds, "UNFINISHED", ())
+    patch.setattr(refunds, "PENDING", ())
 
 
 def entries_are_left_out(patch: pytest.MonkeyPatch) -> None:
@@ -110,13 +112,13 @@ def books_lie_about_the_release(patch: pytest.MonkeyPatch) -> None:
 
 
 def releases_carry_a_bit_more(patch: pytest.MonkeyPatch) -> None:
-    release_of = progress.release_of
+    release_of = progress.new_release
 
     def generous(*given: Any, **more: Any) -> Any:
         outgoing = release_of(*given, **more)
         return attrs.evolve(outgoing, amount=outgoing.amount + 1)
 
-    patch.setattr(progress, "release_of", generous)
+    patch.setattr(progress, "new_release", generous)
 
 
 def what_was_sent_can_be_withdrawn(patch: pytest.MonkeyPatch) -> None:
@@ -136,7 +138,7 @@ def reverted_transfers_are_not_noticed(patch: pytest.MonkeyPatch) -> None:
 
 
 def reorganisations_are_not_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Scanner, "_kept", lambda self, chain, cursor: cursor.ring)
+    patch.setattr(Scanner, "_drop_reorged", lambda self, chain, cursor: cursor.ring)
 
 
 def holds_hold_nothing(patch: pytest.MonkeyPatch) -> None:

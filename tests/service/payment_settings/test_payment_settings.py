@@ -8,10 +8,10 @@ import attrs
 import pytest
 
 from payments_core.clock import SECOND
-from payments_core.errors import Conflicting, ValidationFailed
+from payments_core.errors import ResourceConflict, ValidationFailed
 from payments_core.payment_settings.record import (
-    DEFAULTS,
-    METHODS,
+    DEFAULT_TERMS,
+    PAYMENT_METHODS,
     AllowedWallet,
     Branding,
     PaymentSettings,
@@ -44,11 +44,15 @@ def faults(world: World, **terms: Any) -> dict[str, str]:
 class TestTheSettings:
     def test_are_the_defaults_until_they_are_set(self, world: World) -> None:
         settings = now(world)
-        assert (settings.settings_version, settings.terms) == (0, DEFAULTS)
-        assert not DEFAULTS.enabled
-        assert (DEFAULTS.fee_bps, DEFAULTS.tolerance_bps, DEFAULTS.confirmations) == (0, 0, {})
-        assert (DEFAULTS.expires_in_s, DEFAULTS.monitoring_s) == (3_600, 86_400)
-        assert DEFAULTS.allowed_methods == METHODS
+        assert (settings.settings_version, settings.terms) == (0, DEFAULT_TERMS)
+        assert not DEFAULT_TERMS.enabled
+        assert (
+            DEFAULT_TERMS.fee_bps,
+            DEFAULT_TERMS.tolerance_bps,
+            DEFAULT_TERMS.confirmations,
+        ) == (0, 0, {})
+        assert (DEFAULT_TERMS.expires_in_s, DEFAULT_TERMS.monitoring_s) == (3_600, 86_400)
+        assert DEFAULT_TERMS.allowed_methods == PAYMENT_METHODS
 
     def test_are_replaced_as_a_whole(self, world: World) -> None:
         first = put(world, enabled=True, allowed_origins=(ORIGIN,), fee_bps=50)
@@ -68,7 +72,7 @@ class TestTheSettings:
     def test_of_another_version_than_was_read_are_left_alone(self, world: World) -> None:
         put(world, settings_version=0, fee_bps=1)
         for stale in (0, 2):
-            with pytest.raises(Conflicting):
+            with pytest.raises(ResourceConflict):
                 put(world, settings_version=stale, fee_bps=2)
         assert now(world).terms.fee_bps == 1
         assert put(world, settings_version=1, fee_bps=2).settings_version == 2
@@ -79,7 +83,7 @@ class TestTheSettings:
             put(world, fee_bps=99)
         calls = [lambda fee=fee: put(world, settings_version=read, fee_bps=fee) for fee in range(8)]
         outcomes = at_once(calls)
-        assert kinds(outcomes) == {"PaymentSettings": 1, "Conflicting": 7}
+        assert kinds(outcomes) == {"PaymentSettings": 1, "ResourceConflict": 7}
         [won] = [item for item in outcomes if isinstance(item, PaymentSettings)]
         assert now(world).terms == won.terms
         assert now(world).settings_version == read + 1
@@ -124,7 +128,10 @@ class TestTheSettings:
             world.app.environments["production"],
             tenants.create_app("Other", "other").environments["sandbox"],
         ):
-            assert world.service.payment_settings.read(tenants.trusted(id)).terms == DEFAULTS
+            assert (
+                world.service.payment_settings.read(tenants.system_authority(id)).terms
+                == DEFAULT_TERMS
+            )
 
     def test_are_kept_in_one_form(self, world: World) -> None:
         terms = put(
@@ -249,7 +256,7 @@ class TestOrigins:
     @pytest.mark.parametrize("origin", LOCAL_ORIGINS)
     def test_without_tls_are_for_the_sandbox_alone(self, memory_world: World, origin: str) -> None:
         world = memory_world
-        live = world.service.tenants.trusted(world.app.environments["production"])
+        live = world.service.tenants.system_authority(world.app.environments["production"])
         terms = Terms(allowed_origins=(origin,), success_url=f"{origin}/thanks")
         if origin.startswith("https"):
             world.service.payment_settings.replace(live, terms)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import ActionAlreadyUsed, InsufficientBalance, PaymentsError
 from tests.service.world import World, atomic, once
 
@@ -95,8 +95,8 @@ def test_an_action_works_once_however_many_use_it(world: World) -> None:
 def test_an_idempotency_key_has_one_effect_however_many_use_it(world: World) -> None:
     option = world.option(world.payment())
     outcomes = at_once([lambda: world.authorize(option, idempotent=once("authorize-1"))] * THREADS)
-    assert kinds(outcomes) == {"OptionDetails": 1, "AlreadyAnswered": THREADS - 1}
-    answers = {item.answer for item in outcomes if isinstance(item, AlreadyAnswered)}
+    assert kinds(outcomes) == {"OptionDetails": 1, "AlreadyResponded": THREADS - 1}
+    answers = {item.answer for item in outcomes if isinstance(item, AlreadyResponded)}
     assert len(answers) == 1
     assert world.held()[1] == atomic("25")
     assert world.event_names(option.payment.id)["payment.processing"] == 1
@@ -111,7 +111,7 @@ def test_many_creations_under_one_key_make_one_payment(world: World) -> None:
     outcomes = at_once(
         [lambda: world.service.payments.create(server, new, idempotent=once("create-1"))] * THREADS
     )
-    assert kinds(outcomes) == {"PaymentDetails": 1, "AlreadyAnswered": THREADS - 1}
+    assert kinds(outcomes) == {"PaymentDetails": 1, "AlreadyResponded": THREADS - 1}
     assert len(world.service.payments.list(server).records) == 1
     assert world.event_names()["payment.created"] == 1
 
@@ -170,7 +170,7 @@ def test_sixteen_options_at_once_are_ten(world: World) -> None:
     payment = world.payment()
     outcomes = at_once([lambda: world.option(payment)] * THREADS)
     assert kinds(outcomes) == {"OptionDetails": 10, "PaymentOptionLimitReached": 6}
-    options = world.service.options.list(world.client, payment.payment.id)
+    options = world.service.vault_options.list(world.client, payment.payment.id)
     assert len({item.option.id for item in options}) == 10
     assert Counter(item.option.selection_status for item in options) == {
         "selected": 1,

@@ -140,8 +140,8 @@ def test_the_answer_to_any_commit_may_be_lost(world: World, fault: Fault) -> Non
         service = over(world, storage)
         created = service.payments.create(world.server, NewPayment(amount=AMOUNT, destination=to))
         assert content(created.payment) == content(world.paid(created.payment.id))
-        option = service.options.create(world.client, created.payment.id)
-        option = service.options.refresh(world.client, created.payment.id, option.option.id)
+        option = service.vault_options.create(world.client, created.payment.id)
+        option = service.vault_options.refresh(world.client, created.payment.id, option.option.id)
         assert content(option.option) == content(world.option_now(option))
         authorized = service.funding.authorize(
             world.client,

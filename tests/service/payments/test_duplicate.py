@@ -86,7 +86,7 @@ def test_a_transfer_that_is_found_again_counts_once(world: World) -> None:
     world.finish()
     before = world.paid(payment.payment.id)
     for _ in range(2):
-        world.service.scanner("sandbox").look(BASE, [str(before.escrow_address)])
+        world.service.scanner("sandbox").scan_addresses(BASE, [str(before.escrow_address)])
         world.finish()
     assert world.paid(before.id) == before
-    assert len(world.service.payments.receipts(world.server, before.id).receipts.records) == 1
+    assert len(world.service.payments.list_receipts(world.server, before.id).receipts.records) == 1

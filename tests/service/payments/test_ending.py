@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import Outgoing
-from payments_core.engine.decision import Scope
+from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import InvalidState, OptionExpired, PaymentExpired
-from payments_core.storage.port import Claimed
+from payments_core.storage.port import ClaimedJob
 from tests.service.world import BASE, World, atomic
 
 
@@ -39,7 +39,7 @@ def test_a_waiting_payment_is_cancelled_with_all_its_options(world: World) -> No
     with pytest.raises(InvalidState):
         world.authorize(second)
     with pytest.raises(InvalidState):
-        world.service.options.refresh(world.client, payment.payment.id, second.option.id)
+        world.service.vault_options.refresh(world.client, payment.payment.id, second.option.id)
 
 
 def test_an_authorization_not_yet_sent_is_withdrawn_and_its_reservation_given_back(
@@ -52,7 +52,7 @@ def test_an_authorization_not_yet_sent_is_withdrawn_and_its_reservation_given_ba
     assert world.option_now(option).status == "failed"
     assert world.operation_now(option).status == "cancelled"
     assert world.held() == (atomic("100"), 0, atomic("100"))
-    assert world.get(Outgoing, str(option.operation.outgoing_id)).status == "withdrawn"
+    assert world.get(OutboundTransfer, str(option.operation.outgoing_id)).status == "withdrawn"
     world.finish()
     assert world.sent() == 0
     assert world.held() == (atomic("100"), 0, atomic("100"))
@@ -62,8 +62,8 @@ def test_an_authorization_not_yet_sent_is_withdrawn_and_its_reservation_given_ba
 def test_once_a_slot_is_reserved_nothing_can_be_cancelled(world: World) -> None:
     option = world.authorized()
     outbox = Outbox(world.service.ports, world.service.chains)
-    scope = Scope(world.environment_id, "sandbox")
-    outbox.signed(scope, BASE, str(option.operation.outgoing_id))
+    authority = WorkerAuthority(world.environment_id, "sandbox")
+    outbox.ensure_signed(authority, BASE, str(option.operation.outgoing_id))
     for _ in range(2):
         with pytest.raises(InvalidState):
             world.service.payments.cancel(world.server, option.payment.id)
@@ -91,14 +91,16 @@ def test_a_payment_that_receives_nothing_expires_with_its_options(world: World) 
     for call in (
         lambda: world.option(payment),
         lambda: world.authorize(second),
-        lambda: world.service.options.refresh(world.client, payment.payment.id, second.option.id),
+        lambda: world.service.vault_options.refresh(
+            world.client, payment.payment.id, second.option.id
+        ),
     ):
         with pytest.raises(PaymentExpired) as caught:
             call()
         assert caught.value.expired_at == payment.payment.expires_at
     with pytest.raises(InvalidState):
         world.service.payments.cancel(world.server, payment.payment.id)
-    assert world.service.options.get(world.client, payment.payment.id, first.option.id)
+    assert world.service.vault_options.get(world.client, payment.payment.id, first.option.id)
 
 
 def test_time_refuses_a_payer_even_before_the_worker_comes(world: World) -> None:
@@ -114,10 +116,12 @@ def test_time_refuses_a_payer_even_before_the_worker_comes(world: World) -> None
 
 def test_an_early_worker_does_not_lose_the_expiry(world: World) -> None:
     payment = world.payment(expires_in_s=300)
-    early: list[Claimed] = []
+    early: list[ClaimedJob] = []
     while not early:  # by a clock that is ahead of everybody else's
         now = payment.payment.expires_at + 60_000
-        early += world.storage.claim("sandbox.timers", now, lease_ms=60_000, limit=1, slots=1)
+        early += world.storage.claim(
+            "sandbox.timers", now, lease_ms=60_000, limit=1, lane_concurrency=1
+        )
     world.service.payments.run_expiry(early[0])
     assert world.paid(payment.payment.id).status == "awaiting_payment"
     world.advance(300)
@@ -196,7 +200,7 @@ def test_a_failed_payment_can_still_be_cancelled_or_refreshed_not(world: World) 
     world.drain()
     world.finish()
     with pytest.raises(InvalidState):
-        world.service.options.refresh(world.client, option.payment.id, option.option.id)
+        world.service.vault_options.refresh(world.client, option.payment.id, option.option.id)
     world.service.payments.cancel(world.server, option.payment.id)
     assert world.paid(option.payment.id).status == "cancelled"
     assert world.option_now(option).status == "failed"
@@ -217,4 +221,4 @@ def test_options_of_a_payment_that_expired_are_expired_for_refresh_too(world: Wo
     option = world.option(payment)
     world.advance(300)
     with pytest.raises((PaymentExpired, OptionExpired)):
-        world.service.options.refresh(world.client, payment.payment.id, option.option.id)
+        world.service.vault_options.refresh(world.client, payment.payment.id, option.option.id)

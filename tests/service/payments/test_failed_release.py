@@ -153,7 +153,7 @@ def test_a_given_up_payment_can_still_be_refunded_and_not_released(world: World)
     world.refund(payment)
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded, done.books.held) == ("failed", atomic("25"), 0)
+    assert (done.status, done.refunded, done.books.held_amount) == ("failed", atomic("25"), 0)
     assert world.on_chain(WALLET) == atomic("25")
 
 

@@ -151,7 +151,7 @@ def test_sending_back_what_is_late_sends_the_excess_too(world: World) -> None:
     world.reconcile(payment, "refund")
     world.finish()
     done = world.paid(payment.payment.id)
-    assert (done.status, done.refunded, done.books.held) == ("refunded", atomic("30"), 0)
+    assert (done.status, done.refunded, done.books.held_amount) == ("refunded", atomic("30"), 0)
     assert done.reconciliation.status == "resolved"
     assert world.on_chain(WALLET) == atomic("30")
 

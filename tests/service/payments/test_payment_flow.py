@@ -245,7 +245,7 @@ def test_payments_are_listed_by_status(world: World) -> None:
 def test_another_environment_sees_nothing_of_it(world: World) -> None:
     payment = world.payment().payment
     production = world.app.environments["production"]
-    stranger = world.service.tenants.trusted(production)
+    stranger = world.service.tenants.system_authority(production)
     with pytest.raises(NotFound):
         world.service.payments.get(stranger, payment.id)
     with pytest.raises(NotFound):

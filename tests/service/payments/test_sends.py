@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.accounts.vaults.record import Policy, Terms
+from payments_core.accounts.vaults.record import Policy, PolicyTerms
 from payments_core.errors import (
     AccountSuspended,
     AmountOutOfRange,
@@ -57,7 +57,7 @@ def test_a_send_reserves_goes_and_is_final(world: World) -> None:
     ]
     assert world.last_told(done.id, "payment.succeeded")["settledAmountAtomic"] == "25000000"
     assert world.journal(done.id) == [("send", {"payer": -atomic("25"), "recipient": atomic("25")})]
-    assert not world.service.payments.receipts(world.server, done.id).receipts.records
+    assert not world.service.payments.list_receipts(world.server, done.id).receipts.records
     assert world.sent() == 1
 
 
@@ -171,7 +171,7 @@ def test_the_policy_of_the_vault_governs_a_send(world: World) -> None:
 
     def under(**terms: Any) -> Policy:
         policies = world.service.vault_policies
-        return policies.replace(world.server, world.payer.id, vault.id, Terms(**terms)).policy
+        return policies.replace(world.server, world.payer.id, vault.id, PolicyTerms(**terms)).policy
 
     under(per_payment_limit="24.99")
     with pytest.raises(PolicyDenied):

@@ -15,11 +15,11 @@ from typing import Any
 
 from payments_core.clock import DAY, FixedClock, parse_iso
 from payments_core.credentials.keyring import KeyRing
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.service.world import RING, World
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -33,9 +33,11 @@ class Welcoming:
     def __init__(self) -> None:
         self.sent = 0
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         self.sent += 1
-        return Outcome(200)
+        return TransportResult(200)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -47,7 +49,7 @@ class Welcoming:
 def stored(path: Path) -> Iterator[tuple[str, Any]]:
     """Every document in the file, with the name of its collection."""
     connection = sqlite3.connect(path)
-    for kind in KINDS:
+    for kind in RECORD_TYPES:
         name = kind.collection.name
         for (body,) in connection.execute(f'SELECT body FROM "{name}"'):
             yield name, json.loads(body)
@@ -86,7 +88,7 @@ def a_day(world: World) -> None:
 
 
 def test_every_stored_time_is_the_sandbox_clocks_and_none_is_the_real_one(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "data.db", KINDS)
+    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
     storage.migrate()
     outside = Welcoming()
     world = World(storage)
@@ -115,12 +117,12 @@ def test_every_stored_time_is_the_sandbox_clocks_and_none_is_the_real_one(tmp_pa
 
 
 def test_a_second_process_takes_the_same_time(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "data.db", KINDS)
+    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
     storage.migrate()
     system = FixedClock()
     SandboxClock(storage, system).advance_to(system.now() + 3 * DAY)
     other = SandboxClock(storage, system)
     other.refresh()
     assert other.now() == system.now() + 3 * DAY
-    assert other.real() == system.now()
+    assert other.real_now() == system.now()
     storage.close()

@@ -153,12 +153,14 @@ class TestFailures:
     def test_an_ordered_failure_is_shown_until_it_has_happened(self, world: World) -> None:
         sandbox = world.service.sandbox()
         sandbox.fail(world.server, "chain", "heads", 2, chain_id=BASE)
-        assert [(item.operation, item.times) for item in sandbox.failures()] == [("heads", 2)]
-        assert sandbox.heads()[BASE] == world.chain.tip()  # the sandbox's own look spends none
+        assert [(item.operation, item.times) for item in sandbox.list_failures()] == [("heads", 2)]
+        assert (
+            sandbox.list_heads()[BASE] == world.chain.peek_heads()
+        )  # the sandbox's own look spends none
         for _ in range(2):
             with pytest.raises(ChainUnavailable):
                 world.chain.heads()
-        assert sandbox.failures() == ()
+        assert sandbox.list_failures() == ()
 
     @pytest.mark.parametrize("operation", ["broadcast", "lost_answer", "transaction", "any"])
     def test_a_payment_goes_through_a_chain_that_fails_for_a_while(
@@ -170,7 +172,7 @@ class TestFailures:
             world.finish()
         assert world.paid(option.payment.id).status == "succeeded"
         assert world.sent() == 2
-        assert world.service.sandbox().failures() == ()
+        assert world.service.sandbox().list_failures() == ()
 
     def test_a_transfer_that_is_made_to_fail_gives_the_reservation_back(self, world: World) -> None:
         option = world.authorized()
@@ -196,7 +198,7 @@ class TestFailures:
                 sandbox.fail(world.server, dependency, operation, times, chain_id=chain_id)  # type: ignore[arg-type]
         with pytest.raises(UnsupportedChain):
             sandbox.fail(world.server, "chain", "any", 1, chain_id=5)
-        assert sandbox.failures() == ()
+        assert sandbox.list_failures() == ()
 
 
 class TestEvents:
@@ -269,7 +271,7 @@ class TestEvents:
             of_payer = sandbox.trigger(world.server, name, account_id=world.payer.id).payload
             assert of_payer["paymentId"] not in (received.id, sent.id)  # made up: it has none
         told = sandbox.trigger(world.server, "dispute.flagged").payload
-        session = world.service.disputes.session(world.server, str(told["sessionId"]))
+        session = world.service.disputes.get_session(world.server, str(told["sessionId"]))
         assert session.payment.id == received.id
 
     @pytest.mark.parametrize(
@@ -328,8 +330,8 @@ def test_a_second_app_closes_every_door(memory_world: World) -> None:
         lambda: sandbox.reorg(world.server, BASE, 1),
         lambda: sandbox.fail(world.server, "chain", "any", 1),
         lambda: sandbox.trigger(world.server, "webhook.test"),
-        sandbox.failures,
-        sandbox.require_alone,
+        sandbox.list_failures,
+        sandbox.require_single_app,
     ):
         with pytest.raises(NotFound):
             door()

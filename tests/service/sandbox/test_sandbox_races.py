@@ -10,7 +10,7 @@ from payments_core.clock import SECOND
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request
+from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.service.world import RING, World
 
 CALLERS = 3
@@ -25,7 +25,9 @@ class Counting:
         self.most = 0
         self.sent = 0
 
-    def send(self, request: Request, addresses: Sequence[str], deadline: Deadline) -> Outcome:
+    def send(
+        self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
+    ) -> TransportResult:
         with self._lock:
             self._inside += 1
             self.sent += 1
@@ -33,7 +35,7 @@ class Counting:
         time.sleep(0.002)  # so that another would come in meanwhile
         with self._lock:
             self._inside -= 1
-        return Outcome(503)
+        return TransportResult(503)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -10,13 +10,15 @@ import pytest
 from payments_core.credentials.secrets import DIGEST_PURPOSE
 from payments_core.errors import Unauthorized, Unavailable
 from payments_core.storage.port import DIRECTORY, Storage, StorageUnavailable
-from payments_core.tenants.record import SecretAddress
+from payments_core.tenants.record import CredentialIndexEntry
 from tests.service.world import World
 
 
-def listed(world: World, secret: str) -> SecretAddress | None:
+def listed(world: World, secret: str) -> CredentialIndexEntry | None:
     digest = world.service.ports.key_ring.digest(DIGEST_PURPOSE, secret)
-    return world.storage.read(DIRECTORY, lambda snapshot: snapshot.get(SecretAddress, digest))
+    return world.storage.read(
+        DIRECTORY, lambda snapshot: snapshot.get(CredentialIndexEntry, digest)
+    )
 
 
 def refused(world: World, app_id: str, secret: str, mode: str = "sandbox") -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from payments_core.engine.decision import Decision
 from payments_core.errors import (
-    Conflicting,
     EntitlementRequired,
     NotFound,
+    ResourceConflict,
     Unauthorized,
     ValidationFailed,
 )
@@ -20,25 +20,25 @@ from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.options.record import Option
 from payments_core.tenants.authorization import Authority, Requirement, effective_scopes
-from payments_core.tenants.record import PRODUCTS, SCOPE_PRODUCT, KeyUse, SecretAddress
+from payments_core.tenants.record import PRODUCTS, SCOPE_PRODUCT, CredentialIndexEntry, KeyUse
 from tests.service.world import World, authority_of
 
 
 def test_an_app_has_an_environment_for_every_mode(world: World) -> None:
     assert set(world.app.environments) == {"sandbox", "production"}
     for mode, environment_id in world.app.environments.items():
-        environment = world.service.tenants.environment(environment_id)
+        environment = world.service.tenants.get_environment(environment_id)
         assert (environment.mode, environment.app_id) == (mode, world.app.id)
         assert environment.products == tuple(sorted(PRODUCTS))
-    assert world.service.tenants.app(world.app.id).environments == world.app.environments
-    for look in (world.service.tenants.app, world.service.tenants.environment):
+    assert world.service.tenants.get_app(world.app.id).environments == world.app.environments
+    for look in (world.service.tenants.get_app, world.service.tenants.get_environment):
         with pytest.raises(NotFound):
             look("none")
 
 
 def test_a_partner_id_belongs_to_one_app(world: World) -> None:
     create = world.service.tenants.create_app
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         create("Copycat", "acme")
     for wrong in ("ac", "Acme", "-acme", "acme-", "a" * 41, "ac me", "acme\n"):
         with pytest.raises(ValidationFailed):
@@ -71,7 +71,7 @@ def test_a_secret_is_stored_nowhere_in_clear(world: World) -> None:
     assert world.secret not in repr(world.environment)
     assert world.secret not in repr(world.key)
     digest = world.environment.keys[0].digest
-    row = world.storage.read("directory", lambda s: s.get(SecretAddress, digest))
+    row = world.storage.read("directory", lambda s: s.get(CredentialIndexEntry, digest))
     assert row is not None
     assert row.key_id == world.key.id
     assert digest not in repr(world.environment)
@@ -181,7 +181,7 @@ def test_a_revocation_in_the_middle_of_a_transaction_undoes_it(world: World) -> 
     revoked: list[str] = []
     option = world.option(world.payment())
 
-    def decide(tx: Any, draw: Any) -> Decision[None]:
+    def decide(tx: Any, id_sequence: Any) -> Decision[None]:
         current = tx.get(Option, option.option.id, for_update=True)
         return Decision(None, replaces=(attrs.evolve(current, updated_at=1),))
 
@@ -220,7 +220,7 @@ def test_an_environment_that_is_gone_opens_nothing(world: World) -> None:
         requirement=Requirement("trusted"), environment=ghost, api_version=ghost.api_version
     )
     with pytest.raises(Unauthorized):
-        world.service.ports.committer.commit(authority, lambda tx, draw: Decision(None))
+        world.service.ports.committer.commit(authority, lambda tx, id_sequence: Decision(None))
 
 
 @pytest.mark.parametrize("name", ["", "x" * 129])

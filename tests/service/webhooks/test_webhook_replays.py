@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from payments_core.errors import Conflicting, PaymentsError
+from payments_core.errors import PaymentsError, ResourceConflict
 from payments_core.storage.port import Storage
 from tests.webhooks.replay_bench import ReplayBench
 
@@ -41,7 +41,7 @@ def test_of_many_resends_at_once_one_wins(bench: ReplayBench) -> None:
     bench.settle()
     [delivered] = bench.stored(endpoint)
     results = at_once(lambda: bench.resend(event_id, endpoint))
-    assert results.count(Conflicting) == 5
+    assert results.count(ResourceConflict) == 5
     bench.settle()
     [again] = bench.stored(endpoint)
     assert (again.id, again.status, again.round) == (delivered.id, "delivered", 2)
@@ -52,7 +52,7 @@ def test_of_many_that_make_a_missing_delivery_one_wins(bench: ReplayBench) -> No
     bench.settle()
     endpoint = bench.endpoint()
     results = at_once(lambda: bench.resend(event_id))
-    assert results.count(Conflicting) == 5
+    assert results.count(ResourceConflict) == 5
     bench.settle()
     [made] = bench.stored(endpoint)
     assert (made.status, made.round) == ("delivered", 1)

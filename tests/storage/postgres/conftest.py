@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_core.conformance.storage.records import KINDS
+from payments_core.conformance.storage.records import RECORD_TYPES
 from payments_core.storage.postgres.adapter import PostgresStorage
 from tests.servers import drop_schema, fresh_schema
 from tests.storage.postgres.proxy import Proxy
@@ -21,7 +21,7 @@ def url(postgres_server: str) -> Iterator[str]:
 
 @pytest.fixture
 def storage(url: str) -> Iterator[PostgresStorage]:
-    storage = PostgresStorage(url, KINDS)
+    storage = PostgresStorage(url, RECORD_TYPES)
     storage.migrate()
     yield storage
     storage.close()

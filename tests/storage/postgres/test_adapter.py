@@ -10,17 +10,23 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from payments_core.clock import SystemClock, TellsTime
+from payments_core.clock import HasServerTime, SystemClock
 from payments_core.conformance.storage.jobs import claim, job
-from payments_core.conformance.storage.records import AFTER, KINDS, Counter, Mark, Note
+from payments_core.conformance.storage.records import (
+    RECORD_TYPES,
+    RECORD_TYPES_AFTER_MIGRATION,
+    Counter,
+    Mark,
+    Note,
+)
 from payments_core.conformance.storage.setting import (
-    HERE,
-    Meeting,
-    errors_among,
+    PARTITION,
+    Rendezvous,
     fetch,
-    fetch_known,
-    locked,
-    together,
+    fetch_existing,
+    find_errors,
+    lock_existing,
+    run_concurrently,
 )
 from payments_core.storage import documents
 from payments_core.storage.jobs import Job
@@ -40,7 +46,7 @@ pytestmark = pytest.mark.postgres
 
 
 def insert(storage: PostgresStorage, *records: Record) -> None:
-    storage.transact(HERE, lambda tx: [tx.insert(record) for record in records])
+    storage.transact(PARTITION, lambda tx: [tx.insert(record) for record in records])
 
 
 def test_a_lock_that_does_not_come_is_unavailable(
@@ -48,36 +54,36 @@ def test_a_lock_that_does_not_come_is_unavailable(
 ) -> None:
     insert(storage, Counter(id="c"))
     monkeypatch.setattr("payments_core.storage.postgres.adapter.LOCK_TIMEOUT_MS", 50)
-    impatient = PostgresStorage(url, KINDS)
+    impatient = PostgresStorage(url, RECORD_TYPES)
 
     def work(tx: Transaction) -> None:
-        locked(tx, Counter, "c")
+        lock_existing(tx, Counter, "c")
         with pytest.raises(StorageUnavailable, match="lock timeout"):
-            impatient.transact(HERE, lambda other: locked(other, Counter, "c"))
+            impatient.transact(PARTITION, lambda other: lock_existing(other, Counter, "c"))
 
-    storage.transact(HERE, work)
+    storage.transact(PARTITION, work)
     impatient.close()
 
 
 def test_a_deadlock_runs_again(storage: PostgresStorage) -> None:
     insert(storage, Counter(id="a"), Counter(id="b"))
-    meeting = Meeting(patience_s=0.3)
+    meeting = Rendezvous(timeout_s=0.3)
     runs: list[str] = []
 
     def move(first: str, second: str) -> None:
         def work(tx: Transaction) -> None:
             runs.append(first)
-            one = locked(tx, Counter, first)
+            one = lock_existing(tx, Counter, first)
             meeting.wait()
-            two = locked(tx, Counter, second)
+            two = lock_existing(tx, Counter, second)
             tx.replace(attrs.evolve(one, total=one.total + 1))
             tx.replace(attrs.evolve(two, total=two.total + 1))
 
-        storage.transact(HERE, work)
+        storage.transact(PARTITION, work)
 
-    assert errors_among(together(lambda: move("a", "b"), lambda: move("b", "a"))) == []
+    assert find_errors(run_concurrently(lambda: move("a", "b"), lambda: move("b", "a"))) == []
     assert len(runs) == 3
-    assert fetch_known(storage, Counter, "a").total == 2
+    assert fetch_existing(storage, Counter, "a").total == 2
 
 
 def test_a_deadlock_that_the_work_swallows_runs_again(storage: PostgresStorage) -> None:
@@ -91,11 +97,11 @@ def test_a_deadlock_that_the_work_swallows_runs_again(storage: PostgresStorage) 
             failure = StorageUnavailable("deadlock")
             failure.__cause__ = errors.DeadlockDetected()
             rows: Any = tx
-            rows._exchange.end(failure)
+            rows._transaction.fail(failure)
         else:
             tx.insert(Mark(id="m"))
 
-    storage.transact(HERE, work)
+    storage.transact(PARTITION, work)
     assert runs == 3
     assert fetch(storage, Mark, "m") is not None
 
@@ -103,13 +109,13 @@ def test_a_deadlock_that_the_work_swallows_runs_again(storage: PostgresStorage) 
 def test_too_many_deadlocks_are_unavailable(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.adapter.RERUNS", 2)
+    monkeypatch.setattr("payments_core.storage.postgres.adapter.MAX_RERUNS", 2)
 
     def work(tx: Transaction) -> None:
         raise StorageUnavailable from errors.SerializationFailure()
 
     with pytest.raises(StorageUnavailable, match="too often"):
-        storage.transact(HERE, work)
+        storage.transact(PARTITION, work)
 
 
 def test_a_row_that_comes_back_while_one_waits_for_it_is_found(storage: PostgresStorage) -> None:
@@ -119,18 +125,18 @@ def test_a_row_that_comes_back_while_one_waits_for_it_is_found(storage: Postgres
 
     def again() -> None:
         def work(tx: Transaction) -> None:
-            tx.delete(locked(tx, Counter, "c"))
+            tx.delete(lock_existing(tx, Counter, "c"))
             inside.set()
-            Meeting(patience_s=0.1).wait()
+            Rendezvous(timeout_s=0.1).wait()
             tx.insert(Counter(id="c", total=2))
 
-        storage.transact(HERE, work)
+        storage.transact(PARTITION, work)
 
     def look() -> int:
         inside.wait(5)
-        return storage.transact(HERE, lambda tx: locked(tx, Counter, "c").total)
+        return storage.transact(PARTITION, lambda tx: lock_existing(tx, Counter, "c").total)
 
-    assert together(again, look) == [None, 2]
+    assert run_concurrently(again, look) == [None, 2]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +162,7 @@ def test_a_commit_that_the_server_refuses_did_not_happen(storage: PostgresStorag
 
 
 def test_a_database_that_was_never_migrated_says_so(url: str) -> None:
-    storage = PostgresStorage(url, KINDS)
+    storage = PostgresStorage(url, RECORD_TYPES)
     with pytest.raises(StorageError, match="has `migrate` been run"):
         insert(storage, Mark(id="m"))
     storage.close()
@@ -166,20 +172,20 @@ def test_a_lane_whose_first_job_is_being_changed_waits(storage: PostgresStorage)
     insert(storage, job("a"), job("b", ordinal=1), job("c", lane="other"))
 
     def work(tx: Transaction) -> list[str]:
-        locked(tx, Job, "a")
+        lock_existing(tx, Job, "a")
         return [item.job.id for item in claim(storage)]
 
-    assert storage.transact(HERE, work) == ["c"]
+    assert storage.transact(PARTITION, work) == ["c"]
     assert [item.job.id for item in claim(storage)] == ["a"]
 
 
 def test_a_read_cannot_write(storage: PostgresStorage, url: str) -> None:
     def work(snapshot: Any) -> None:
-        snapshot._exchange.ask("DELETE FROM suite_marks", ())
+        snapshot._transaction.query("DELETE FROM suite_marks", ())
 
-    patient = PostgresStorage(f"{url}&failover_s=0", KINDS)
+    patient = PostgresStorage(f"{url}&failover_s=0", RECORD_TYPES)
     with pytest.raises(StorageError, match="read-only"):
-        patient.read(HERE, work)
+        patient.read(PARTITION, work)
     patient.close()
     insert(storage, Mark(id="m"))
 
@@ -198,19 +204,19 @@ def test_texts_are_ordered_by_code_point_whatever_the_database_prefers(
 
 def test_a_body_is_kept_to_the_byte(storage: PostgresStorage, url: str) -> None:
     insert(storage, Note(id="n", text="\0"), Note(id="m", text="readable"))
-    assert fetch_known(storage, Note, "n").text == "\0"
+    assert fetch_existing(storage, Note, "n").text == "\0"
     with psycopg.connect(url) as connection:
         bodies = dict(connection.execute("SELECT id, body FROM suite_notes").fetchall())
         sql = "SELECT body::jsonb ->> 'text' FROM suite_notes WHERE id = 'm'"
         assert connection.execute(sql).fetchone() == ("readable",)
     for id, body in bodies.items():
-        assert body.encode() == documents.encode(fetch_known(storage, Note, id))
+        assert body.encode() == documents.encode(fetch_existing(storage, Note, id))
 
 
 def test_a_stale_replace_waits_and_is_refused(storage: PostgresStorage) -> None:
     insert(storage, Counter(id="c"))
-    seen = fetch_known(storage, Counter, "c")
-    meeting = Meeting(patience_s=0.1)
+    seen = fetch_existing(storage, Counter, "c")
+    meeting = Rendezvous(timeout_s=0.1)
 
     def change() -> None:
         def work(tx: Transaction) -> None:
@@ -218,10 +224,10 @@ def test_a_stale_replace_waits_and_is_refused(storage: PostgresStorage) -> None:
             tx.replace(seen)
             meeting.wait()
 
-        storage.transact(HERE, work)
+        storage.transact(PARTITION, work)
 
-    outcomes = together(change, change)
-    assert [type(error) for error in errors_among(outcomes)] == [VersionConflict]
+    outcomes = run_concurrently(change, change)
+    assert [type(error) for error in find_errors(outcomes)] == [VersionConflict]
 
 
 @pytest.mark.parametrize("after", [(), ("env", "1000")])
@@ -271,7 +277,7 @@ def test_looking_commits_nothing_so_no_answer_to_a_commit_is_lost(
 
 
 def test_indexes_follow_their_declaration(storage: PostgresStorage, url: str) -> None:
-    later = PostgresStorage(url, AFTER)
+    later = PostgresStorage(url, RECORD_TYPES_AFTER_MIGRATION)
     later.migrate()
     later.close()
     storage.migrate()
@@ -287,5 +293,5 @@ def test_indexes_follow_their_declaration(storage: PostgresStorage, url: str) ->
 
 
 def test_the_servers_clock_can_be_asked(storage: PostgresStorage) -> None:
-    assert isinstance(storage, TellsTime)
+    assert isinstance(storage, HasServerTime)
     assert abs(storage.server_time() - SystemClock().now()) < 60_000

@@ -6,19 +6,19 @@ import psycopg
 import pytest
 
 from payments_core.conformance.storage.jobs import LEASE_MS, NOW, QUEUE, claim, ids, job
-from payments_core.conformance.storage.records import KINDS
-from payments_core.conformance.storage.setting import HERE, THERE, locked
+from payments_core.conformance.storage.records import RECORD_TYPES
+from payments_core.conformance.storage.setting import OTHER_PARTITION, PARTITION, lock_existing
 from payments_core.storage import bulk, documents
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.claims import _LOOK, _TAKE
+from payments_core.storage.postgres.claims import _FIND_LANES, _SELECT_DUE
 
 pytestmark = pytest.mark.postgres
 
 
 def insert(storage: PostgresStorage, *jobs: Job) -> None:
-    storage.transact(HERE, lambda tx: bulk.write(tx, jobs))
+    storage.transact(PARTITION, lambda tx: bulk.write(tx, jobs))
 
 
 def test_a_lane_behind_hundreds_without_room_is_found(storage: PostgresStorage) -> None:
@@ -40,7 +40,7 @@ def test_lanes_whose_first_jobs_are_being_changed_do_not_hold_up_the_others(
         bulk.lock_many(tx, Job, [f"j{n:03d}" for n in range(70)])
         return ids(claim(storage, limit=4))
 
-    found = storage.transact(HERE, work)
+    found = storage.transact(PARTITION, work)
     assert len(found) == 4
     assert min(found) >= "j070"
 
@@ -54,7 +54,7 @@ def test_a_claim_of_nothing_but_jobs_that_are_being_changed_ends(
         bulk.lock_many(tx, Job, [f"j{n:03d}" for n in range(200)])
         return ids(claim(storage, limit=1))
 
-    assert storage.transact(HERE, work) == []
+    assert storage.transact(PARTITION, work) == []
     assert len(claim(storage, limit=1)) == 1
 
 
@@ -62,17 +62,17 @@ def test_jobs_behind_one_that_is_being_changed_wait_for_it(storage: PostgresStor
     insert(storage, *(job(f"j{n}", ordinal=n) for n in range(4)))
 
     def work(tx: Transaction) -> list[str]:
-        locked(tx, Job, "j2")
-        return ids(claim(storage, slots=4))
+        lock_existing(tx, Job, "j2")
+        return ids(claim(storage, lane_concurrency=4))
 
-    assert storage.transact(HERE, work) == ["j0", "j1"]
-    assert ids(claim(storage, slots=4)) == ["j2", "j3"]
+    assert storage.transact(PARTITION, work) == ["j0", "j1"]
+    assert ids(claim(storage, lane_concurrency=4)) == ["j2", "j3"]
 
 
 def test_the_ring_goes_on_in_another_process(storage: PostgresStorage, url: str) -> None:
     insert(storage, *(job(f"{lane}{n}", lane=lane) for lane in "abc" for n in range(3)))
-    other = PostgresStorage(url, KINDS)
-    turns = [ids(claim(one, limit=1, slots=9))[0] for one in (storage, other) * 3]
+    other = PostgresStorage(url, RECORD_TYPES)
+    turns = [ids(claim(one, limit=1, lane_concurrency=9))[0] for one in (storage, other) * 3]
     assert turns == ["a0", "b0", "c0", "a1", "b1", "c1"]
     other.close()
 
@@ -87,7 +87,7 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
         "claims, body) SELECT %s, 'j' || n, 1, %s, CASE WHEN n > 1000 THEN 'big' ELSE 'lane ' || n "
         "END, %s - n, 0, 0, 0, %s FROM generate_series(1, 20000) AS n"
     )
-    look, take = _LOOK, _TAKE
+    look, take = _FIND_LANES, _SELECT_DUE
     lanes = [f"lane {n}" for n in range(1, 73)]
     for place, text in ((5, "40"), (4, str(NOW)), (3, f"ARRAY[{','.join(['1'] * 72)}]")):
         take = take.replace(f"${place}", text)
@@ -95,7 +95,7 @@ def test_a_long_queue_behind_one_lane_is_not_read_through(
     for place, text in ((4, "72"), (3, "NULL"), (2, str(NOW)), (1, f"'{QUEUE}'")):
         look = look.replace(f"${place}", text)
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(fill, (THERE, QUEUE, NOW, body))
+        connection.execute(fill, (OTHER_PARTITION, QUEUE, NOW, body))
         for _ in range(2):
             for sql in (look, take):
                 rows = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}".encode()).fetchall()

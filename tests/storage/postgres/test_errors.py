@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from payments_core.conformance.storage.records import KINDS, Mark, Note
-from payments_core.conformance.storage.setting import HERE, fetch
+from payments_core.conformance.storage.records import RECORD_TYPES, Mark, Note
+from payments_core.conformance.storage.setting import PARTITION, fetch
 from payments_core.storage.port import (
     CommitUnknown,
     LockTimeout,
@@ -20,18 +20,18 @@ from payments_core.storage.port import (
     UniqueConflict,
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.address import Settings, read_url
+from payments_core.storage.postgres.address import ConnectionSettings, parse_url
 from payments_core.storage.postgres.errors import (
-    NoAnswer,
+    ServerTimeout,
     commit_error,
     connect_error,
     from_result,
-    is_lost,
+    is_connection_lost,
     is_race,
-    plain,
+    redact_error,
     storage_error,
 )
-from payments_core.storage.wholesale import row_of
+from payments_core.storage.wholesale import to_record_row
 
 SECRET = "open sesame".partition(" ")[2]  # not in this form: a traceback quotes its source
 
@@ -97,11 +97,13 @@ def test_only_the_servers_own_word_says_that_a_commit_did_not_happen(
 
 def test_what_is_tried_again() -> None:
     lost = [None, "08006", "57P01", "57P03", "25006", "26000", "0A000"]
-    assert all(is_lost(error_of(state)) for state in lost)
-    assert not any(is_lost(error_of(state)) for state in ("53100", "57014", "40001", "23505"))
-    assert not is_lost(psycopg.DataError("ours"))
-    assert not is_lost(NoAnswer("it has had its time"))
-    assert not is_lost(None)
+    assert all(is_connection_lost(error_of(state)) for state in lost)
+    assert not any(
+        is_connection_lost(error_of(state)) for state in ("53100", "57014", "40001", "23505")
+    )
+    assert not is_connection_lost(psycopg.DataError("ours"))
+    assert not is_connection_lost(ServerTimeout("it has had its time"))
+    assert not is_connection_lost(None)
     assert [is_race(error_of(state)) for state in ("40001", "40P01", "57P01")] == [
         True,
         True,
@@ -123,7 +125,7 @@ class Answer:
 def test_an_answer_without_a_state_is_a_lost_connection() -> None:
     cut = from_result(Answer(None))  # type: ignore[arg-type]
     assert isinstance(cut, psycopg.OperationalError)
-    assert is_lost(cut)
+    assert is_connection_lost(cut)
     odd = from_result(Answer(b"ZZ999"))  # type: ignore[arg-type]
     assert (type(odd), odd.sqlstate) == (psycopg.DatabaseError, "ZZ999")
 
@@ -132,10 +134,10 @@ def test_an_answer_without_a_state_is_a_lost_connection() -> None:
 def test_no_text_of_an_error_holds_what_a_row_holds(
     storage: PostgresStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    storage.transact(HERE, lambda tx: tx.insert(Note(id="a", code=SECRET)))
+    storage.transact(PARTITION, lambda tx: tx.insert(Note(id="a", code=SECRET)))
     with pytest.raises(UniqueConflict) as caught:
-        storage.transact(HERE, lambda tx: tx.insert(Note(id="b", code=SECRET)))
-    with pytest.raises(StorageError) as driven, storage._writing() as connection:
+        storage.transact(PARTITION, lambda tx: tx.insert(Note(id="b", code=SECRET)))
+    with pytest.raises(StorageError) as driven, storage._open_write_transaction() as connection:
         connection.execute("INSERT INTO suite_notes (partition, id, version, body) "
                            "SELECT partition, id, 1, body FROM suite_notes")  # fmt: skip
     for error in (caught.value, driven.value):
@@ -148,7 +150,7 @@ def test_no_text_of_an_error_holds_what_a_row_holds(
 
 
 def test_a_cause_keeps_its_class_and_its_state() -> None:
-    error = plain(errors.DeadlockDetected("deadlock detected\nDETAIL: Process 1"))
+    error = redact_error(errors.DeadlockDetected("deadlock detected\nDETAIL: Process 1"))
     assert (type(error), error.sqlstate) == (errors.DeadlockDetected, "40P01")
 
 
@@ -157,8 +159,8 @@ def test_our_parameters_of_a_url_are_split_from_libpqs() -> None:
         "postgresql://me:sesame@one,two:6543/pay?pool=3&sslmode=require&lock_timeout_ms=100"
         "&application_name=mine&failover_s=9&options=-csearch_path%3Da&prepare=off"
     )
-    found = read_url(url, Settings(pool=7, statement_timeout_ms=5))
-    assert found.settings == Settings(
+    found = parse_url(url, ConnectionSettings(pool=7, statement_timeout_ms=5))
+    assert found.settings == ConnectionSettings(
         pool=3, lock_timeout_ms=100, statement_timeout_ms=5, failover_s=9, prepare=False
     )
     told = dict(found.parameters)
@@ -174,10 +176,10 @@ def test_our_parameters_of_a_url_are_split_from_libpqs() -> None:
 
 
 def test_a_url_of_nothing_but_ours_is_read() -> None:
-    found = read_url("postgresql:///pay?pool=3&settings=off", Settings())
+    found = parse_url("postgresql:///pay?pool=3&settings=off", ConnectionSettings())
     assert (found.settings.pool, found.parameters["dbname"]) == (3, "pay")
     assert "options" not in found.parameters
-    assert "options" in read_url("postgresql:///pay", Settings()).parameters
+    assert "options" in parse_url("postgresql:///pay", ConnectionSettings()).parameters
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def test_a_url_of_nothing_but_ours_is_read() -> None:
 )
 def test_a_url_that_cannot_be_read_is_not_quoted(query: str, said: str) -> None:
     with pytest.raises(StorageError, match=said) as caught:
-        PostgresStorage(f"postgresql://me:{SECRET}@localhost/pay{query}", KINDS)
+        PostgresStorage(f"postgresql://me:{SECRET}@localhost/pay{query}", RECORD_TYPES)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
@@ -208,7 +210,7 @@ def test_a_url_that_cannot_be_read_is_not_quoted(query: str, said: str) -> None:
 def test_a_password_that_is_not_percent_encoded_is_not_taken_for_a_host(password: str) -> None:
     url = f"postgresql://me:{password.format(SECRET)}@127.0.0.1:1/pay"
     with pytest.raises(StorageError, match=r"an @ too many|cannot be read") as caught:
-        PostgresStorage(url, KINDS)
+        PostgresStorage(url, RECORD_TYPES)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
@@ -217,13 +219,15 @@ def test_a_password_that_is_not_percent_encoded_is_not_taken_for_a_host(password
     ["one", "one.example,two-2.example", "127.0.0.1", "[::1]", "[fe80::1%25eth0]", "%2Frun%2Fpg"],
 )
 def test_names_addresses_and_folders_are_hosts(host: str) -> None:
-    read_url(f"postgresql://me:p%40ss@{host}/pay", Settings())
-    read_url("postgresql:///pay?host=/run/pg,/run/other&port=1,", Settings())
+    parse_url(f"postgresql://me:p%40ss@{host}/pay", ConnectionSettings())
+    parse_url("postgresql:///pay?host=/run/pg,/run/other&port=1,", ConnectionSettings())
 
 
 @pytest.mark.parametrize("name", ["sslmode", "target_session_attrs", "require_auth", "service"])
 def test_a_value_that_libpq_refuses_is_not_quoted(name: str) -> None:
-    storage = PostgresStorage(f"postgresql://127.0.0.1:1/pay?{name}={SECRET}&failover_s=0", KINDS)
+    storage = PostgresStorage(
+        f"postgresql://127.0.0.1:1/pay?{name}={SECRET}&failover_s=0", RECORD_TYPES
+    )
     with pytest.raises(StorageUnavailable, match="is not told") as caught:
         storage.next_due("q")
     assert SECRET not in "".join(traceback.format_exception(caught.value))
@@ -245,15 +249,15 @@ def test_why_a_connection_cannot_be_made_is_told_for_each_host() -> None:
 
 
 def test_how_long_a_server_may_say_nothing() -> None:
-    assert Settings().answer_ms == 10_000
-    assert Settings(statement_timeout_ms=0).answer_ms is None
-    assert Settings(answer_grace_s=0).answer_ms is None
-    far = Settings(statement_timeout_ms=999_999_999, answer_grace_s=999_999_999)
-    assert far.answer_ms == 1_000_000_000
+    assert ConnectionSettings().response_timeout_ms == 10_000
+    assert ConnectionSettings(statement_timeout_ms=0).response_timeout_ms is None
+    assert ConnectionSettings(answer_grace_s=0).response_timeout_ms is None
+    far = ConnectionSettings(statement_timeout_ms=999_999_999, answer_grace_s=999_999_999)
+    assert far.response_timeout_ms == 1_000_000_000
 
 
 def test_a_row_that_the_server_cannot_take_ends_the_load(storage: PostgresStorage) -> None:
-    row = attrs.evolve(row_of(HERE, Mark(id="m")), version=2**70)
-    with pytest.raises(StorageError, match="22003"), storage.alone() as everything:
-        everything.load(Mark, [row])
+    row = attrs.evolve(to_record_row(PARTITION, Mark(id="m")), version=2**70)
+    with pytest.raises(StorageError, match="22003"), storage.lock_exclusively() as access:
+        access.load(Mark, [row])
     assert fetch(storage, Mark, "m") is None

@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from payments_core.conformance.storage.records import KINDS, Mark
-from payments_core.conformance.storage.setting import HERE, fetch
+from payments_core.conformance.storage.records import RECORD_TYPES, Mark
+from payments_core.conformance.storage.setting import PARTITION, fetch
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.wholesale import row_of
+from payments_core.storage.wholesale import to_record_row
 
 pytestmark = pytest.mark.postgres
 
@@ -20,28 +20,28 @@ pytestmark = pytest.mark.postgres
 @pytest.fixture
 def single(url: str, storage: PostgresStorage) -> Iterator[PostgresStorage]:
     """A storage with one connection, whose schema is there."""
-    single = PostgresStorage(f"{url}&pool=1&pool_timeout_s=1", KINDS)
+    single = PostgresStorage(f"{url}&pool=1&pool_timeout_s=1", RECORD_TYPES)
     yield single
     single.close()
 
 
 def insert(storage: PostgresStorage, id: str) -> None:
-    storage.transact(HERE, lambda tx: tx.insert(Mark(id=id)))
+    storage.transact(PARTITION, lambda tx: tx.insert(Mark(id=id)))
 
 
 def load_in_vain(storage: PostgresStorage) -> None:
-    with storage.alone() as everything:
-        everything.load(Mark, [row_of(HERE, Mark(id="phantom"))])
+    with storage.lock_exclusively() as access:
+        access.load(Mark, [to_record_row(PARTITION, Mark(id="phantom"))])
         raise ValueError
 
 
 def load_halfway(storage: PostgresStorage) -> None:
     def rows() -> Iterator[Any]:
-        yield row_of(HERE, Mark(id="phantom"))
+        yield to_record_row(PARTITION, Mark(id="phantom"))
         raise KeyboardInterrupt
 
-    with storage.alone() as everything, suppress(KeyboardInterrupt):
-        everything.load(Mark, rows())  # type: ignore[arg-type]
+    with storage.lock_exclusively() as access, suppress(KeyboardInterrupt):
+        access.load(Mark, rows())  # type: ignore[arg-type]
 
 
 def test_one_amid_a_load_that_is_swallowed_stores_nothing(single: PostgresStorage) -> None:
@@ -53,10 +53,10 @@ def test_one_amid_a_load_that_is_swallowed_stores_nothing(single: PostgresStorag
 def test_one_as_a_transaction_is_left_costs_no_connection(
     single: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(exchange: Any) -> None:
+    def interrupted(transaction: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres.exchange.Exchange.leave", interrupted)
+    monkeypatch.setattr("payments_core.storage.postgres.exchange.Exchange.close", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch(single, Mark, "m")
     monkeypatch.undo()
@@ -68,15 +68,15 @@ def test_one_amid_what_nobody_has_read_ends_the_connection(
 ) -> None:
     fetch(single, Mark, "m")  # its COMMIT is not waited for
 
-    def interrupted(wire: Any) -> None:
+    def interrupted(pipeline: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire._pass_over", interrupted)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire._skip_result", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        single.walk(Mark)
+        single.scan_page(Mark)
     monkeypatch.undo()
     assert fetch(single, Mark, "m") is None
-    assert list(single.walk(Mark)) == []
+    assert list(single.scan_page(Mark)) == []
 
 
 def test_what_was_to_be_rolled_back_is_committed_by_nobody_else(

@@ -11,15 +11,15 @@ import attrs
 import psycopg
 import pytest
 
-from payments_core.conformance.storage.records import KINDS, Counter, Mark
+from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark
 from payments_core.conformance.storage.setting import (
-    HERE,
-    Meeting,
-    errors_among,
+    PARTITION,
+    Rendezvous,
     fetch,
-    fetch_known,
-    locked,
-    together,
+    fetch_existing,
+    find_errors,
+    lock_existing,
+    run_concurrently,
 )
 from payments_core.storage.port import CommitUnknown, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
@@ -33,7 +33,7 @@ STRICT = "BEGIN ISOLATION LEVEL SERIALIZABLE"
 
 
 def insert(storage: PostgresStorage, *records: Record) -> None:
-    storage.transact(HERE, lambda tx: [tx.insert(record) for record in records])
+    storage.transact(PARTITION, lambda tx: [tx.insert(record) for record in records])
 
 
 def terminate(url: str, pid: int) -> None:
@@ -42,12 +42,12 @@ def terminate(url: str, pid: int) -> None:
 
 
 def pid_of(tx: Any) -> int:
-    return int(tx._exchange.ask("SELECT pg_backend_pid()", ())[0][0])
+    return int(tx._transaction.query("SELECT pg_backend_pid()", ())[0][0])
 
 
 @pytest.fixture
 def through(proxy: Proxy) -> Iterator[PostgresStorage]:
-    storage = PostgresStorage(proxy.url, KINDS)
+    storage = PostgresStorage(proxy.url, RECORD_TYPES)
     yield storage
     storage.close()
 
@@ -60,16 +60,16 @@ def test_a_connection_cut_at_the_commit_leaves_it_unknown(
     insert(through, Counter(id="c"))
 
     def work(tx: Transaction) -> None:
-        counter = locked(tx, Counter, "c") if asks else None
+        counter = lock_existing(tx, Counter, "c") if asks else None
         tx.insert(Mark(id="m"))
         if counter is not None:
             tx.replace(attrs.evolve(counter, total=1))
 
     proxy.cut_next_commit(cut)
     with pytest.raises(CommitUnknown):
-        through.transact(HERE, work)
+        through.transact(PARTITION, work)
     assert (fetch(through, Mark, "m") is not None) == (cut == "after")
-    assert fetch_known(through, Counter, "c").total == int(asks and cut == "after")
+    assert fetch_existing(through, Counter, "c").total == int(asks and cut == "after")
 
 
 def test_a_connection_that_ends_before_the_commit_has_the_work_run_again(
@@ -84,20 +84,20 @@ def test_a_connection_that_ends_before_the_commit_has_the_work_run_again(
             terminate(url, runs[0])
         tx.get(Mark, "m")
 
-    storage.transact(HERE, work)
+    storage.transact(PARTITION, work)
     assert len(set(runs)) == 2
     assert fetch(storage, Mark, "m") is not None
 
 
 def test_a_work_that_ends_every_connection_is_given_up(storage: PostgresStorage, url: str) -> None:
-    hasty = PostgresStorage(f"{url}&failover_s=0", KINDS)
+    hasty = PostgresStorage(f"{url}&failover_s=0", RECORD_TYPES)
 
     def work(tx: Transaction) -> None:
         terminate(url, pid_of(tx))
         tx.get(Mark, "m")
 
     with pytest.raises(StorageUnavailable, match="terminating connection"):
-        hasty.transact(HERE, work)
+        hasty.transact(PARTITION, work)
     hasty.close()
 
 
@@ -112,7 +112,7 @@ def test_connections_that_died_in_the_pool_cost_the_caller_nothing(
             if depth:
                 nested(depth - 1)
 
-        storage.transact(HERE, work)
+        storage.transact(PARTITION, work)
 
     nested(3)
     assert len(set(pids)) == 4
@@ -126,37 +126,37 @@ def test_a_pooled_connection_that_dies_unseen_costs_a_retry(
     storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its end has not been told yet when it is taken."""
-    pid = storage.transact(HERE, pid_of)
+    pid = storage.transact(PARTITION, pid_of)
     terminate(url, pid)
-    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire.is_alive", lambda wire: True)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire.is_alive", lambda pipeline: True)
     insert(storage, Mark(id="m"))
-    terminate(url, storage.transact(HERE, pid_of))
+    terminate(url, storage.transact(PARTITION, pid_of))
     assert fetch(storage, Mark, "m") is not None
-    terminate(url, storage.transact(HERE, pid_of))
-    with pytest.raises(StorageUnavailable), storage._reading():
+    terminate(url, storage.transact(PARTITION, pid_of))
+    with pytest.raises(StorageUnavailable), storage._open_snapshot():
         pass
 
 
 def test_what_is_old_or_long_unused_is_closed(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = storage.transact(HERE, pid_of)
-    assert storage.transact(HERE, pid_of) == first
+    first = storage.transact(PARTITION, pid_of)
+    assert storage.transact(PARTITION, pid_of) == first
     monkeypatch.setattr("payments_core.storage.postgres.pool.MAX_LIFETIME_S", 0)
-    second = storage.transact(HERE, pid_of)
+    second = storage.transact(PARTITION, pid_of)
     assert second != first
     monkeypatch.undo()
     monkeypatch.setattr("payments_core.storage.postgres.pool.MAX_IDLE_S", -1)
-    assert storage.transact(HERE, pid_of) == second
-    assert storage.transact(HERE, pid_of) != second
+    assert storage.transact(PARTITION, pid_of) == second
+    assert storage.transact(PARTITION, pid_of) != second
 
 
 def test_no_more_connections_are_made_than_the_url_allows(
     storage: PostgresStorage, url: str
 ) -> None:
-    single = PostgresStorage(f"{url}&pool=1&pool_timeout_s=0", KINDS)
+    single = PostgresStorage(f"{url}&pool=1&pool_timeout_s=0", RECORD_TYPES)
     with pytest.raises(StorageUnavailable, match="none of 1 connections came free in 0 s"):
-        single.read(HERE, lambda s: single.read(HERE, lambda inner: inner.get(Mark, "m")))
+        single.read(PARTITION, lambda s: single.read(PARTITION, lambda inner: inner.get(Mark, "m")))
     assert fetch(single, Mark, "m") is None
     single.close()
 
@@ -164,7 +164,7 @@ def test_no_more_connections_are_made_than_the_url_allows(
 def test_who_waits_for_a_connection_gets_the_one_that_comes_back(
     storage: PostgresStorage, url: str
 ) -> None:
-    single = PostgresStorage(f"{url}&pool=1", KINDS)
+    single = PostgresStorage(f"{url}&pool=1", RECORD_TYPES)
     inside = threading.Event()
 
     def hold(tx: Transaction) -> None:
@@ -172,7 +172,7 @@ def test_who_waits_for_a_connection_gets_the_one_that_comes_back(
         inside.set()
         time.sleep(0.1)
 
-    thread = threading.Thread(target=single.transact, args=(HERE, hold))
+    thread = threading.Thread(target=single.transact, args=(PARTITION, hold))
     thread.start()
     assert inside.wait(5)
     assert fetch(single, Mark, "m") is None
@@ -183,14 +183,14 @@ def test_who_waits_for_a_connection_gets_the_one_that_comes_back(
 def test_a_connection_in_use_is_closed_when_it_comes_back_to_a_closed_storage(
     url: str, storage: PostgresStorage
 ) -> None:
-    other = PostgresStorage(url, KINDS)
+    other = PostgresStorage(url, RECORD_TYPES)
 
     def work(tx: Transaction) -> int:
         pid = pid_of(tx)
         other.close()
         return pid
 
-    pid = other.transact(HERE, work)
+    pid = other.transact(PARTITION, work)
     with psycopg.connect(url, autocommit=True) as connection:
         sql = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
         until = time.monotonic() + 5
@@ -211,16 +211,16 @@ def test_an_interrupt_amid_an_answer_ends_the_connection(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C: what the server says next belongs to nobody."""
-    first = storage.transact(HERE, pid_of)
+    first = storage.transact(PARTITION, pid_of)
 
-    def interrupted(wire: Any) -> None:
+    def interrupted(pipeline: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire._next", interrupted)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire._read_next", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch(storage, Mark, "m")
     monkeypatch.undo()
-    assert storage.transact(HERE, pid_of) != first
+    assert storage.transact(PARTITION, pid_of) != first
 
 
 def test_a_work_that_a_stricter_isolation_undoes_runs_again(
@@ -229,7 +229,7 @@ def test_a_work_that_a_stricter_isolation_undoes_runs_again(
     """As an engine does whose READ COMMITTED is SERIALIZABLE: 40001 at a write or at COMMIT."""
     monkeypatch.setattr("payments_core.storage.postgres.adapter.WRITING", STRICT)
     insert(storage, Counter(id="a"), Counter(id="b"))
-    meeting = Meeting()
+    meeting = Rendezvous()
     runs: list[str] = []
 
     def copy(source: str, target: str) -> None:
@@ -242,17 +242,17 @@ def test_a_work_that_a_stricter_isolation_undoes_runs_again(
             meeting.wait()
             tx.replace(attrs.evolve(written, total=seen.total + 1))
 
-        storage.transact(HERE, work)
+        storage.transact(PARTITION, work)
 
-    assert errors_among(together(lambda: copy("a", "b"), lambda: copy("b", "a"))) == []
+    assert find_errors(run_concurrently(lambda: copy("a", "b"), lambda: copy("b", "a"))) == []
     assert len(runs) == 3
-    totals = {fetch_known(storage, Counter, id).total for id in ("a", "b")}
+    totals = {fetch_existing(storage, Counter, id).total for id in ("a", "b")}
     assert totals == {1, 2}  # as one after the other
 
 
 def test_a_refused_connection_is_unavailable_and_tells_no_password() -> None:
     url = "postgresql://me:sesame@localhost:1/none?failover_s=0&connect_timeout=1"
-    nowhere = PostgresStorage(url, KINDS)
+    nowhere = PostgresStorage(url, RECORD_TYPES)
     for call in (nowhere.migrate, nowhere.finish_migration, lambda: nowhere.next_due("q")):
         with pytest.raises(StorageUnavailable) as caught:
             call()
@@ -264,7 +264,9 @@ def test_too_many_connections_are_unavailable(postgres_server: str) -> None:
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS lonely")
         connection.execute("CREATE ROLE lonely LOGIN CONNECTION LIMIT 0")
-    storage = PostgresStorage(postgres_server.replace("tests@", "lonely@") + "&failover_s=0", KINDS)
+    storage = PostgresStorage(
+        postgres_server.replace("tests@", "lonely@") + "&failover_s=0", RECORD_TYPES
+    )
     with pytest.raises(StorageUnavailable, match="too many connections"):
         storage.next_due("q")
     storage.close()
@@ -274,7 +276,7 @@ def test_a_url_of_several_hosts_goes_to_the_one_that_lives(
     storage: PostgresStorage, url: str
 ) -> None:
     several = url.replace("host=", "host=/nonexistent,").replace("port=", "port=1,")
-    second = PostgresStorage(several, KINDS)
+    second = PostgresStorage(several, RECORD_TYPES)
     insert(second, Mark(id="m"))
     assert fetch(storage, Mark, "m") is not None
     second.close()
@@ -293,7 +295,7 @@ def primary() -> Iterator[Cluster]:
 def test_a_restart_in_the_middle_costs_no_caller_anything(primary: Cluster) -> None:
     """Works that were under way run again; only a COMMIT on its way may be unknown."""
     primary.configure(fsync="on", synchronous_commit="on")
-    storage = PostgresStorage(f"{primary.url()}&failover_s=30", KINDS)
+    storage = PostgresStorage(f"{primary.url()}&failover_s=30", RECORD_TYPES)
     storage.migrate()
     insert(storage, Counter(id="c"))
     stop = threading.Event()
@@ -308,12 +310,12 @@ def test_a_restart_in_the_middle_costs_no_caller_anything(primary: Cluster) -> N
             id = f"{thread}.{number}"
 
             def work(tx: Transaction, id: str = id) -> None:
-                counter = locked(tx, Counter, "c")
+                counter = lock_existing(tx, Counter, "c")
                 tx.replace(attrs.evolve(counter, total=counter.total + 1))
                 tx.insert(Mark(id=id))
 
             try:
-                storage.transact(HERE, work)
+                storage.transact(PARTITION, work)
                 done.append(id)
             except CommitUnknown:
                 unknown.append(id)
@@ -335,7 +337,7 @@ def test_a_restart_in_the_middle_costs_no_caller_anything(primary: Cluster) -> N
     assert failed == []
     found = {id for id in (*done, *unknown) if fetch(storage, Mark, id)}
     assert found >= set(done)
-    assert fetch_known(storage, Counter, "c").total == len(found)
+    assert fetch_existing(storage, Counter, "c").total == len(found)
     storage.close()
 
 
@@ -344,7 +346,7 @@ def test_a_failover_is_followed_to_the_new_primary(primary: Cluster) -> None:
     with Cluster.standby_of(primary) as standby:
         places = f"host={primary.folder},{standby.folder}&port={primary.port},{standby.port}"
         url = f"postgresql://tests@/postgres?{places}"
-        storage = PostgresStorage(f"{url}&failover_s=30", KINDS)
+        storage = PostgresStorage(f"{url}&failover_s=30", RECORD_TYPES)
         storage.migrate()
         insert(storage, Mark(id="before"))
         primary.kill()
@@ -357,16 +359,18 @@ def test_a_failover_is_followed_to_the_new_primary(primary: Cluster) -> None:
 
 
 def test_a_standby_is_no_server_for_its_answers_are_old(primary: Cluster) -> None:
-    made = PostgresStorage(primary.url(), KINDS)
+    made = PostgresStorage(primary.url(), RECORD_TYPES)
     made.migrate()
     made.close()
     with Cluster.standby_of(primary, synchronous=False) as standby:
-        storage = PostgresStorage(f"{standby.url()}&failover_s=1", KINDS)
+        storage = PostgresStorage(f"{standby.url()}&failover_s=1", RECORD_TYPES)
         for use in (lambda: fetch(storage, Mark, "m"), lambda: insert(storage, Mark(id="m"))):
             with pytest.raises(StorageUnavailable, match=r"read-only|hot standby"):
                 use()
         storage.close()
-        insisting = PostgresStorage(f"{standby.url()}&failover_s=1&target_session_attrs=any", KINDS)
+        insisting = PostgresStorage(
+            f"{standby.url()}&failover_s=1&target_session_attrs=any", RECORD_TYPES
+        )
         assert fetch(insisting, Mark, "m") is None
         with pytest.raises(StorageUnavailable, match="25006"):
             insert(insisting, Mark(id="m"))
@@ -374,7 +378,7 @@ def test_a_standby_is_no_server_for_its_answers_are_old(primary: Cluster) -> Non
 
 
 def test_the_right_to_a_connection_that_could_not_be_made_comes_back() -> None:
-    nowhere = PostgresStorage("postgresql://me@localhost:1/none?failover_s=0&pool=1", KINDS)
+    nowhere = PostgresStorage("postgresql://me@localhost:1/none?failover_s=0&pool=1", RECORD_TYPES)
     for _ in range(2):
         with pytest.raises(StorageUnavailable, match="failed"):
             fetch(nowhere, Mark, "m")

@@ -10,8 +10,14 @@ import psycopg
 import pytest
 
 from payments_core.conformance.storage.jobs import claim, job
-from payments_core.conformance.storage.records import AFTER, KINDS, Counter, Mark, Note
-from payments_core.conformance.storage.setting import HERE, fetch_known, locked
+from payments_core.conformance.storage.records import (
+    RECORD_TYPES,
+    RECORD_TYPES_AFTER_MIGRATION,
+    Counter,
+    Mark,
+    Note,
+)
+from payments_core.conformance.storage.setting import PARTITION, fetch_existing, lock_existing
 from payments_core.storage import bulk
 from payments_core.storage.port import (
     StorageError,
@@ -21,8 +27,8 @@ from payments_core.storage.port import (
     VersionConflict,
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.pool import settled
-from payments_core.storage.postgres.wire import Wire
+from payments_core.storage.postgres.pool import to_driver_connection
+from payments_core.storage.postgres.wire import PipelinedConnection
 
 pytestmark = pytest.mark.postgres
 
@@ -30,8 +36,8 @@ pytestmark = pytest.mark.postgres
 @pytest.fixture
 def through(url: str, storage: PostgresStorage) -> Iterator[PostgresStorage]:
     """A storage of one connection, with some counters."""
-    single = PostgresStorage(url, KINDS, connections=1)
-    single.transact(HERE, lambda tx: [tx.insert(Counter(id=f"c{n}")) for n in range(5)])
+    single = PostgresStorage(url, RECORD_TYPES, connections=1)
+    single.transact(PARTITION, lambda tx: [tx.insert(Counter(id=f"c{n}")) for n in range(5)])
     yield single
     single.close()
 
@@ -43,13 +49,13 @@ Trips = Callable[[Callable[[], Any]], int]
 def trips(monkeypatch: pytest.MonkeyPatch) -> Trips:
     """How often a call waits for the server."""
     waits: list[Any] = []
-    run = Wire.run
+    run = PipelinedConnection.run
 
-    def counted(wire: Wire, statements: Any) -> Any:
+    def counted(pipeline: PipelinedConnection, statements: Any) -> Any:
         waits.append(statements)
-        return run(wire, statements)
+        return run(pipeline, statements)
 
-    monkeypatch.setattr(Wire, "run", counted)
+    monkeypatch.setattr(PipelinedConnection, "run", counted)
 
     def count(call: Callable[[], Any]) -> int:
         waits.clear()
@@ -61,7 +67,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Trips:
 
 def test_a_read_waits_once_for_each_question(trips: Trips, through: PostgresStorage) -> None:
     def look() -> None:
-        through.read(HERE, lambda s: [s.get(Counter, "c1"), s.get(Counter, "c2")])
+        through.read(PARTITION, lambda s: [s.get(Counter, "c1"), s.get(Counter, "c2")])
 
     look()
     assert trips(look) == 2
@@ -69,7 +75,7 @@ def test_a_read_waits_once_for_each_question(trips: Trips, through: PostgresStor
 
 def test_writes_and_the_commit_wait_once_together(trips: Trips, through: PostgresStorage) -> None:
     def work(tx: Transaction) -> None:
-        counter = locked(tx, Counter, "c1")
+        counter = lock_existing(tx, Counter, "c1")
         held = tx.get(Counter, "c2")
         assert held is not None
         tx.hold(held)
@@ -79,19 +85,19 @@ def test_writes_and_the_commit_wait_once_together(trips: Trips, through: Postgre
         tx.insert(Mark(id=f"m{counter.total}"))
 
     for _ in range(4):  # by then what comes often is prepared
-        assert trips(lambda: through.transact(HERE, work)) == 3
-    assert fetch_known(through, Counter, "c1").total == 4
+        assert trips(lambda: through.transact(PARTITION, work)) == 3
+    assert fetch_existing(through, Counter, "c1").total == 4
 
 
 def test_commit_is_not_in_the_first_packet(trips: Trips, through: PostgresStorage) -> None:
-    assert trips(lambda: through.transact(HERE, lambda tx: tx.insert(Mark(id="m")))) == 2
+    assert trips(lambda: through.transact(PARTITION, lambda tx: tx.insert(Mark(id="m")))) == 2
 
 
 def test_a_transaction_of_no_statements_asks_nothing(
     trips: Trips, through: PostgresStorage
 ) -> None:
-    assert trips(lambda: through.transact(HERE, lambda tx: None)) == 0
-    assert trips(lambda: through.read(HERE, lambda snapshot: None)) == 0
+    assert trips(lambda: through.transact(PARTITION, lambda tx: None)) == 0
+    assert trips(lambda: through.read(PARTITION, lambda snapshot: None)) == 0
 
 
 def test_what_is_locked_is_not_asked_for_again(trips: Trips, through: PostgresStorage) -> None:
@@ -102,25 +108,25 @@ def test_what_is_locked_is_not_asked_for_again(trips: Trips, through: PostgresSt
             assert tx.get(Counter, id, for_update=True) is found[id]
             tx.hold(found[id])
         tx.replace(attrs.evolve(found["c1"], total=7))
-        again = locked(tx, Counter, "c1")
+        again = lock_existing(tx, Counter, "c1")
         assert (again.total, again.version) == (7, found["c1"].version + 1)
 
-    assert trips(lambda: through.transact(HERE, work)) == 4
+    assert trips(lambda: through.transact(PARTITION, work)) == 4
 
 
 def test_a_claim_waits_three_times_however_many_jobs(
     trips: Trips, through: PostgresStorage
 ) -> None:
     jobs = [job(f"j{n}", lane=f"lane {n % 9}", ordinal=n) for n in range(30)]
-    through.transact(HERE, lambda tx: bulk.write(tx, jobs))
+    through.transact(PARTITION, lambda tx: bulk.write(tx, jobs))
     claimed: list[Any] = []
-    assert trips(lambda: claimed.extend(claim(through, limit=20, slots=3))) == 3
+    assert trips(lambda: claimed.extend(claim(through, limit=20, lane_concurrency=3))) == 3
     assert len(claimed) == 20
     assert trips(lambda: claim(through, queue="another")) == 1
 
 
 def test_a_hold_that_fails_names_its_record(through: PostgresStorage) -> None:
-    stale = attrs.evolve(fetch_known(through, Counter, "c1"), version=9)
+    stale = attrs.evolve(fetch_existing(through, Counter, "c1"), version=9)
 
     def work(tx: Transaction) -> None:
         tx.insert(Mark(id="m"))
@@ -128,24 +134,24 @@ def test_a_hold_that_fails_names_its_record(through: PostgresStorage) -> None:
         tx.insert(Mark(id="n"))
 
     with pytest.raises(VersionConflict, match="suite_counters: c1 has changed"):
-        through.transact(HERE, work)
+        through.transact(PARTITION, work)
     with pytest.raises(UniqueConflict, match="suite_counters: id"):
-        through.transact(HERE, lambda tx: [locked(tx, Counter, "c1"), tx.insert(stale)])
+        through.transact(PARTITION, lambda tx: [lock_existing(tx, Counter, "c1"), tx.insert(stale)])
 
 
 def test_what_is_held_is_known_and_a_second_version_of_it_is_refused(
     trips: Trips, through: PostgresStorage
 ) -> None:
-    counter = fetch_known(through, Counter, "c1")
+    counter = fetch_existing(through, Counter, "c1")
 
     def twice(tx: Transaction) -> None:
         tx.hold(counter)
         tx.hold(counter)
 
-    assert trips(lambda: through.transact(HERE, twice)) == 2
+    assert trips(lambda: through.transact(PARTITION, twice)) == 2
     with pytest.raises(VersionConflict):
         through.transact(
-            HERE, lambda tx: [tx.hold(counter), tx.hold(attrs.evolve(counter, version=2))]
+            PARTITION, lambda tx: [tx.hold(counter), tx.hold(attrs.evolve(counter, version=2))]
         )
 
 
@@ -153,9 +159,11 @@ def test_an_id_that_no_text_can_be_is_nowhere(through: PostgresStorage) -> None:
     nowhere = Counter(id="c\0", version=1)
     for use in (lambda tx: tx.hold(nowhere), lambda tx: tx.delete(nowhere)):
         with pytest.raises(VersionConflict):
-            through.transact(HERE, use)
-    assert through.read(HERE, lambda s: bulk.get_many(s, Counter, ["c\0", "c1"])).keys() == {"c1"}
-    page = through.read(HERE, lambda s: s.find(Note, "by_name", ("n\0",)))
+            through.transact(PARTITION, use)
+    assert through.read(PARTITION, lambda s: bulk.get_many(s, Counter, ["c\0", "c1"])).keys() == {
+        "c1"
+    }
+    page = through.read(PARTITION, lambda s: s.find(Note, "by_name", ("n\0",)))
     assert (page.records, page.next) == ((), None)
     with pytest.raises(StorageError, match="no text with U"):
         through.read("env\0", lambda snapshot: snapshot.get(Counter, "c1"))
@@ -163,17 +171,17 @@ def test_an_id_that_no_text_can_be_is_nowhere(through: PostgresStorage) -> None:
 
 def test_rows_that_fill_the_socket_both_ways_come_through(through: PostgresStorage) -> None:
     notes = [Note(id=f"n{n:03d}", text="x" * 90_000) for n in range(60)]
-    through.transact(HERE, lambda tx: bulk.write(tx, notes))
-    found = through.read(HERE, lambda s: bulk.get_many(s, Note, [note.id for note in notes]))
+    through.transact(PARTITION, lambda tx: bulk.write(tx, notes))
+    found = through.read(PARTITION, lambda s: bulk.get_many(s, Note, [note.id for note in notes]))
     assert {note.text for note in found.values()} == {"x" * 90_000}
 
 
 def test_statements_outlive_a_migration(through: PostgresStorage, url: str) -> None:
     def look() -> int:
-        return fetch_known(through, Counter, "c1").version
+        return fetch_existing(through, Counter, "c1").version
 
     assert [look() for _ in range(4)] == [1] * 4
-    later = PostgresStorage(url, AFTER)
+    later = PostgresStorage(url, RECORD_TYPES_AFTER_MIGRATION)
     later.migrate()
     later.close()
     with psycopg.connect(url, autocommit=True) as other:
@@ -187,19 +195,19 @@ def test_a_prepared_statement_that_is_gone_costs_another_connection(
     """As behind a pooler that hands out another server's connection."""
 
     def look() -> int:
-        return fetch_known(through, Counter, "c1").version
+        return fetch_existing(through, Counter, "c1").version
 
     assert [look() for _ in range(4)] == [1] * 4
-    with through._statements() as connection:
+    with through._borrow_connection() as connection:
         connection.execute("DEALLOCATE ALL")
     assert trips(look) == 2  # the second over another connection
     assert trips(look) == 1
 
 
 def test_statements_can_go_unprepared(url: str, storage: PostgresStorage) -> None:
-    bare = PostgresStorage(f"{url}&prepare=off&settings=off&pool=1", KINDS)
-    bare.transact(HERE, lambda tx: [tx.insert(Mark(id=f"m{n}")) for n in range(9)])
-    with bare._statements() as connection:
+    bare = PostgresStorage(f"{url}&prepare=off&settings=off&pool=1", RECORD_TYPES)
+    bare.transact(PARTITION, lambda tx: [tx.insert(Mark(id=f"m{n}")) for n in range(9)])
+    with bare._borrow_connection() as connection:
         names = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
         timeout = connection.execute("SHOW lock_timeout").fetchone()
     assert (names, timeout) == ((0,), ("0",))
@@ -209,13 +217,13 @@ def test_statements_can_go_unprepared(url: str, storage: PostgresStorage) -> Non
 def test_no_more_statements_are_prepared_than_allowed(
     url: str, storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.wire.MOST_PREPARED", 6)
-    few = PostgresStorage(f"{url}&pool=1", KINDS)
+    monkeypatch.setattr("payments_core.storage.postgres.wire.MAX_PREPARED", 6)
+    few = PostgresStorage(f"{url}&pool=1", RECORD_TYPES)
     for kind in (Mark, Counter, Note):
         for _ in range(5):
-            few.read(HERE, lambda s, kind=kind: [s.get(kind, "x"), s.get(kind, "y")])
-            few.transact(HERE, lambda tx, kind=kind: tx.get(kind, "x", for_update=True))
-    with few._statements() as connection:
+            few.read(PARTITION, lambda s, kind=kind: [s.get(kind, "x"), s.get(kind, "y")])
+            few.transact(PARTITION, lambda tx, kind=kind: tx.get(kind, "x", for_update=True))
+    with few._borrow_connection() as connection:
         names = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
     assert names == (6,)
     few.close()
@@ -223,30 +231,30 @@ def test_no_more_statements_are_prepared_than_allowed(
 
 def test_texts_of_a_list_are_quoted(through: PostgresStorage) -> None:
     ids = ['"quoted"', "back\\slash", "{braces, and}", "NULL", "naïve ☃", " "]
-    through.transact(HERE, lambda tx: bulk.write(tx, [Mark(id=id) for id in ids]))
-    assert set(through.read(HERE, lambda s: bulk.get_many(s, Mark, ids))) == set(ids)
+    through.transact(PARTITION, lambda tx: bulk.write(tx, [Mark(id=id) for id in ids]))
+    assert set(through.read(PARTITION, lambda s: bulk.get_many(s, Mark, ids))) == set(ids)
 
 
 def test_what_comes_once_is_forgotten(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.wire.MOST_PREPARED", 2)
-    wire = storage._pool.take()
+    monkeypatch.setattr("payments_core.storage.postgres.wire.MAX_PREPARED", 2)
+    pipeline = storage._pool.acquire()
     for number in range(50):
-        assert wire.run([(f"SELECT {number}", ())]) == [[(b"%d" % number,)]]
-    assert len(wire._uses) < 6
-    storage._pool.give_back(wire)
+        assert pipeline.run([(f"SELECT {number}", ())]) == [[(b"%d" % number,)]]
+    assert len(pipeline._uses) < 6
+    storage._pool.release(pipeline)
 
 
 def test_a_prepared_statement_is_named_by_what_it_says(storage: PostgresStorage) -> None:
     """So that a pooler that mixes connections up never has another statement run."""
     names: list[dict[bytes, bytes]] = []
     for statements in (["SELECT 1", "SELECT 2"], ["SELECT 2", "SELECT 3", "SELECT 1"]):
-        wire = storage._pool.connect()
-        wire.run([(sql, ()) for sql in statements] * 3)
-        [found] = wire.run([("SELECT name, statement FROM pg_prepared_statements", ())])
+        pipeline = storage._pool.connect()
+        pipeline.run([(sql, ()) for sql in statements] * 3)
+        [found] = pipeline.run([("SELECT name, statement FROM pg_prepared_statements", ())])
         names.append({text or b"": name or b"" for name, text in found})
-        wire.connection.close()
+        pipeline.connection.close()
     first, second = names
     assert second == {**first, b"SELECT 3": second[b"SELECT 3"]}
     assert len(set(second.values())) == 3
@@ -255,20 +263,20 @@ def test_a_prepared_statement_is_named_by_what_it_says(storage: PostgresStorage)
 def test_a_connection_that_has_ended_says_so_wherever_it_is_noticed(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ended() -> Wire:
-        wire = storage._pool.connect()
-        wire.run([("BEGIN", ()), ("SELECT 1", ())])
-        wire.leave("COMMIT")
-        wire.connection.pgconn.finish()
-        return wire
+    def ended() -> PipelinedConnection:
+        pipeline = storage._pool.connect()
+        pipeline.run([("BEGIN", ()), ("SELECT 1", ())])
+        pipeline.send_unawaited("COMMIT")
+        pipeline.connection.pgconn.finish()
+        return pipeline
 
-    wire = ended()
-    wire.leave("COMMIT")
-    assert wire.broken
-    assert not wire.is_alive()
+    pipeline = ended()
+    pipeline.send_unawaited("COMMIT")
+    assert pipeline.broken
+    assert not pipeline.is_alive()
     with pytest.raises(StorageUnavailable):
-        settled(ended())
-    wire = ended()
-    monkeypatch.setattr(Wire, "_next", lambda wire: None)
+        to_driver_connection(ended())
+    pipeline = ended()
+    monkeypatch.setattr(PipelinedConnection, "_read_next", lambda pipeline: None)
     with pytest.raises(psycopg.OperationalError, match="lost"):
-        wire._result()
+        pipeline._read_result()

@@ -17,22 +17,22 @@ import pytest
 from psycopg import errors
 
 from payments_core.conformance.storage.records import (
-    AFTER,
-    BEFORE,
-    KINDS,
+    RECORD_TYPES,
+    RECORD_TYPES_AFTER_MIGRATION,
+    RECORD_TYPES_BEFORE_MIGRATION,
     Counter,
     IndexedParcel,
     Mark,
     Parcel,
 )
 from payments_core.conformance.storage.setting import (
-    HERE,
-    all_pages,
-    fetch_known,
-    locked,
-    together,
+    PARTITION,
+    fetch_all_pages,
+    fetch_existing,
+    lock_existing,
+    run_concurrently,
 )
-from payments_core.record_types import KINDS as ALL_KINDS
+from payments_core.record_types import RECORD_TYPES as ALL_KINDS
 from payments_core.storage.port import (
     CommitUnknown,
     FinishesMigrations,
@@ -42,7 +42,7 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.indexes import CLAIM_INDEXES
-from payments_core.storage.postgres.patience import patiently
+from payments_core.storage.postgres.patience import retry_on_lock
 from payments_core.storage.records import Collection, Index, Record
 
 pytestmark = pytest.mark.postgres
@@ -130,9 +130,9 @@ def test_no_name_is_longer_than_postgresql_keeps(url: str) -> None:
 @pytest.fixture
 def parcels(url: str) -> PostgresStorage:
     """The release before, with rows."""
-    before = opened(url, BEFORE)
+    before = opened(url, RECORD_TYPES_BEFORE_MIGRATION)
     rows = [Parcel(id=f"p{n:04d}", weight=n, label=f"label {n}") for n in range(450)]
-    before.transact(HERE, lambda tx: [tx.insert(row) for row in rows])
+    before.transact(PARTITION, lambda tx: [tx.insert(row) for row in rows])
     return before
 
 
@@ -145,25 +145,25 @@ def test_requests_go_on_while_a_migration_runs(parcels: PostgresStorage, url: st
         while not done.is_set():
 
             def work(tx: Transaction, number: int = number) -> None:
-                row = locked(tx, Parcel, f"p{number % 450:04d}")
+                row = lock_existing(tx, Parcel, f"p{number % 450:04d}")
                 tx.replace(attrs.evolve(row, weight=row.weight + 1_000))
 
-            parcels.transact(HERE, work)
+            parcels.transact(PARTITION, work)
             number += 1
         return number
 
     def migrate() -> int:
         try:
-            opened(url, AFTER).close()
+            opened(url, RECORD_TYPES_AFTER_MIGRATION).close()
         finally:
             done.set()
         return 0
 
-    written, _ = together(keep_writing, migrate)
+    written, _ = run_concurrently(keep_writing, migrate)
     assert isinstance(written, int), written
-    after = opened(url, AFTER)
+    after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
     after.finish_migration()
-    found = all_pages(after, IndexedParcel, "by_state", ("packed",))
+    found = fetch_all_pages(after, IndexedParcel, "by_state", ("packed",))
     assert sum(parcel.weight for parcel in found) == sum(range(450)) + 1_000 * written
     for storage in (parcels, after):
         storage.close()
@@ -172,11 +172,11 @@ def test_requests_go_on_while_a_migration_runs(parcels: PostgresStorage, url: st
 def test_what_the_release_before_writes_during_the_roll_over_is_put_right(
     parcels: PostgresStorage, url: str
 ) -> None:
-    after = opened(url, AFTER)
+    after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
     assert isinstance(after, FinishesMigrations)
-    parcels.transact(HERE, lambda tx: tx.insert(Parcel(id="new", weight=7, label="of old")))
-    changed = attrs.evolve(fetch_known(parcels, Parcel, "p0001"), weight=5_000)
-    parcels.transact(HERE, lambda tx: tx.replace(changed))
+    parcels.transact(PARTITION, lambda tx: tx.insert(Parcel(id="new", weight=7, label="of old")))
+    changed = attrs.evolve(fetch_existing(parcels, Parcel, "p0001"), weight=5_000)
+    parcels.transact(PARTITION, lambda tx: tx.replace(changed))
     weights = "SELECT weight FROM suite_parcels WHERE id IN ('new', 'p0001') ORDER BY id"
     assert ask(url, weights) == [(None,), (1,)]
     assert after.finish_migration() == 2
@@ -193,7 +193,7 @@ def test_a_row_that_cannot_be_read_is_left_by_a_migration(
 ) -> None:
     ask(url, "UPDATE suite_parcels SET body = '[sesame' WHERE id = 'p0001'")
     with caplog.at_level(logging.ERROR):
-        after = opened(url, AFTER)
+        after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
     assert "1 rows of suite_parcels cannot be read and were left" in caplog.text
     assert "sesame" not in caplog.text
     assert ask(url, "SELECT count(*) FROM suite_parcels WHERE weight IS NOT NULL") == [(449,)]
@@ -205,24 +205,26 @@ def test_a_change_during_the_filling_is_not_lost(
     parcels: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes after the row was read and before its column is written."""
-    changed = attrs.evolve(fetch_known(parcels, Parcel, "p0001"), weight=9_999)
-    once: list[Callable[[], Any]] = [lambda: parcels.transact(HERE, lambda tx: tx.replace(changed))]
+    changed = attrs.evolve(fetch_existing(parcels, Parcel, "p0001"), weight=9_999)
+    once: list[Callable[[], Any]] = [
+        lambda: parcels.transact(PARTITION, lambda tx: tx.replace(changed))
+    ]
 
     def slowly(change: Callable[[], Any]) -> Any:
         if once:
             once.pop()()
-        return patiently(change)
+        return retry_on_lock(change)
 
     monkeypatch.setattr("payments_core.storage.postgres.filling.patiently", slowly)
-    after = opened(url, AFTER)
-    assert fetch_known(after, IndexedParcel, "p0001").weight == 9_999
+    after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
+    assert fetch_existing(after, IndexedParcel, "p0001").weight == 9_999
     assert ask(url, "SELECT weight FROM suite_parcels WHERE id = 'p0001'") == [(None,)]
     assert after.finish_migration() == 1
     for storage in (parcels, after):
         storage.close()
 
 
-STEPS = ("fill", "bring_indexes", "note")
+STEPS = ("backfill_columns", "create_indexes", "record_fingerprint")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -232,11 +234,11 @@ def test_a_migration_killed_in_the_middle_is_ended_by_the_next(
     """kill -9, right before a step; and within the building of an index."""
     program = (
         "import os, signal, sys\n"
-        "from payments_core.conformance.storage.records import AFTER\n"
-        "from payments_core.storage import postgres_schema\n"
+        "from payments_core.conformance.storage.records import RECORD_TYPES_AFTER_MIGRATION\n"
+        "from payments_core.storage.postgres import schema\n"
         "from payments_core.storage.postgres.adapter import open_url\n"
-        f"postgres_schema.{step} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "open_url(sys.argv[1], AFTER).migrate()\n"
+        f"schema.{step} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "open_url(sys.argv[1], RECORD_TYPES_AFTER_MIGRATION).migrate()\n"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program, url],
@@ -244,8 +246,8 @@ def test_a_migration_killed_in_the_middle_is_ended_by_the_next(
         check=False,
     )
     assert ended.returncode == -signal.SIGKILL
-    after = opened(url, AFTER)
-    assert len(all_pages(after, IndexedParcel, "by_state", ("packed",))) == 450
+    after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
+    assert len(fetch_all_pages(after, IndexedParcel, "by_state", ("packed",))) == 450
     assert ask(url, "SELECT count(*) FROM suite_parcels WHERE weight IS NULL") == [(0,)]
     for storage in (parcels, after):
         storage.close()
@@ -261,7 +263,7 @@ def test_an_index_whose_building_was_interrupted_is_built_again(
                  "ON suite_parcels (partition, state)")  # fmt: skip
     assert ask(url, "SELECT count(*) FROM pg_index WHERE NOT indisvalid AND indexrelid = "
                     "'suite_parcels__by_state'::regclass") == [(1,)]  # fmt: skip
-    after = opened(url, AFTER)
+    after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
     valid = "SELECT indisvalid, indisunique FROM pg_index WHERE indexrelid = "
     assert ask(url, valid + "'suite_parcels__by_state'::regclass") == [(True, False)]
     for storage in (parcels, after):
@@ -286,10 +288,10 @@ class TurnedParcel(Record):
 def test_an_index_that_changes_is_replaced_and_one_undeclared_is_dropped(
     parcels: PostgresStorage, url: str
 ) -> None:
-    opened(url, AFTER).close()
-    turned = opened(url, (*KINDS, TurnedParcel))
+    opened(url, RECORD_TYPES_AFTER_MIGRATION).close()
+    turned = opened(url, (*RECORD_TYPES, TurnedParcel))
     turned.finish_migration()
-    page = turned.read(HERE, lambda s: s.find(TurnedParcel, "by_state", ("label 7",)))
+    page = turned.read(PARTITION, lambda s: s.find(TurnedParcel, "by_state", ("label 7",)))
     assert [parcel.weight for parcel in page.records] == [7]
     names = ask(url, "SELECT indexname FROM pg_indexes WHERE tablename = 'suite_parcels' "
                      "AND schemaname = current_schema()")  # fmt: skip
@@ -302,13 +304,15 @@ def test_rows_that_come_to_break_a_unique_key_while_it_is_built_are_told_of(
     parcels: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask(url, "UPDATE suite_parcels SET body = replace(body, 'label 2', 'label 1')")
-    monkeypatch.setattr("payments_core.storage.postgres.indexes._require_unique", lambda *_: None)
-    after = PostgresStorage(url, AFTER)
+    monkeypatch.setattr(
+        "payments_core.storage.postgres.indexes._require_unique_rows", lambda *_: None
+    )
+    after = PostgresStorage(url, RECORD_TYPES_AFTER_MIGRATION)
     with pytest.raises(StorageError, match="suite_parcels: rows break the unique key label"):
         after.migrate()
     assert ask(url, "SELECT 1 FROM pg_indexes WHERE indexname = 'suite_parcels__label' "
                     "AND schemaname = current_schema()") == []  # fmt: skip
-    parcels.transact(HERE, lambda tx: tx.insert(Parcel(id="same", label="label 1")))
+    parcels.transact(PARTITION, lambda tx: tx.insert(Parcel(id="same", label="label 1")))
     for storage in (parcels, after):
         storage.close()
 
@@ -327,14 +331,14 @@ def test_a_change_that_does_not_get_its_lock_is_tried_again(
     monkeypatch.setattr("payments_core.storage.postgres.patience.time.sleep", release)
     with psycopg.connect(url) as holder:
         holder.execute("SELECT 1 FROM suite_parcels")
-        after = opened(url, AFTER)
+        after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
     assert len(waited) == 1
     for storage in (parcels, after):
         storage.close()
 
 
 def test_what_never_gets_its_lock_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.patience.PAUSE_S", 0)
+    monkeypatch.setattr("payments_core.storage.postgres.patience.RETRY_PAUSE_S", 0)
     tries: list[int] = []
 
     def locked_out() -> None:
@@ -342,21 +346,21 @@ def test_what_never_gets_its_lock_is_given_up(monkeypatch: pytest.MonkeyPatch) -
         raise errors.LockNotAvailable
 
     with pytest.raises(errors.LockNotAvailable):
-        patiently(locked_out)
+        retry_on_lock(locked_out)
     assert len(tries) == 120
 
     def wrong() -> None:
         raise errors.SyntaxError
 
     with pytest.raises(errors.SyntaxError):
-        patiently(wrong)
+        retry_on_lock(wrong)
 
 
 def test_a_migration_that_another_process_does_not_end_is_not_waited_for_for_ever(
     storage: PostgresStorage, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.schema.MIGRATION_S", 0.2)
-    later = PostgresStorage(url, AFTER)
+    monkeypatch.setattr("payments_core.storage.postgres.schema.MIGRATION_TIMEOUT_S", 0.2)
+    later = PostgresStorage(url, RECORD_TYPES_AFTER_MIGRATION)
     with psycopg.connect(url) as other:
         other.execute("SELECT 1 FROM storage_schema FOR UPDATE")
         with pytest.raises(StorageUnavailable, match="another process"):
@@ -366,9 +370,9 @@ def test_a_migration_that_another_process_does_not_end_is_not_waited_for_for_eve
 
 
 def test_a_migration_needs_no_more_of_the_pool_than_one(url: str) -> None:
-    single = PostgresStorage(f"{url}&pool=1&pool_timeout_s=0", KINDS)
+    single = PostgresStorage(f"{url}&pool=1&pool_timeout_s=0", RECORD_TYPES)
     single.migrate()
-    single.transact(HERE, lambda tx: [tx.insert(Mark(id="m")), tx.insert(Counter(id="c"))])
+    single.transact(PARTITION, lambda tx: [tx.insert(Mark(id="m")), tx.insert(Counter(id="c"))])
     assert single.finish_migration() == 0
     single.close()
 
@@ -376,9 +380,11 @@ def test_a_migration_needs_no_more_of_the_pool_than_one(url: str) -> None:
 def test_a_null_in_an_order_column_that_is_not_filled_yet_does_not_break_a_page(
     parcels: PostgresStorage, url: str
 ) -> None:
-    after = opened(url, AFTER)
-    parcels.transact(HERE, lambda tx: [tx.insert(Parcel(id=f"new {n}")) for n in range(3)])
-    page = after.read(HERE, lambda s: s.find(IndexedParcel, "by_state", ("packed",), limit=451))
+    after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
+    parcels.transact(PARTITION, lambda tx: [tx.insert(Parcel(id=f"new {n}")) for n in range(3)])
+    page = after.read(
+        PARTITION, lambda s: s.find(IndexedParcel, "by_state", ("packed",), limit=451)
+    )
     assert len(page.records) == 451
     assert page.next is not None
     for storage in (parcels, after):
@@ -387,7 +393,7 @@ def test_a_null_in_an_order_column_that_is_not_filled_yet_does_not_break_a_page(
 
 def test_the_commit_of_a_migration_can_be_lost(storage: PostgresStorage) -> None:
     def insert_and_lose() -> None:
-        with storage._writing() as connection:
+        with storage._open_write_transaction() as connection:
             connection.execute(
                 "INSERT INTO suite_marks (partition, id, version, body) VALUES ('p', 'i', 1, '')"
             )
@@ -395,7 +401,7 @@ def test_the_commit_of_a_migration_can_be_lost(storage: PostgresStorage) -> None
 
     with pytest.raises(CommitUnknown):
         insert_and_lose()
-    with storage._reading() as connection:
+    with storage._open_snapshot() as connection:
         assert connection.execute("SELECT count(*) FROM suite_marks").fetchone() == (0,)
 
 
@@ -404,7 +410,7 @@ def test_a_role_that_may_make_no_tables_is_told_so(url: str) -> None:
     ask(url, "CREATE ROLE visitor LOGIN")
     try:
         ask(url, f'GRANT USAGE ON SCHEMA "{schema}" TO visitor')
-        visitor = PostgresStorage(url.replace("//tests@", "//visitor@"), KINDS)
+        visitor = PostgresStorage(url.replace("//tests@", "//visitor@"), RECORD_TYPES)
         with pytest.raises(StorageError, match="permission denied"):
             visitor.migrate()
         visitor.close()

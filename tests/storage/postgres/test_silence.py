@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from payments_core.conformance.storage.records import KINDS, Mark
-from payments_core.conformance.storage.setting import HERE, fetch
+from payments_core.conformance.storage.records import RECORD_TYPES, Mark
+from payments_core.conformance.storage.setting import PARTITION, fetch
 from payments_core.storage.port import CommitUnknown, StorageUnavailable
 from payments_core.storage.postgres.adapter import PostgresStorage
 from tests.storage.postgres.proxy import Proxy
@@ -26,8 +26,10 @@ MUCH = "x" * 20_000_000
 
 @pytest.fixture
 def hasty(proxy: Proxy) -> Iterator[PostgresStorage]:
-    storage = PostgresStorage(proxy.url + HASTY, KINDS)
-    storage.transact(HERE, lambda tx: tx.get(Mark, "m"))  # a snapshot would not await its COMMIT
+    storage = PostgresStorage(proxy.url + HASTY, RECORD_TYPES)
+    storage.transact(
+        PARTITION, lambda tx: tx.get(Mark, "m")
+    )  # a snapshot would not await its COMMIT
     yield storage
     storage.close()
 
@@ -52,13 +54,13 @@ def test_a_server_that_takes_nothing_in_has_the_same_time(
 ) -> None:
     proxy.hang()
     with in_time(), pytest.raises(StorageUnavailable, match="no answer"):
-        hasty.transact(HERE, lambda tx: tx.get(Mark, MUCH))
+        hasty.transact(PARTITION, lambda tx: tx.get(Mark, MUCH))
 
 
 def test_a_commit_that_nobody_answers_is_unknown(hasty: PostgresStorage, proxy: Proxy) -> None:
     proxy.hang_at_next_commit()
     with in_time(), pytest.raises(CommitUnknown, match="no answer"):
-        hasty.transact(HERE, lambda tx: (tx.get(Mark, "m"), tx.insert(Mark(id="m"))))
+        hasty.transact(PARTITION, lambda tx: (tx.get(Mark, "m"), tx.insert(Mark(id="m"))))
     proxy.go_on()
     assert fetch(hasty, Mark, "other") is None
 
@@ -69,7 +71,7 @@ def test_the_other_connections_to_a_server_that_hangs_are_dropped(
     met = threading.Barrier(3)
 
     def meet() -> None:
-        hasty.read(HERE, lambda snapshot: (snapshot.get(Mark, "m"), met.wait(10)))
+        hasty.read(PARTITION, lambda snapshot: (snapshot.get(Mark, "m"), met.wait(10)))
 
     threads = [threading.Thread(target=meet) for _ in range(3)]
     for thread in threads:
@@ -86,7 +88,7 @@ def test_the_other_connections_to_a_server_that_hangs_are_dropped(
 
 
 def test_a_server_may_be_waited_for_without_end(proxy: Proxy) -> None:
-    patient = PostgresStorage(f"{proxy.url}{HASTY}&answer_grace_s=0", KINDS)
+    patient = PostgresStorage(f"{proxy.url}{HASTY}&answer_grace_s=0", RECORD_TYPES)
     assert fetch(patient, Mark, "m") is None
     proxy.hang()
     later = threading.Timer(PATIENCE_S + 0.3, proxy.go_on)

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from payments_core.conformance.storage.records import KINDS, Mark
-from payments_core.conformance.storage.setting import HERE, fetch
+from payments_core.conformance.storage.records import RECORD_TYPES, Mark
+from payments_core.conformance.storage.setting import PARTITION, fetch
 from payments_core.storage.port import StorageError
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.records import Record
@@ -35,16 +35,16 @@ def test_a_schema_that_came_in_front_gets_no_tables(
     url: str, storage: PostgresStorage, other_schema: str
 ) -> None:
     """As one does that is named like the role: the search path begins with it by default."""
-    storage.transact(HERE, lambda tx: tx.insert(Mark(id="m")))
+    storage.transact(PARTITION, lambda tx: tx.insert(Mark(id="m")))
     own = url.rpartition("%3D")[2]
     shadowed = url.replace(own, f"{other_schema},{own}")
-    again = PostgresStorage(shadowed, KINDS)
+    again = PostgresStorage(shadowed, RECORD_TYPES)
     again.migrate()  # which has nothing to do
     assert fetch(again, Mark, "m") is not None
-    (fault,) = [one for one in again.faults() if "schema" in one]
+    (fault,) = [one for one in again.config_errors() if "schema" in one]
     assert f"search_path%3D{own}" in fault
     again.close()
-    newer = PostgresStorage(shadowed, [*KINDS, Later])
+    newer = PostgresStorage(shadowed, [*RECORD_TYPES, Later])
     with pytest.raises(StorageError, match=f"would be made in {other_schema}"):
         newer.migrate()
     assert fetch(newer, Mark, "m") is not None
@@ -52,7 +52,7 @@ def test_a_schema_that_came_in_front_gets_no_tables(
 
 
 def test_a_search_path_to_nothing_is_refused(url: str) -> None:
-    nowhere = PostgresStorage(url.replace(url.rpartition("%3D")[2], "nowhere"), KINDS)
+    nowhere = PostgresStorage(url.replace(url.rpartition("%3D")[2], "nowhere"), RECORD_TYPES)
     with pytest.raises(StorageError, match="names no schema"):
         nowhere.migrate()
     nowhere.close()
@@ -66,7 +66,7 @@ def test_a_database_of_another_encoding_is_refused(url: str) -> None:
         )
         parts = urlsplit(url)
         latin = PostgresStorage(
-            parts._replace(path=f"/{name}", query=_without_options(url)).geturl(), KINDS
+            parts._replace(path=f"/{name}", query=_without_options(url)).geturl(), RECORD_TYPES
         )
         try:
             with pytest.raises(StorageError, match="encoding is LATIN1, and has to be UTF8"):
@@ -80,19 +80,19 @@ def test_the_client_writes_utf8_whatever_its_surroundings_say(
     url: str, storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
-    other = PostgresStorage(url, KINDS)
-    other.transact(HERE, lambda tx: tx.insert(Mark(id="№é")))
+    other = PostgresStorage(url, RECORD_TYPES)
+    other.transact(PARTITION, lambda tx: tx.insert(Mark(id="№é")))
     assert fetch(storage, Mark, "№é") is not None
     other.close()
 
 
 def test_settings_that_lose_what_was_answered_are_told(url: str, storage: PostgresStorage) -> None:
-    unsound = PostgresStorage(f"{url}%20-csynchronous_commit%3Doff", KINDS)
-    assert any("synchronous_commit is off" in fault for fault in unsound.faults())
+    unsound = PostgresStorage(f"{url}%20-csynchronous_commit%3Doff", RECORD_TYPES)
+    assert any("synchronous_commit is off" in fault for fault in unsound.config_errors())
     unsound.close()
-    assert all("is off: unless" in doubt for doubt in storage.doubts())
-    sound = PostgresStorage(f"{url}%20-csynchronous_commit%3Don", KINDS)
-    assert not any("synchronous_commit" in fault for fault in sound.faults())
+    assert all("is off: unless" in doubt for doubt in storage.config_warnings())
+    sound = PostgresStorage(f"{url}%20-csynchronous_commit%3Don", RECORD_TYPES)
+    assert not any("synchronous_commit" in fault for fault in sound.config_errors())
     sound.close()
 
 

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage.sqlite.backups import Backup
-from payments_core.storage.wholesale import Retires, every
+from payments_core.storage.wholesale import Retirable, scan_all
 from payments_core.tenants.record import KeyUse
 
 Act = Callable[..., Backup]
 
 
 def opened(path: Path) -> SqliteStorage:
-    storage = SqliteStorage(path, KINDS)
+    storage = SqliteStorage(path, RECORD_TYPES)
     storage.migrate()
     return storage
 
@@ -28,7 +28,7 @@ def write(storage: SqliteStorage, id: str) -> None:
 
 def ids(path: Path) -> list[str]:
     storage = opened(path)
-    found = [one.record.id for one in every(storage, KeyUse)]
+    found = [one.record.id for one in scan_all(storage, KeyUse)]
     storage.close()
     return found
 
@@ -57,7 +57,7 @@ def damage(path: Path) -> None:
 
 def retire(path: Path) -> None:
     storage = opened(path)
-    with storage.alone() as alone:
-        assert isinstance(alone, Retires)
+    with storage.lock_exclusively() as alone:
+        assert isinstance(alone, Retirable)
         alone.retire("moved")
     storage.close()

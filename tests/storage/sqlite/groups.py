@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from payments_core.conformance.storage.records import Note
-from payments_core.conformance.storage.setting import HERE, fetch
+from payments_core.conformance.storage.setting import PARTITION, fetch
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
@@ -51,7 +51,7 @@ def in_one_group(
     threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
     for thread in threads:
         thread.start()
-    storage.transact(HERE, first)
+    storage.transact(PARTITION, first)
     for thread in threads:
         thread.join(20)
     assert not storage._groups._led, "the lead was not given back"
@@ -63,7 +63,7 @@ def insert(storage: SqliteStorage, id: str, code: str | None = None) -> Callable
         tx.insert(Note(id=id, code=code))
         return id
 
-    return lambda: storage.transact(HERE, work)
+    return lambda: storage.transact(PARTITION, work)
 
 
 def there(storage: SqliteStorage, *ids: str) -> list[bool]:

@@ -14,8 +14,8 @@ import attrs
 import pytest
 
 from payments_core.conformance.storage.jobs import claim, job
-from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
-from payments_core.conformance.storage.setting import HERE, fetch, together
+from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
+from payments_core.conformance.storage.setting import PARTITION, fetch, run_concurrently
 from payments_core.storage.port import (
     CommitUnknown,
     StorageError,
@@ -36,19 +36,19 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def storage(path: Path) -> Iterator[SqliteStorage]:
-    storage = SqliteStorage(path, KINDS, busy_timeout_s=0.05)
+    storage = SqliteStorage(path, RECORD_TYPES, busy_timeout_s=0.05)
     storage.migrate()
     yield storage
     storage.close()
 
 
 def writer_of(storage: SqliteStorage) -> sqlite3.Connection:
-    with storage._writing() as connection:
+    with storage._open_write_transaction() as connection:
         return connection
 
 
 def insert(storage: SqliteStorage, *records: Record) -> None:
-    storage.transact(HERE, lambda tx: [tx.insert(record) for record in records])
+    storage.transact(PARTITION, lambda tx: [tx.insert(record) for record in records])
 
 
 # The file.
@@ -61,20 +61,20 @@ def test_only_its_owner_can_read_the_file(storage: SqliteStorage, path: Path) ->
 
 
 def test_a_place_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "nowhere" / "data.db", KINDS)
+    storage = SqliteStorage(tmp_path / "nowhere" / "data.db", RECORD_TYPES)
     with pytest.raises(StorageUnavailable, match="nowhere"):
         storage.migrate()
 
 
 def test_a_file_of_something_else_is_an_error(path: Path) -> None:
     path.write_bytes(b"this is not a database" * 100)
-    storage = SqliteStorage(path, KINDS)
+    storage = SqliteStorage(path, RECORD_TYPES)
     with pytest.raises(StorageError, match="not a database"):
         storage.migrate()
 
 
 def test_a_file_that_was_never_migrated_says_so(path: Path) -> None:
-    storage = SqliteStorage(path, KINDS)
+    storage = SqliteStorage(path, RECORD_TYPES)
     for call in (
         lambda: insert(storage, Mark(id="m")),
         lambda: fetch(storage, Mark, "m"),
@@ -119,7 +119,7 @@ def test_a_full_disk_undoes_the_work(storage: SqliteStorage) -> None:
 
     for refused in (work, swallow):
         with pytest.raises(StorageUnavailable, match="full"):
-            storage.transact(HERE, refused)
+            storage.transact(PARTITION, refused)
     writer.execute("PRAGMA max_page_count = 1000000")
     for id in ("first", "after the error"):
         assert fetch(storage, Mark, id) is None
@@ -143,7 +143,7 @@ def test_an_interrupt_undoes_the_work_and_nothing_commits_by_itself(
             tx.insert(Mark(id="alone"))
 
     with pytest.raises(StorageUnavailable, match="interrupted"):
-        storage.transact(HERE, work)
+        storage.transact(PARTITION, work)
     for id in ("first", "interrupted", "alone"):
         assert fetch(storage, Mark, id) is None
 
@@ -185,12 +185,12 @@ def test_a_constraint_of_another_kind_is_an_error(storage: SqliteStorage) -> Non
 
 def test_a_work_may_not_start_another_transaction(storage: SqliteStorage) -> None:
     with pytest.raises(RuntimeError):
-        storage.transact(HERE, lambda tx: insert(storage, Mark(id="m")))
+        storage.transact(PARTITION, lambda tx: insert(storage, Mark(id="m")))
     insert(storage, Mark(id="m"))
 
 
 def test_a_storage_may_be_closed_amid_a_read(storage: SqliteStorage) -> None:
-    storage.read(HERE, lambda snapshot: storage.close())
+    storage.read(PARTITION, lambda snapshot: storage.close())
     assert storage._idle_readers == []
 
 
@@ -219,9 +219,9 @@ def test_a_start_on_a_current_file_imports_no_heavy_module(
 ) -> None:
     code = (
         "import sys\n"
-        "from payments_core.conformance.storage.records import KINDS\n"
+        "from payments_core.conformance.storage.records import RECORD_TYPES\n"
         "from payments_core.storage_loader import open_storage\n"
-        "storage = open_storage(sys.argv[1], KINDS)\n"
+        "storage = open_storage(sys.argv[1], RECORD_TYPES)\n"
         "storage.migrate()\n"
         "print('sqlite_utils' in sys.modules)\n"
     )
@@ -326,7 +326,7 @@ def test_an_index_that_an_operator_made_stays(path: Path) -> None:
 def test_a_migration_that_another_has_just_made_is_not_made_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage, other = SqliteStorage(path, KINDS), SqliteStorage(path, KINDS)
+    storage, other = SqliteStorage(path, RECORD_TYPES), SqliteStorage(path, RECORD_TYPES)
     write = storage._write
 
     def after_another(run: Any, **how: bool) -> object:
@@ -342,11 +342,11 @@ def test_a_migration_that_another_has_just_made_is_not_made_again(
 
 def test_many_handles_open_a_new_file_at_once(path: Path) -> None:
     def begin() -> None:
-        storage = SqliteStorage(path, KINDS)
+        storage = SqliteStorage(path, RECORD_TYPES)
         storage.migrate()
         storage.close()
 
-    outcomes = together(*[begin] * 6)
+    outcomes = run_concurrently(*[begin] * 6)
     assert outcomes == [None] * 6
 
 
@@ -370,7 +370,7 @@ Call = Callable[[], object]
 
 def test_counters_of_many_threads_add_up(storage: SqliteStorage, path: Path) -> None:
     """Two handles on one file, as two processes have them, and more threads than cores."""
-    patient = [SqliteStorage(path, KINDS) for _ in range(2)]
+    patient = [SqliteStorage(path, RECORD_TYPES) for _ in range(2)]
     insert(storage, Counter(id="c"))
 
     def add(storage: SqliteStorage) -> None:
@@ -380,10 +380,10 @@ def test_counters_of_many_threads_add_up(storage: SqliteStorage, path: Path) -> 
             tx.replace(attrs.evolve(counter, total=counter.total + 1))
 
         for _ in range(25):
-            storage.transact(HERE, work)
+            storage.transact(PARTITION, work)
 
     calls: list[Call] = [lambda s=s: add(s) for s in patient * 3]  # type: ignore[misc]
-    assert together(*calls) == [None] * 6
+    assert run_concurrently(*calls) == [None] * 6
     counter = fetch(storage, Counter, "c")
     assert counter is not None
     assert counter.total == 150
@@ -394,7 +394,7 @@ def test_counters_of_many_threads_add_up(storage: SqliteStorage, path: Path) -> 
 def test_a_machine_without_room_for_another_file_is_an_outage_that_passes(
     storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage._gate.close()
+    storage._file_lock.close()
 
     def no_more(*_: object, **__: object) -> int:
         raise OSError(24, "Too many open files")

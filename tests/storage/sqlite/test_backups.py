@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.record_types import KINDS
+from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage.sqlite.backups import UNFINISHED, BackupFailed, backup, restore
 from payments_core.tenants.record import KeyUse
@@ -20,7 +20,7 @@ from tests.storage.sqlite.files import Act, damage, ids, names, opened, rows, wr
 
 def test_a_backup_holds_what_is_committed_and_lies_alone(live: SqliteStorage, path: Path) -> None:
     to = path.parent.parent / "backup.db"
-    made = backup(path, to, KINDS)
+    made = backup(path, to, RECORD_TYPES)
     assert (made.path, made.rows, made.current) == (to, 2, True)
     assert made.bytes == to.stat().st_size
     assert stat.S_IMODE(to.stat().st_mode) == 0o600
@@ -50,7 +50,7 @@ def test_a_backup_beside_a_busy_service_is_one_moment_of_it(
     thread.start()
     try:
         for turn in range(5):
-            backup(path, tmp_path / f"{turn}.db", KINDS)
+            backup(path, tmp_path / f"{turn}.db", RECORD_TYPES)
     finally:
         over.set()
         thread.join()
@@ -66,14 +66,14 @@ def test_a_backup_beside_a_busy_service_is_one_moment_of_it(
 
 def test_what_is_in_the_way_is_replaced_only_when_told(path: Path, tmp_path: Path) -> None:
     to = tmp_path / "backup.db"
-    backup(path, to, KINDS)
+    backup(path, to, RECORD_TYPES)
     storage = opened(path)
     write(storage, "later")
     storage.close()
     with pytest.raises(BackupFailed, match="is there already"):
-        backup(path, to, KINDS)
+        backup(path, to, RECORD_TYPES)
     assert rows(to) == 1
-    backup(path, to, KINDS, overwrite=True)
+    backup(path, to, RECORD_TYPES, overwrite=True)
     assert ids(to) == ["first", "later"]
 
 
@@ -89,14 +89,14 @@ def test_what_is_no_backup_is_not_replaced_even_when_told(
             connection.execute("CREATE TABLE mine (a)")
     before = to.read_bytes()
     with pytest.raises(BackupFailed, match="no backup of ours"):
-        backup(path, to, KINDS, overwrite=True)
+        backup(path, to, RECORD_TYPES, overwrite=True)
     assert to.read_bytes() == before
     assert names(tmp_path) == ["live", "mine"]
 
 
 def test_an_empty_file_is_replaced_when_told(path: Path, tmp_path: Path) -> None:
     (tmp_path / "backup.db").touch()
-    backup(path, tmp_path / "backup.db", KINDS, overwrite=True)
+    backup(path, tmp_path / "backup.db", RECORD_TYPES, overwrite=True)
     assert ids(tmp_path / "backup.db") == ["first"]
 
 
@@ -108,7 +108,7 @@ def test_a_backup_does_not_replace_a_database_that_a_process_uses(
     write(storage, "other")
     storage.close()
     with pytest.raises(BackupFailed, match="a process uses"):
-        backup(other, path, KINDS, overwrite=True)
+        backup(other, path, RECORD_TYPES, overwrite=True)
     write(live, "third")
     assert ids(path) == ["first", "second", "third"]
 
@@ -124,24 +124,24 @@ def test_of_two_to_one_file_the_second_is_refused_and_the_first_is_whole(
     def late(old: Path, new: Path) -> None:
         """What another does between the check of the first and its rename."""
         with pytest.raises(BackupFailed, match="under way") as failure:
-            act(path, to, KINDS, overwrite=True)
+            act(path, to, RECORD_TYPES, overwrite=True)
         refused.append(str(failure.value))
         rename(old, new)
 
     monkeypatch.setattr(os, "replace", late)
-    act(path, to, KINDS, overwrite=True)
+    act(path, to, RECORD_TYPES, overwrite=True)
     monkeypatch.undo()
     assert len(refused) == 1
     assert ids(to) == ["first"]
     assert [name for name in names(tmp_path) if UNFINISHED in name] == []
-    act(path, to, KINDS, overwrite=True)  # and the next has its turn
+    act(path, to, RECORD_TYPES, overwrite=True)  # and the next has its turn
 
 
 def test_what_was_put_in_the_place_of_the_checked_file_does_not_get_its_name(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to = tmp_path / "copy.db"
-    restore(path, to, KINDS)
+    restore(path, to, RECORD_TYPES)
     sync = os.fsync
 
     def exchanged(file: int) -> None:
@@ -153,7 +153,7 @@ def test_what_was_put_in_the_place_of_the_checked_file_does_not_get_its_name(
     opened_before = ids(to)
     monkeypatch.setattr(os, "fsync", exchanged)
     with pytest.raises(BackupFailed, match="not the file any more that was checked"):
-        restore(path, to, KINDS, overwrite=True)
+        restore(path, to, RECORD_TYPES, overwrite=True)
     monkeypatch.undo()
     assert ids(to) == opened_before == ["first"]
 
@@ -161,7 +161,7 @@ def test_what_was_put_in_the_place_of_the_checked_file_does_not_get_its_name(
 @pytest.mark.parametrize("act", [backup, restore])
 def test_a_file_is_not_copied_over_itself(path: Path, act: Act) -> None:
     with pytest.raises(BackupFailed, match="itself"):
-        act(path, path, KINDS, overwrite=True)
+        act(path, path, RECORD_TYPES, overwrite=True)
     assert ids(path) == ["first"]
 
 
@@ -169,28 +169,28 @@ def test_a_file_is_not_copied_over_itself(path: Path, act: Act) -> None:
 def test_what_is_not_there_or_not_ours_is_refused(tmp_path: Path, act: Act) -> None:
     to = tmp_path / "to.db"
     with pytest.raises(BackupFailed, match="is not there"):
-        act(tmp_path / "none.db", to, KINDS)
+        act(tmp_path / "none.db", to, RECORD_TYPES)
     foreign = tmp_path / "foreign.db"
     with closing(sqlite3.connect(foreign)) as connection:
         connection.execute("CREATE TABLE mine (a)")
     with pytest.raises(BackupFailed, match="not a storage of ours"):
-        act(foreign, to, KINDS)
+        act(foreign, to, RECORD_TYPES)
     (tmp_path / "text.db").write_text("no database at all, but text that is long enough" * 20)
     with pytest.raises(BackupFailed, match="not a database"):
-        act(tmp_path / "text.db", to, KINDS)
+        act(tmp_path / "text.db", to, RECORD_TYPES)
     assert names(tmp_path) == ["foreign.db", "text.db"]
 
 
 def test_a_damaged_file_makes_no_backup_and_is_not_put_back(path: Path, tmp_path: Path) -> None:
     good = tmp_path / "good.db"
-    backup(path, good, KINDS)
+    backup(path, good, RECORD_TYPES)
     bad = tmp_path / "bad.db"
     bad.write_bytes(good.read_bytes())
     damage(bad)
     with pytest.raises(BackupFailed):
-        backup(bad, tmp_path / "worse.db", KINDS)
+        backup(bad, tmp_path / "worse.db", RECORD_TYPES)
     with pytest.raises(BackupFailed):
-        restore(bad, path, KINDS, overwrite=True)
+        restore(bad, path, RECORD_TYPES, overwrite=True)
     assert ids(path) == ["first"]
     assert names(tmp_path) == ["bad.db", "good.db", "live"]
 
@@ -200,16 +200,16 @@ def test_a_backup_that_was_killed_leaves_no_file_of_that_name(path: Path, tmp_pa
     for ending in ("", f"-{7:016x}", f"-{8:016x}-journal", "-lock"):
         (tmp_path / f"backup.db{UNFINISHED}{ending}").write_text("half of it")
     (tmp_path / f"backup.db{UNFINISHED}-notes").write_text("mine")
-    backup(path, to, KINDS)
+    backup(path, to, RECORD_TYPES)
     assert names(tmp_path) == ["backup.db", f"backup.db{UNFINISHED}-notes", "live"]
     assert ids(to) == ["first"]
 
 
 def test_a_backup_of_an_older_release_is_put_back_and_told(path: Path, tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "old.db", [*KINDS[:5], KeyUse])
+    storage = SqliteStorage(tmp_path / "old.db", [*RECORD_TYPES[:5], KeyUse])
     storage.migrate()
     write(storage, "old")
     storage.close()
-    made = restore(tmp_path / "old.db", tmp_path / "new.db", KINDS)
+    made = restore(tmp_path / "old.db", tmp_path / "new.db", RECORD_TYPES)
     assert made.current is False
     assert ids(tmp_path / "new.db") == ["old"]

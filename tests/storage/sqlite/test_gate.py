@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.conformance.storage.setting import together
+from payments_core.conformance.storage.setting import run_concurrently
 from payments_core.storage.port import StorageUnavailable
-from payments_core.storage.sqlite.gate import Gate
+from payments_core.storage.sqlite.gate import WriterLock
 from tests.storage.sqlite.groups import until
 
 
 def test_the_gate_lets_one_in_at_a_time(tmp_path: Path) -> None:
-    gates = [Gate(tmp_path / "gate", 10) for _ in range(3)]
+    gates = [WriterLock(tmp_path / "gate", 10) for _ in range(3)]
     inside: list[int] = []
 
-    def go_through(gate: Gate) -> None:
+    def go_through(gate: WriterLock) -> None:
         for _ in range(10):
-            with gate.held():
+            with gate.acquire():
                 inside.append(1)
                 assert len(inside) == 1
                 time.sleep(0.001)
                 inside.pop()
 
-    assert together(*(lambda gate=gate: go_through(gate) for gate in gates)) == [None] * 3
+    assert run_concurrently(*(lambda gate=gate: go_through(gate) for gate in gates)) == [None] * 3
     for gate in gates:
         gate.close()
         gate.close()
@@ -34,13 +34,13 @@ def test_the_gate_lets_one_in_at_a_time(tmp_path: Path) -> None:
 
 def test_who_waits_too_long_at_the_gate_gives_up_and_may_come_again(tmp_path: Path) -> None:
     """As when the process that holds it was stopped."""
-    holder, late = Gate(tmp_path / "gate", 10), Gate(tmp_path / "gate", 0.05)
-    with holder.held(), pytest.raises(StorageUnavailable), late.held():
+    holder, late = WriterLock(tmp_path / "gate", 10), WriterLock(tmp_path / "gate", 0.05)
+    with holder.acquire(), pytest.raises(StorageUnavailable), late.acquire():
         pass
     until(lambda: all(thread.name != "sqlite-gate" for thread in threading.enumerate()))
-    with late.held():
+    with late.acquire():
         pass
-    with holder.held():
+    with holder.acquire():
         pass
     holder.close()
     late.close()

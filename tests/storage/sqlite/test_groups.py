@@ -11,8 +11,13 @@ import attrs
 import pytest
 
 from payments_core.conformance.storage.jobs import claim, job
-from payments_core.conformance.storage.records import KINDS, Counter, Mark, Note
-from payments_core.conformance.storage.setting import HERE, fetch, locked, together
+from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
+from payments_core.conformance.storage.setting import (
+    PARTITION,
+    fetch,
+    lock_existing,
+    run_concurrently,
+)
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     CommitUnknown,
@@ -29,7 +34,7 @@ Work = Callable[[Transaction], Any]
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
-    storage = SqliteStorage(tmp_path / "data.db", KINDS)
+    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
     storage.migrate()
     yield storage
     storage.close()
@@ -48,7 +53,7 @@ def test_a_group_has_one_commit_and_each_its_own_outcome(
         storage,
         insert(storage, "a", "code"),
         insert(storage, "b", "code"),
-        lambda: storage.transact(HERE, refuse),
+        lambda: storage.transact(PARTITION, refuse),
         insert(storage, "c"),
     )
     assert len(commits) == 2, "one for the work that waited, one for the group"
@@ -59,21 +64,21 @@ def test_a_group_has_one_commit_and_each_its_own_outcome(
 
 
 def test_works_of_a_group_see_each_other_in_turn(storage: SqliteStorage) -> None:
-    storage.transact(HERE, lambda tx: tx.insert(Counter(id="c")))
+    storage.transact(PARTITION, lambda tx: tx.insert(Counter(id="c")))
 
     def add(tx: Transaction) -> int:
-        counter = locked(tx, Counter, "c")
+        counter = lock_existing(tx, Counter, "c")
         tx.replace(attrs.evolve(counter, total=counter.total + 1))
         return counter.total
 
-    calls = [lambda: storage.transact(HERE, add)] * 5
+    calls = [lambda: storage.transact(PARTITION, add)] * 5
     assert in_one_group(storage, *calls) == [0, 1, 2, 3, 4]
 
 
 def test_a_group_is_no_larger_than_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage = SqliteStorage(tmp_path / "data.db", KINDS, group_limit=2)
+    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES, group_limit=2)
     storage.migrate()
     commits = count_commits(storage, monkeypatch)
     calls = [insert(storage, f"n{number}") for number in range(5)]
@@ -83,7 +88,7 @@ def test_a_group_is_no_larger_than_its_limit(
 
 
 def test_claims_and_works_share_a_commit(storage: SqliteStorage) -> None:
-    storage.transact(HERE, lambda tx: tx.insert(job("j")))
+    storage.transact(PARTITION, lambda tx: tx.insert(job("j")))
     claimed, _, again = in_one_group(
         storage, lambda: claim(storage), insert(storage, "n"), lambda: claim(storage)
     )
@@ -157,7 +162,7 @@ def _fail_after_one(storage: SqliteStorage, code: int) -> None:
 
 
 def test_where_the_group_cannot_begin_all_fail(tmp_path: Path) -> None:
-    storage = SqliteStorage(tmp_path / "data.db", KINDS, busy_timeout_s=0.05)
+    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES, busy_timeout_s=0.05)
     storage.migrate()
     other = sqlite3.connect(tmp_path / "data.db", isolation_level=None, check_same_thread=False)
     commit = storage._commit
@@ -197,10 +202,10 @@ def test_works_of_an_undone_group_run_singly(
             tx.insert(Note(id=id))
             return id
 
-        return lambda: storage.transact(HERE, work)
+        return lambda: storage.transact(PARTITION, work)
 
     outcomes = in_one_group(
-        storage, counted("a"), lambda: storage.transact(HERE, interrupted), counted("b")
+        storage, counted("a"), lambda: storage.transact(PARTITION, interrupted), counted("b")
     )
     assert [outcomes[0], outcomes[2]] == ["a", "b"]
     assert isinstance(outcomes[1], StorageUnavailable)
@@ -210,7 +215,7 @@ def test_works_of_an_undone_group_run_singly(
 
 
 def test_a_disk_full_in_a_group_fails_only_who_needs_the_room(storage: SqliteStorage) -> None:
-    with storage._writing() as writer:
+    with storage._open_write_transaction() as writer:
         writer.execute("ROLLBACK")
     pages = writer.execute("PRAGMA page_count").fetchone()[0]
 
@@ -221,7 +226,7 @@ def test_a_disk_full_in_a_group_fails_only_who_needs_the_room(storage: SqliteSto
     outcomes = in_one_group(
         storage,
         insert(storage, "a"),
-        lambda: storage.transact(HERE, large),
+        lambda: storage.transact(PARTITION, large),
         insert(storage, "b"),
         amid=lambda: writer.execute(f"PRAGMA max_page_count = {pages + 2}"),
     )
@@ -234,21 +239,21 @@ def test_a_disk_full_in_a_group_fails_only_who_needs_the_room(storage: SqliteSto
 def test_many_threads_and_a_second_handle_lose_nothing(
     storage: SqliteStorage, tmp_path: Path
 ) -> None:
-    other = SqliteStorage(tmp_path / "data.db", KINDS)
-    storage.transact(HERE, lambda tx: tx.insert(Counter(id="c")))
+    other = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
+    storage.transact(PARTITION, lambda tx: tx.insert(Counter(id="c")))
 
     def add(handle: SqliteStorage, thread: int) -> None:
         for number in range(20):
 
             def work(tx: Transaction, number: int = number) -> None:
-                counter = locked(tx, Counter, "c")
+                counter = lock_existing(tx, Counter, "c")
                 tx.replace(attrs.evolve(counter, total=counter.total + 1))
                 tx.insert(Mark(id=f"m{thread}_{number}"))
 
-            handle.transact(HERE, work)
+            handle.transact(PARTITION, work)
 
     calls = [lambda t=t: add((storage, other)[t % 2], t) for t in range(8)]
-    assert together(*calls) == [None] * 8
+    assert run_concurrently(*calls) == [None] * 8
     counter = fetch(other, Counter, "c")
     assert counter is not None
     assert counter.total == 160
@@ -266,11 +271,11 @@ def test_only_a_group_of_claims_alone_leaves_the_disk_behind(storage: SqliteStor
     storage._commit = seen  # type: ignore[method-assign]
 
     def claim() -> object:
-        return storage.claim("q", 10, lease_ms=5, limit=1, slots=1)
+        return storage.claim("q", 10, lease_ms=5, limit=1, lane_concurrency=1)
 
     def due(id: str) -> Callable[[], Any]:
         job = Job(id=id, queue="q", lane=id, kind="k", due_at=1, subject="s")
-        return lambda: storage.transact(HERE, lambda tx: tx.insert(job))
+        return lambda: storage.transact(PARTITION, lambda tx: tx.insert(job))
 
     due("a")()
     claim()

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from payments_core.conformance.storage.records import KINDS, Note
-from payments_core.conformance.storage.setting import HERE
+from payments_core.conformance.storage.records import RECORD_TYPES, Note
+from payments_core.conformance.storage.setting import PARTITION
 from payments_core.storage.port import CommitUnknown, Transaction
 from payments_core.storage.sqlite import groups as sqlite_groups
 from payments_core.storage.sqlite.adapter import SqliteStorage
@@ -25,7 +25,7 @@ class Stopped(BaseException):
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Iterator[SqliteStorage]:
-    storage = SqliteStorage(tmp_path / "data.db", KINDS)
+    storage = SqliteStorage(tmp_path / "data.db", RECORD_TYPES)
     storage.migrate()
     yield storage
     storage.close()
@@ -38,7 +38,7 @@ def test_a_leader_that_is_stopped_gives_the_others_back(storage: SqliteStorage) 
 
     outcomes = in_one_group(
         storage,
-        lambda: storage.transact(HERE, stop),
+        lambda: storage.transact(PARTITION, stop),
         insert(storage, "a"),
         insert(storage, "b"),
     )
@@ -86,7 +86,7 @@ def test_a_leader_stopped_between_single_commits_repeats_none(storage: SqliteSto
     outcomes = in_one_group(
         storage,
         insert(storage, "a"),
-        lambda: storage.transact(HERE, interrupted),
+        lambda: storage.transact(PARTITION, interrupted),
         insert(storage, "b"),
     )
     # The leader's own work was done; the stop is raised in its thread all the same, and then
@@ -112,7 +112,7 @@ def test_ctrl_c_in_a_waiting_thread_takes_its_work_back(storage: SqliteStorage) 
         go.set()
 
     threads = [
-        threading.Thread(target=lambda: storage.transact(HERE, lead)),
+        threading.Thread(target=lambda: storage.transact(PARTITION, lead)),
         threading.Thread(target=interrupt),
     ]
     threads[0].start()
@@ -130,7 +130,7 @@ def test_a_thread_stopped_as_it_is_called_to_lead_leaves_another_to(
     storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C may come between the call to lead and the next step."""
-    sound = sqlite_groups._Waiting
+    sound = sqlite_groups._PendingWork
 
     class Turn:
         def __init__(self, turn: threading.Lock) -> None:
@@ -142,13 +142,13 @@ def test_a_thread_stopped_as_it_is_called_to_lead_leaves_another_to(
             raise Stopped
 
     def waiting(run: Any, durable: bool) -> Any:
-        monkeypatch.setattr(sqlite_groups, "_Waiting", sound)
+        monkeypatch.setattr(sqlite_groups, "_PendingWork", sound)
         mine: Any = sound(run, durable)
         mine.turn = Turn(mine.turn)
         return mine
 
     def stopped() -> None:
-        monkeypatch.setattr(sqlite_groups, "_Waiting", waiting)
+        monkeypatch.setattr(sqlite_groups, "_PendingWork", waiting)
         insert(storage, "stopped")()
 
     outcomes = in_one_group(storage, stopped, insert(storage, "next"))

@@ -12,13 +12,13 @@ import time
 
 from payments_core.webhooks.destinations import parse_url
 from payments_core.webhooks.transports.curl import CurlTransport
-from payments_core.webhooks.transports.port import Deadline, Request, Transport
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.webhooks.transports.port import Deadline, Transport, WebhookRequest
+from payments_core.webhooks.transports.threads import SocketTransport
 
 
 def main(kind: str, url: str, deadline_s: float) -> None:
-    transport: Transport = CurlTransport() if kind == "curl" else ThreadsTransport()
-    request = Request(parse_url(url, local_allowed=True), {}, b"{}")
+    transport: Transport = CurlTransport() if kind == "curl" else SocketTransport()
+    request = WebhookRequest(parse_url(url, local_allowed=True), {}, b"{}")
     # What libraries take when they are first used is not the attempt's.
     transport.send(request, ["127.0.0.3"], Deadline.after(deadline_s))
     before_kb = peak_kb()

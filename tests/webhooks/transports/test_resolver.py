@@ -10,9 +10,9 @@ import pytest
 
 from payments_core.webhooks.destinations import (
     DestinationForbidden,
-    NoRoomToResolve,
     ResolutionFailed,
-    vet,
+    ResolverOverloaded,
+    require_public_addresses,
 )
 from payments_core.webhooks.transports import resolver as module
 from payments_core.webhooks.transports.resolver import SystemResolver
@@ -22,7 +22,7 @@ from payments_core.webhooks.transports.resolver import SystemResolver
 def test_every_spelling_of_a_loopback_address_is_found_out(host: str) -> None:
     addresses = SystemResolver().resolve(host, 443, 5)
     with pytest.raises(DestinationForbidden):
-        vet(addresses)
+        require_public_addresses(addresses)
 
 
 def test_a_name_that_does_not_exist_is_a_failure() -> None:
@@ -43,14 +43,14 @@ def test_a_name_service_that_hangs_meets_the_limit_and_uses_up_its_room(
         released.wait(10)
         return []
 
-    monkeypatch.setattr(module, "AT_ONCE", 2)
+    monkeypatch.setattr(module, "MAX_CONCURRENT_LOOKUPS", 2)
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     resolver = SystemResolver()
     for name in ("a.example", "a.example", "b.example", "a.example", "b.example"):
         with pytest.raises(ResolutionFailed, match="in time"):
             resolver.resolve(name, 443, 0.01)
     assert asked == ["a.example", "b.example"], "a name that hangs is looked up once"
-    with pytest.raises(NoRoomToResolve, match="too many"):
+    with pytest.raises(ResolverOverloaded, match="too many"):
         resolver.resolve("c.example", 443, 5)
     released.set()
     for _ in range(1000):
@@ -80,12 +80,12 @@ def test_a_thread_that_cannot_be_started_takes_no_place(monkeypatch: pytest.Monk
     def fail(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(module, "AT_ONCE", 2)
+    monkeypatch.setattr(module, "MAX_CONCURRENT_LOOKUPS", 2)
     resolver = SystemResolver()
     with monkeypatch.context() as starved:
         starved.setattr(threading.Thread, "start", fail)
         for _ in range(5):
-            with pytest.raises(NoRoomToResolve, match="no thread"):
+            with pytest.raises(ResolverOverloaded, match="no thread"):
                 resolver.resolve("a.example", 443, 5)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: [])
     assert resolver.resolve("a.example", 443, 5) == []

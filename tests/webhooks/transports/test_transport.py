@@ -15,22 +15,33 @@ from payments_core.conformance.transport.certificates import (
     certificates,
     server_context,
 )
-from payments_core.conformance.transport.servers import HERE, OK, Server, reset, saying
-from payments_core.webhooks.destinations import Target
+from payments_core.conformance.transport.servers import (
+    LOOPBACK_ADDRESS,
+    OK,
+    LocalServer,
+    reset_connection,
+    respond_with,
+)
+from payments_core.webhooks.destinations import Destination
 from payments_core.webhooks.transports.curl import CurlTransport
-from payments_core.webhooks.transports.port import Deadline, Outcome, Request, Transport
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.webhooks.transports.port import (
+    Deadline,
+    Transport,
+    TransportResult,
+    WebhookRequest,
+)
+from payments_core.webhooks.transports.threads import SocketTransport
 
-Start = Callable[..., Server]
+Start = Callable[..., LocalServer]
 SECRET = b"WHAT-THE-OTHER-SIDE-SAYS"
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    servers: list[Server] = []
+    servers: list[LocalServer] = []
 
-    def make(*arguments, **options) -> Server:  # type: ignore[no-untyped-def]
-        servers.append(Server(*arguments, **options))
+    def make(*arguments, **options) -> LocalServer:  # type: ignore[no-untyped-def]
+        servers.append(LocalServer(*arguments, **options))
         return servers[-1]
 
     yield make
@@ -40,40 +51,40 @@ def start() -> Iterator[Start]:
 
 @pytest.fixture(params=["threads", "curl"])
 def transport(request: pytest.FixtureRequest) -> Iterator[Transport]:
-    authority = certificates().authority
+    authority = certificates().ca_file
     made: Transport
     if request.param == "curl":
         pytest.importorskip("pycurl")
         made = CurlTransport(authority)
     else:
-        made = ThreadsTransport(ssl.create_default_context(cafile=str(authority)))
+        made = SocketTransport(ssl.create_default_context(cafile=str(authority)))
     yield made
     made.close()
 
 
 def post(
     transport: Transport,
-    server: Server,
+    server: LocalServer,
     scheme: str = "http",
     name: str = NAME,
     timeout_s: float = 10.0,
     headers: dict[str, str] | None = None,
-) -> Outcome:
-    request = Request(Target(scheme, name, server.port, "/"), headers or {}, b"{}")
-    return transport.send(request, [HERE], Deadline.after(timeout_s))
+) -> TransportResult:
+    request = WebhookRequest(Destination(scheme, name, server.port, "/"), headers or {}, b"{}")
+    return transport.send(request, [LOOPBACK_ADDRESS], Deadline.after(timeout_s))
 
 
 def test_a_failure_is_told_in_our_words(start: Start, transport: Transport) -> None:
     good, over = server_context(certificates().good), threading.Event()
     words = {
-        post(transport, start(saying(OK), good), "https", OTHER_NAME).failure,
-        post(transport, start(saying(b"HTTP/1.1 " + SECRET))).failure,
-        post(transport, start(saying(SECRET))).failure,
-        post(transport, start(saying(b""))).failure,
-        post(transport, start(raw=reset)).failure,
-        post(transport, start(raw=lambda it: it.sendall(SECRET)), "https").failure,
+        post(transport, start(respond_with(OK), good), "https", OTHER_NAME).failure,
+        post(transport, start(respond_with(b"HTTP/1.1 " + SECRET))).failure,
+        post(transport, start(respond_with(SECRET))).failure,
+        post(transport, start(respond_with(b""))).failure,
+        post(transport, start(on_connect=reset_connection)).failure,
+        post(transport, start(on_connect=lambda it: it.sendall(SECRET)), "https").failure,
         post(transport, start(lambda connection, request: True), timeout_s=0.3).failure,
-        post(transport, start(raw=lambda it: bool(over.wait(10))), "https",
+        post(transport, start(on_connect=lambda it: bool(over.wait(10))), "https",
              timeout_s=0.3).failure,
     }  # fmt: skip
     over.set()
@@ -88,7 +99,7 @@ def test_a_closed_transport_still_sends_and_keeps_nothing(
     start: Start, transport: Transport
 ) -> None:
     """A worker may be at its last delivery when the service ends."""
-    server = start(saying(OK, keep=True))
+    server = start(respond_with(OK, keep=True))
     transport.close()
     for count in (1, 2):
         assert post(transport, server).status == 200
@@ -116,7 +127,7 @@ def test_what_waits_is_closed_after_a_while(start: Start, kind: str) -> None:
     if kind == "curl":
         pytest.importorskip("pycurl")
     made: Transport
-    made = CurlTransport(idle_s=0.05) if kind == "curl" else ThreadsTransport(idle_s=0.05)
+    made = CurlTransport(idle_s=0.05) if kind == "curl" else SocketTransport(idle_s=0.05)
 
     def serve(connection, request) -> bool:  # type: ignore[no-untyped-def]
         connection.sendall(OK)
@@ -138,7 +149,7 @@ def test_a_context_that_does_not_verify_is_not_taken() -> None:
     optional.verify_mode = ssl.CERT_OPTIONAL
     for context in (unnamed, optional):
         with pytest.raises(ValueError, match="verify"):
-            ThreadsTransport(context)
+            SocketTransport(context)
 
 
 def test_without_pycurl_the_curl_transport_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,37 +9,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.http.response import (
-    CHUNK_LINE_BYTES,
-    HEAD_BYTES,
-    INTERIM_RESPONSES,
+    MAX_CHUNK_LINE_BYTES,
+    MAX_HEAD_BYTES,
+    MAX_INTERIM_RESPONSES,
     READ_BYTES,
-    Incoming,
-    NoAnswer,
-    read_answer,
+    NoResponse,
+    ResponseReader,
+    read_response,
 )
-from payments_core.webhooks.transports.port import KEPT_BYTES, Deadline, Outcome
+from payments_core.webhooks.transports.port import (
+    MAX_RESPONSE_BODY_BYTES,
+    Deadline,
+    TransportResult,
+)
 
 BEGIN = b"HTTP/1.1 200 OK\r\n"
 
 
-def read(*pieces: bytes, ended: bool = True) -> tuple[Outcome, bool]:
+def read(*pieces: bytes, ended: bool = True) -> tuple[TransportResult, bool]:
     """The answer that comes in these pieces, and whether the connection is clean after it."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        incoming = Incoming(ours, Deadline.after(0.2 if not ended else 10))
+        incoming = ResponseReader(ours, Deadline.after(0.2 if not ended else 10))
         receive = filter(None, pieces)
 
         def more() -> bool:
             for piece in receive:
                 theirs.sendall(piece)
-                return Incoming.more(incoming)
+                return ResponseReader.receive(incoming)
             if ended:
                 theirs.shutdown(socket.SHUT_WR)
-            return Incoming.more(incoming)
+            return ResponseReader.receive(incoming)
 
-        incoming.more = more  # type: ignore[method-assign]
-        answer, clean = read_answer(incoming, KEPT_BYTES)
-        return Outcome(answer.status, answer.body, answer.retry_after), clean
+        incoming.receive = more  # type: ignore[method-assign]
+        answer, clean = read_response(incoming, MAX_RESPONSE_BODY_BYTES)
+        return TransportResult(answer.status, answer.body, answer.retry_after), clean
 
 
 def head(*lines: str, end: bytes = b"\r\n") -> bytes:
@@ -51,7 +55,10 @@ CLEAN = (
     (head("content-LENGTH:\t2 \t") + b"ok", b"ok"),
     (head("Content-Length: 0"), b""),
     (head("Content-Length: 0002") + b"ok", b"ok"),
-    (head(f"Content-Length: {KEPT_BYTES}") + b"x" * KEPT_BYTES, b"x" * KEPT_BYTES),
+    (
+        head(f"Content-Length: {MAX_RESPONSE_BODY_BYTES}") + b"x" * MAX_RESPONSE_BODY_BYTES,
+        b"x" * MAX_RESPONSE_BODY_BYTES,
+    ),
     (head("Transfer-Encoding: chunked") + b"2\r\nok\r\n0\r\n\r\n", b"ok"),
     (head("Transfer-Encoding: Chunked") + b"00A\r\n0123456789\r\n0\r\n\r\n", b"0123456789"),
     (head("Connection: keep-alive", "Content-Length: 0"), b""),
@@ -88,7 +95,11 @@ NOT_CLEAN = (
     (b"HTTP/1.1 101 Switching\r\n\r\nwhatever", b""),
     # Not read to its end.
     (head("Content-Length: 9") + b"ok", b"ok"),
-    (head(f"Content-Length: {KEPT_BYTES + 1}") + b"x" * (KEPT_BYTES + 1), b"x" * KEPT_BYTES),
+    (
+        head(f"Content-Length: {MAX_RESPONSE_BODY_BYTES + 1}")
+        + b"x" * (MAX_RESPONSE_BODY_BYTES + 1),
+        b"x" * MAX_RESPONSE_BODY_BYTES,
+    ),
     (head("Transfer-Encoding: chunked") + b"2\r\nok\r\n", b"ok"),
     (head("Transfer-Encoding: chunked") + b"9\r\nok", b"ok"),
     # Two lengths, or none that is one.
@@ -122,7 +133,7 @@ NOT_CLEAN = (
     (head("Transfer-Encoding: chunked") + b" 2\r\nok\r\n0\r\n\r\n", b""),
     (head("Transfer-Encoding: chunked") + b"\r\nok\r\n0\r\n\r\n", b""),
     (head("Transfer-Encoding: chunked") + b"f" * 40 + b"\r\nok", b""),
-    (head("Transfer-Encoding: chunked") + b"2;" + b"x" * CHUNK_LINE_BYTES + b"\r\nok", b""),
+    (head("Transfer-Encoding: chunked") + b"2;" + b"x" * MAX_CHUNK_LINE_BYTES + b"\r\nok", b""),
     # Heads that are not as they should be.
     (head("Content-Length: 2", end=b"\n") + b"ok", b"ok"),
     (BEGIN.replace(b"\r", b"") + b"Content-Length: 2\n\nok", b"ok"),
@@ -161,24 +172,24 @@ def test_an_odd_response_counts_and_ends_the_connection(response: bytes, body: b
         b"\r\nHTTP/1.1 200 OK\r\n\r\n",
         b"http/1.1 200 OK\r\n\r\n",
         BEGIN + b"x: y\r\n" * 101 + b"\r\n",
-        BEGIN + b"x: " + b"y" * HEAD_BYTES + b"\r\n\r\n",
-        b"HTTP/1.1 102 Wait\r\n\r\n" * INTERIM_RESPONSES + BEGIN + b"\r\n",
+        BEGIN + b"x: " + b"y" * MAX_HEAD_BYTES + b"\r\n\r\n",
+        b"HTTP/1.1 102 Wait\r\n\r\n" * MAX_INTERIM_RESPONSES + BEGIN + b"\r\n",
         (b"HTTP/1.1 102 Wait\r\nx: " + b"y" * 15_000 + b"\r\n\r\n") * 5 + BEGIN + b"\r\n",
     ],
 )
 def test_what_is_no_response_is_no_answer(response: bytes) -> None:
-    with pytest.raises(NoAnswer):
+    with pytest.raises(NoResponse):
         read(*(response[at : at + READ_BYTES] for at in range(0, len(response), READ_BYTES)))
 
 
 def test_what_does_not_begin_as_a_response_is_not_waited_for() -> None:
-    with pytest.raises(NoAnswer):
+    with pytest.raises(NoResponse):
         read(b"SSH-2.0", ended=False)
 
 
 def test_a_body_that_cannot_be_told_apart_is_not_waited_for() -> None:
     outcome, clean = read(head("Content-Length: 5, 6") + b"ok", ended=False)
-    assert (outcome, clean) == (Outcome(200, b"ok"), False)
+    assert (outcome, clean) == (TransportResult(200, b"ok"), False)
 
 
 def test_what_came_of_a_body_is_kept_when_the_deadline_comes() -> None:
@@ -187,7 +198,7 @@ def test_what_came_of_a_body_is_kept_when_the_deadline_comes() -> None:
         head() + b"ok",
         head("Transfer-Encoding: chunked") + b"9\r\nok",
     ):
-        assert read(response, ended=False) == (Outcome(200, b"ok"), False)
+        assert read(response, ended=False) == (TransportResult(200, b"ok"), False)
 
 
 def test_retry_after_is_the_final_responses() -> None:
@@ -215,7 +226,7 @@ PIECES = st.lists(
 def taken(*pieces: bytes) -> object:
     try:
         return read(*pieces)
-    except NoAnswer:
+    except NoResponse:
         return "no answer"
 
 

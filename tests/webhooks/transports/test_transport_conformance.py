@@ -10,12 +10,12 @@ import pytest
 from payments_core.conformance.transport import TransportConformance
 from payments_core.webhooks.transports.curl import CurlTransport
 from payments_core.webhooks.transports.port import Transport
-from payments_core.webhooks.transports.threads import ThreadsTransport
+from payments_core.webhooks.transports.threads import SocketTransport
 
 
 class TestThreads(TransportConformance):
     def open(self, authority: Path | None) -> Transport:
-        return ThreadsTransport(
+        return SocketTransport(
             ssl.create_default_context(cafile=None if authority is None else str(authority))
         )
 

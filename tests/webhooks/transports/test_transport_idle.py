@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from payments_core.http.connection_pool import IdleConnections, Key
+from payments_core.http.connection_pool import ConnectionKey, ConnectionPool
 
-HTTPS = Key("https", "partner.example", 443, "93.184.216.34")
+HTTPS = ConnectionKey("https", "partner.example", 443, "93.184.216.34")
 
 
 class Pairs:
@@ -42,8 +42,8 @@ def pairs() -> Iterator[Pairs]:
 
 
 @pytest.fixture
-def idle() -> Iterator[IdleConnections[socket.socket]]:
-    made: IdleConnections[socket.socket] = IdleConnections(60, per_key=3, in_all=5)
+def idle() -> Iterator[ConnectionPool[socket.socket]]:
+    made: ConnectionPool[socket.socket] = ConnectionPool(60, max_per_key=3, max_total=5)
     yield made
     made.close()
 
@@ -58,7 +58,7 @@ def idle() -> Iterator[IdleConnections[socket.socket]]:
         attrs.evolve(HTTPS, process=os.getpid() + 1),
     ],
 )
-def test_a_connection_is_given_out_for_its_own_key_only(idle, pairs, other: Key) -> None:  # type: ignore[no-untyped-def]
+def test_a_connection_is_given_out_for_its_own_key_only(idle, pairs, other: ConnectionKey) -> None:  # type: ignore[no-untyped-def]
     connection = pairs.make()
     idle.put(HTTPS, connection)
     assert idle.take([other]) is None
@@ -99,7 +99,7 @@ def test_the_oldest_make_room(idle, pairs) -> None:  # type: ignore[no-untyped-d
 
 
 def test_one_that_waits_too_long_is_closed(pairs) -> None:  # type: ignore[no-untyped-def]
-    idle: IdleConnections[socket.socket] = IdleConnections(0.05)
+    idle: ConnectionPool[socket.socket] = ConnectionPool(0.05)
     for _ in range(2):  # the sweep ends when nothing is left, and begins anew
         connections = [pairs.make() for _ in range(3)]
         for connection in connections:
@@ -109,7 +109,7 @@ def test_one_that_waits_too_long_is_closed(pairs) -> None:  # type: ignore[no-un
 
 
 def test_one_that_is_too_old_is_not_given_out(pairs) -> None:  # type: ignore[no-untyped-def]
-    idle: IdleConnections[socket.socket] = IdleConnections(0)
+    idle: ConnectionPool[socket.socket] = ConnectionPool(0)
     idle.put(HTTPS, pairs.make())
     assert idle.take([HTTPS]) is None
     idle.close()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.accounts.vaults.lifecycle import Spend, check_policy
-from payments_core.accounts.vaults.record import AllowedDestination, Policy, Terms
+from payments_core.accounts.vaults.lifecycle import Spend, require_policy_allows
+from payments_core.accounts.vaults.record import AllowedDestination, Policy, PolicyTerms
 from payments_core.assets import Asset
-from payments_core.clock import DAY, iso, parse_iso
+from payments_core.clock import DAY, format_iso, parse_iso
 from payments_core.errors import InvalidState, PolicyDenied, PolicyInactive
 from payments_core.payments.mandates import lifecycle as mandates
 from payments_core.payments.mandates.record import Mandate, Period
@@ -32,10 +32,10 @@ def a_spend(amount: int = 1, **given: Any) -> Spend:
     return Spend(amount=amount, **{**facts, **given})
 
 
-def denied(policy: Policy, spend: Spend, spent_today: int = 0) -> str | None:
+def denied(policy: Policy, spend: Spend, daily_spend: int = 0) -> str | None:
     """The rule that forbids it."""
     try:
-        check_policy(policy, spend, spent_today=spent_today)
+        require_policy_allows(policy, spend, daily_spend=daily_spend)
     except PolicyDenied as error:
         return error.rule
     return None
@@ -48,7 +48,7 @@ class TestPolicies:
     def test_a_paused_policy_lets_nothing_out_whatever_it_allows(self) -> None:
         paused = a_policy(status="paused", per_payment_limit="1.00")
         with pytest.raises(PolicyInactive):
-            check_policy(paused, a_spend(9_000_000), spent_today=0)
+            require_policy_allows(paused, a_spend(9_000_000), daily_spend=0)
 
     def test_a_limit_can_be_reached_and_not_passed(self) -> None:
         policy = a_policy(per_payment_limit="1.000001")
@@ -101,8 +101,8 @@ class TestPolicies:
         assert denied(policy, spend) == (None if is_allowed else "allowedDestinations")
 
     def test_a_policy_has_all_its_terms(self) -> None:
-        terms = Terms(status="paused", daily_limit="1.00", allowed_chains=(1,))
-        facts = {name: getattr(terms, name) for name in attrs.fields_dict(Terms)}
+        terms = PolicyTerms(status="paused", daily_limit="1.00", allowed_chains=(1,))
+        facts = {name: getattr(terms, name) for name in attrs.fields_dict(PolicyTerms)}
         assert a_policy(**facts).terms == terms
 
 
@@ -140,7 +140,7 @@ class TestMandates:
         self, period: Period, moment: str, start: str
     ) -> None:
         begun = mandates.period_start(period, parse_iso(moment))
-        assert iso(begun) == f"{start}T00:00:00.000Z"
+        assert format_iso(begun) == f"{start}T00:00:00.000Z"
 
     @given(st.sampled_from(["day", "week", "month"]), st.integers(0, 253_402_300_799_999))
     def test_a_period_begins_once_and_before_all_that_is_in_it(
@@ -152,34 +152,34 @@ class TestMandates:
         assert mandates.period_start(period, start - 1) < start
 
     def test_no_more_than_the_amount_is_drawn_in_a_period(self) -> None:
-        mandate = mandates.draw(a_mandate(), 60, now=NOW).record
+        mandate = mandates.charge(a_mandate(), 60, now=NOW).record
         assert mandates.remaining(mandate, NOW) == 40
         with pytest.raises(PolicyDenied) as caught:
-            mandates.draw(mandate, 41, now=NOW)
+            mandates.charge(mandate, 41, now=NOW)
         assert caught.value.rule == "amountPerPeriod"
-        assert mandates.remaining(mandates.draw(mandate, 40, now=NOW).record, NOW) == 0
+        assert mandates.remaining(mandates.charge(mandate, 40, now=NOW).record, NOW) == 0
 
     def test_the_next_period_begins_with_the_whole_amount(self) -> None:
         first = parse_iso("2026-10-31T23:59:59.999Z")
-        mandate = mandates.draw(a_mandate(), 100, now=first).record
+        mandate = mandates.charge(a_mandate(), 100, now=first).record
         assert mandates.remaining(mandate, first) == 0
         assert mandates.remaining(mandate, first + 1) == 100
-        mandate = mandates.draw(mandate, 70, now=first + 1).record
+        mandate = mandates.charge(mandate, 70, now=first + 1).record
         assert mandates.remaining(mandate, first + 1) == 30
 
     def test_what_came_to_nothing_is_given_back_in_its_own_period_alone(self) -> None:
-        mandate = mandates.draw(a_mandate("day"), 60, now=NOW).record
-        back = mandates.give_back(mandate, 60, drawn_at=NOW).record
+        mandate = mandates.charge(a_mandate("day"), 60, now=NOW).record
+        back = mandates.void_charge(mandate, 60, charged_at=NOW).record
         assert mandates.remaining(back, NOW) == 100
-        tomorrow = mandates.draw(mandate, 30, now=NOW + DAY).record
-        assert mandates.give_back(tomorrow, 60, drawn_at=NOW).record == tomorrow
+        tomorrow = mandates.charge(mandate, 30, now=NOW + DAY).record
+        assert mandates.void_charge(tomorrow, 60, charged_at=NOW).record == tomorrow
 
     def test_a_clock_that_steps_back_opens_no_period_again(self) -> None:
-        mandate = mandates.draw(a_mandate("day"), 60, now=NOW + DAY).record
+        mandate = mandates.charge(a_mandate("day"), 60, now=NOW + DAY).record
         assert mandates.remaining(mandate, NOW) == 40
-        mandate = mandates.draw(mandate, 40, now=NOW).record
+        mandate = mandates.charge(mandate, 40, now=NOW).record
         assert mandates.remaining(mandate, NOW + DAY) == 0
-        again = mandates.give_back(mandate, 40, drawn_at=NOW).record
+        again = mandates.void_charge(mandate, 40, charged_at=NOW).record
         assert mandates.remaining(again, NOW + DAY) == 0
 
     def test_an_expired_mandate_gives_nothing(self) -> None:
@@ -188,7 +188,7 @@ class TestMandates:
         assert mandates.status_of(mandate, NOW) == "expired"
         assert mandates.remaining(mandate, NOW) == 0
         with pytest.raises(InvalidState) as caught:
-            mandates.draw(mandate, 1, now=NOW)
+            mandates.charge(mandate, 1, now=NOW)
         assert caught.value.details == {
             "resource": "mandate",
             "status": "expired",
@@ -196,17 +196,17 @@ class TestMandates:
         }
 
     def test_a_revoked_mandate_gives_nothing_and_takes_back(self) -> None:
-        drawn = mandates.draw(a_mandate(), 60, now=NOW).record
+        drawn = mandates.charge(a_mandate(), 60, now=NOW).record
         mandate = mandates.revoke(drawn, now=NOW + 1).record
         assert (mandate.revoked_at, mandates.remaining(mandate, NOW)) == (NOW + 1, 0)
         with pytest.raises(InvalidState) as caught:
-            mandates.draw(mandate, 1, now=NOW)
+            mandates.charge(mandate, 1, now=NOW)
         assert caught.value.details == {
             "resource": "mandate",
             "status": "revoked",
             "action": "collect",
         }
-        assert mandates.give_back(mandate, 60, drawn_at=NOW).record.drawn == 0
+        assert mandates.void_charge(mandate, 60, charged_at=NOW).record.drawn == 0
 
     def test_an_expired_mandate_can_be_revoked_for_good(self) -> None:
         mandate = mandates.revoke(a_mandate(expires_at=NOW), now=NOW).record

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.accounts.vaults.lifecycle import (
-    BalanceOutdated,
-    give_back,
-    observed,
+    StaleBalance,
+    daily_spend,
     reserve,
-    spent,
-    spent_nothing,
-    spent_today,
+    settle_reserved_amount,
+    void_after_failure,
+    void_reserved_amount,
+    with_chain_total,
 )
 from payments_core.accounts.vaults.operations import Holding
 from payments_core.accounts.vaults.record import VaultBalance, balance_id
@@ -50,7 +50,7 @@ def test_whatever_happens_reservations_never_pass_the_total(moves: list[Move]) -
         elif move == "wait":
             now += amount * DAY // 40
         elif move == "reserve":
-            current = observed(balance, on_chain, height)
+            current = with_chain_total(balance, on_chain, height)
             if amount <= on_chain - sum(part for part, _ in live):
                 balance = reserve(current, usdc(amount), now=now)
                 live.append((amount, now))
@@ -64,19 +64,19 @@ def test_whatever_happens_reservations_never_pass_the_total(moves: list[Move]) -
             gone, at = live.pop()
             counted.remove((gone, at))
             if move == "give_back":
-                balance = give_back(balance, usdc(gone), counted_at=at)
+                balance = void_reserved_amount(balance, usdc(gone), counted_at=at)
             else:
                 height += 1
-                balance = spent_nothing(balance, usdc(gone), on_chain, height, counted_at=at)
+                balance = void_after_failure(balance, usdc(gone), on_chain, height, counted_at=at)
         elif live and move == "spend":
             gone, _ = live.pop()
             on_chain, height = on_chain - gone, height + 1
-            balance = spent(balance, usdc(gone), on_chain, height)
+            balance = settle_reserved_amount(balance, usdc(gone), on_chain, height)
         reserved = sum(part for part, _ in live)
         assert balance.reserved == reserved
         assert 0 <= balance.available.amount_atomic == max(0, balance.total - reserved)
         assert reserved <= on_chain
-        assert spent_today(balance, now) == sum(
+        assert daily_spend(balance, now) == sum(
             part for part, at in counted if at // DAY == now // DAY
         )
 
@@ -89,30 +89,30 @@ def test_the_exact_balance_can_be_reserved() -> None:
 
 
 def test_an_older_answer_of_the_chain_is_refused() -> None:
-    balance = observed(a_balance(), 5, 10)
+    balance = with_chain_total(a_balance(), 5, 10)
     assert (balance.total, balance.height) == (5, 10)
-    assert observed(balance, 6, 10).total == 6
-    with pytest.raises(BalanceOutdated):
-        observed(balance, 6, 9)
-    with pytest.raises(BalanceOutdated):
-        spent(balance, usdc(1), 4, 9)
-    with pytest.raises(BalanceOutdated):
-        spent_nothing(balance, usdc(1), 4, 9, counted_at=NOW)
+    assert with_chain_total(balance, 6, 10).total == 6
+    with pytest.raises(StaleBalance):
+        with_chain_total(balance, 6, 9)
+    with pytest.raises(StaleBalance):
+        settle_reserved_amount(balance, usdc(1), 4, 9)
+    with pytest.raises(StaleBalance):
+        void_after_failure(balance, usdc(1), 4, 9, counted_at=NOW)
 
 
 def test_the_first_block_is_new_to_a_balance_never_asked_for() -> None:
-    assert observed(a_balance(), 0, 0).height == 0
+    assert with_chain_total(a_balance(), 0, 0).height == 0
 
 
 def test_another_assets_amount_is_not_reserved_and_ends_no_reservation() -> None:
     with pytest.raises(MoneyError):
         reserve(a_balance(total=5), Money(1, "1/USDT"), now=NOW)
     with pytest.raises(MoneyError):
-        give_back(a_balance(total=5), Money(1, "1/USDT"), counted_at=NOW)
+        void_reserved_amount(a_balance(total=5), Money(1, "1/USDT"), counted_at=NOW)
 
 
 def test_a_vault_emptied_from_outside_has_nothing_available() -> None:
-    balance = observed(reserve(a_balance(total=5), usdc(5), now=NOW), 2, 1)
+    balance = with_chain_total(reserve(a_balance(total=5), usdc(5), now=NOW), 2, 1)
     assert balance.available == usdc(0)
     with pytest.raises(InsufficientBalance):
         reserve(balance, usdc(1), now=NOW)
@@ -121,45 +121,45 @@ def test_a_vault_emptied_from_outside_has_nothing_available() -> None:
 
 def test_a_new_day_counts_from_zero_and_the_reservation_goes_on() -> None:
     balance = reserve(a_balance(total=9), usdc(5), now=MIDNIGHT - 1)
-    assert (spent_today(balance, MIDNIGHT - 1), spent_today(balance, MIDNIGHT)) == (5, 0)
+    assert (daily_spend(balance, MIDNIGHT - 1), daily_spend(balance, MIDNIGHT)) == (5, 0)
     balance = reserve(balance, usdc(3), now=MIDNIGHT)
-    assert (balance.reserved, spent_today(balance, MIDNIGHT)) == (8, 3)
+    assert (balance.reserved, daily_spend(balance, MIDNIGHT)) == (8, 3)
 
 
 def test_a_failure_of_yesterdays_authorization_leaves_todays_count() -> None:
     balance = reserve(a_balance(total=9), usdc(5), now=MIDNIGHT - 1)
     balance = reserve(balance, usdc(3), now=MIDNIGHT)
-    balance = give_back(balance, usdc(5), counted_at=MIDNIGHT - 1)
-    assert (balance.reserved, spent_today(balance, MIDNIGHT)) == (3, 3)
-    balance = spent_nothing(balance, usdc(3), 9, 1, counted_at=MIDNIGHT)
-    assert (balance.reserved, spent_today(balance, MIDNIGHT)) == (0, 0)
+    balance = void_reserved_amount(balance, usdc(5), counted_at=MIDNIGHT - 1)
+    assert (balance.reserved, daily_spend(balance, MIDNIGHT)) == (3, 3)
+    balance = void_after_failure(balance, usdc(3), 9, 1, counted_at=MIDNIGHT)
+    assert (balance.reserved, daily_spend(balance, MIDNIGHT)) == (0, 0)
 
 
 def test_success_keeps_the_days_count() -> None:
-    balance = spent(reserve(a_balance(total=9), usdc(5), now=NOW), usdc(5), 4, 1)
-    assert (balance.reserved, balance.total, spent_today(balance, NOW)) == (0, 4, 5)
+    balance = settle_reserved_amount(reserve(a_balance(total=9), usdc(5), now=NOW), usdc(5), 4, 1)
+    assert (balance.reserved, balance.total, daily_spend(balance, NOW)) == (0, 4, 5)
 
 
 def test_a_clock_that_steps_back_lowers_no_newer_days_count() -> None:
     balance = reserve(a_balance(total=9), usdc(5), now=MIDNIGHT)
-    assert spent_today(balance, MIDNIGHT - 1) == 5
+    assert daily_spend(balance, MIDNIGHT - 1) == 5
     balance = reserve(balance, usdc(3), now=MIDNIGHT - 1)
-    assert spent_today(balance, MIDNIGHT) == 8
-    back = give_back(balance, usdc(3), counted_at=MIDNIGHT - 1)
-    assert spent_today(back, MIDNIGHT) == 8  # when it was counted is not certain: the higher stays
+    assert daily_spend(balance, MIDNIGHT) == 8
+    back = void_reserved_amount(balance, usdc(3), counted_at=MIDNIGHT - 1)
+    assert daily_spend(back, MIDNIGHT) == 8  # when it was counted is not certain: the higher stays
 
 
 def test_what_does_not_count_is_reserved_and_given_back_without_a_trace() -> None:
     before = reserve(a_balance(total=9), usdc(5), now=NOW)
     balance = reserve(before, usdc(3), now=NOW + DAY, counts=False)
-    assert (balance.reserved, spent_today(balance, NOW)) == (8, 5)
-    assert give_back(balance, usdc(3), counted_at=None) == before
+    assert (balance.reserved, daily_spend(balance, NOW)) == (8, 5)
+    assert void_reserved_amount(balance, usdc(3), counted_at=None) == before
 
 
 def test_a_balance_stored_before_there_were_limits_reads_as_nothing_spent() -> None:
     document = b'{"id":"vault_1/USDC","asset_id":"8453/USDC","total":"5","height":3,"reserved":"2"}'
     balance = decode(VaultBalance, document.replace(b"{", b'{"version":1,"schema":1,', 1))
-    assert (balance.reserved, spent_today(balance, NOW)) == (2, 0)
+    assert (balance.reserved, daily_spend(balance, NOW)) == (2, 0)
     assert decode(VaultBalance, encode(reserve(balance, usdc(3), now=NOW))).spent == 3
 
 

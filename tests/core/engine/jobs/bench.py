@@ -6,19 +6,19 @@ import attrs
 
 from payments_core.clock import FixedClock, Instant
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.committer import Ledger
-from payments_core.engine.decision import Decision, Scope
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.committer import Committer
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Handler, Worker
 from payments_core.engine.ports import Ports
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import Claimed, Transaction
+from payments_core.storage.port import ClaimedJob, Transaction
 
-SCOPE = Scope("env_test", "sandbox")
+AUTHORITY = WorkerAuthority("env_test", "sandbox")
 STOPPING = Queue("payments")
-PASSING = Queue("webhooks", slots=1, stops=False)
+PASSING = Queue("webhooks", lane_concurrency=1, failure_blocks_lane=False)
 
 
 @attrs.define
@@ -28,11 +28,11 @@ class Bench:
     storage: MemoryStorage = attrs.field(factory=MemoryStorage)
     clock: FixedClock = attrs.field(factory=FixedClock)
     ran: list[str] = attrs.field(factory=list)
-    ledger: Ledger = attrs.field(init=False)
+    committer: Committer = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         ring = KeyRing.parse(KeyRing.generate())
-        self.ledger = Ports.over(self.storage, ring, self.clock).committer
+        self.committer = Ports.over(self.storage, ring, self.clock).committer
 
     def worker(self, *queues: Queue, **handlers: Handler) -> Worker:
         known = {"note": self.note, "break": self.fail, **handlers}
@@ -42,31 +42,34 @@ class Bench:
         self, subject: str, kind: str = "note", queue: Queue = STOPPING, lane: str = "",
         delay_ms: int = 0,
     ) -> None:  # fmt: skip
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             job = Job(
-                id=draw.id("job"), queue=f"sandbox.{queue.name}", lane=lane or subject, kind=kind,
+                id=id_sequence.issue("job"), queue=f"sandbox.{queue.name}",
+                lane=lane or subject, kind=kind,
                 due_at=self.clock.now() + delay_ms, subject=subject,
             )  # fmt: skip
             return Decision(None, inserts=(job,))
 
-        self.ledger.commit(SCOPE, decide)
+        self.committer.commit(AUTHORITY, decide)
 
-    def note(self, claimed: Claimed) -> None:
+    def note(self, claimed: ClaimedJob) -> None:
         self.end(claimed)
         self.ran.append(claimed.job.subject)
 
-    def end(self, claimed: Claimed, again_at: Instant | None = None) -> None:
-        self.ledger.commit(
-            SCOPE, lambda tx, draw: Decision(None, again_at=again_at), claimed=claimed
+    def end(self, claimed: ClaimedJob, next_run_at: Instant | None = None) -> None:
+        self.committer.commit(
+            AUTHORITY,
+            lambda tx, id_sequence: Decision(None, next_run_at=next_run_at),
+            claimed=claimed,
         )
 
-    def fail(self, claimed: Claimed) -> None:
+    def fail(self, claimed: ClaimedJob) -> None:
         self.ran.append(claimed.job.subject)
         raise ValueError("whsec_a_secret_in_a_text")
 
     def jobs(self) -> dict[str, Job]:
         page = self.storage.read(
-            SCOPE.partition,
+            AUTHORITY.partition,
             lambda tx: [
                 job
                 for lane in ("a", "b", "shared")

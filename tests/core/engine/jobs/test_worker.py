@@ -10,15 +10,15 @@ from payments_core.clock import HOUR, MINUTE, SECOND, FixedClock, Instant
 from payments_core.engine.decision import LeaseLost
 from payments_core.engine.jobs.parking import (
     CLAIMS_BEFORE_PARKING,
-    UNKNOWN_KIND_MS,
+    UNKNOWN_KIND_DELAY_MS,
     Queue,
-    described,
+    describe_error,
 )
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import NotFound
-from payments_core.storage.jobs import FOREVER
+from payments_core.storage.jobs import NEVER
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
-from payments_core.storage.port import Claimed, StorageUnavailable
+from payments_core.storage.port import ClaimedJob, StorageUnavailable
 from tests.core.engine.jobs.bench import PASSING, STOPPING, Bench
 
 
@@ -51,7 +51,7 @@ def test_a_pass_ends_at_its_limit() -> None:
 def test_jobs_that_a_run_adds_to_an_earlier_queue_are_run_until_nothing_is_due() -> None:
     bench = Bench()
 
-    def chain(claimed: Claimed) -> None:
+    def chain(claimed: ClaimedJob) -> None:
         bench.note(claimed)
         bench.add("b")
 
@@ -90,7 +90,7 @@ def test_another_mode_is_left_alone() -> None:
 
 def test_two_queues_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="share a name"):
-        Bench().worker(STOPPING, Queue("payments", slots=2))
+        Bench().worker(STOPPING, Queue("payments", lane_concurrency=2))
 
 
 def test_a_job_that_fails_comes_again_later_and_later() -> None:
@@ -136,7 +136,7 @@ def test_a_job_parks_after_twenty_claims_without_an_outcome(
     assert len(alarms) == 1
     assert "ALARM" in alarms[0].getMessage()
     parked = bench.jobs()["a"]
-    assert (parked.due_at if passes else parked.lease_until) == FOREVER
+    assert (parked.due_at if passes else parked.lease_until) == NEVER
     bench.add("b", queue=queue, lane="shared")
     worker.run_until_idle()
     assert ("b" in bench.ran) is passes
@@ -148,18 +148,18 @@ def test_a_job_that_takes_the_process_down_parks_without_another_try() -> None:
     bench.add("a")
     for _ in range(CLAIMS_BEFORE_PARKING):  # claimed, and never heard of again
         (_claimed,) = bench.storage.claim(
-            "sandbox.payments", bench.clock.now(), lease_ms=1, limit=1, slots=1
+            "sandbox.payments", bench.clock.now(), lease_ms=1, limit=1, lane_concurrency=1
         )
         bench.clock.advance(1)
     worker.run_until_idle()
     assert bench.ran == []
-    assert bench.jobs()["a"].lease_until == FOREVER
+    assert bench.jobs()["a"].lease_until == NEVER
 
 
 def test_progress_starts_the_count_again() -> None:
     bench = Bench()
 
-    def poll(claimed: Claimed) -> None:
+    def poll(claimed: ClaimedJob) -> None:
         bench.end(claimed, bench.clock.now() + SECOND)
 
     worker = bench.worker(poll=poll)
@@ -175,15 +175,15 @@ def test_a_kind_that_this_release_does_not_know_waits_and_never_parks() -> None:
     bench.add("a", "from_the_future")
     for _ in range(2 * CLAIMS_BEFORE_PARKING):
         assert worker.run_until_idle() == 1
-        assert worker.next_due() == bench.clock.now() + UNKNOWN_KIND_MS
-        bench.clock.advance(UNKNOWN_KIND_MS // SECOND)
+        assert worker.next_due() == bench.clock.now() + UNKNOWN_KIND_DELAY_MS
+        bench.clock.advance(UNKNOWN_KIND_DELAY_MS // SECOND)
     assert bench.worker(from_the_future=bench.note).run_until_idle() == 1
 
 
 def test_a_lost_lease_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench()
 
-    def slow(claimed: Claimed) -> None:
+    def slow(claimed: ClaimedJob) -> None:
         bench.clock.advance(3600)
         bench.worker(slow=bench.note).run_until_idle()
         with pytest.raises(LeaseLost):
@@ -201,7 +201,7 @@ def test_a_lost_lease_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_failure_does_not_touch_a_job_that_another_worker_has_finished() -> None:
     bench = Bench()
 
-    def slow(claimed: Claimed) -> None:
+    def slow(claimed: ClaimedJob) -> None:
         bench.clock.advance(3600)
         bench.worker(slow=bench.note).run_until_idle()
         raise ValueError
@@ -241,11 +241,11 @@ def test_no_log_carries_what_a_stranger_wrote_into_an_error(
 
 
 def test_our_own_errors_are_described_in_full() -> None:
-    assert "No such vault." in described(NotFound("vault"))
+    assert "No such vault." in describe_error(NotFound("vault"))
     with pytest.raises(ValueError) as raised:
         raise ValueError("whsec_a") from KeyError("whsec_b")
-    assert "from KeyError" in described(raised.value)
-    assert "whsec" not in described(raised.value)
+    assert "from KeyError" in describe_error(raised.value)
+    assert "whsec" not in describe_error(raised.value)
 
 
 def test_an_advancing_clock_runs_each_job_at_its_own_instant() -> None:
@@ -253,7 +253,7 @@ def test_an_advancing_clock_runs_each_job_at_its_own_instant() -> None:
     start = bench.clock.now()
     seen: list[int] = []
 
-    def again(claimed: Claimed) -> None:
+    def again(claimed: ClaimedJob) -> None:
         seen.append((bench.clock.now() - start) // SECOND)
         bench.end(claimed, bench.clock.now() + 20 * MINUTE if len(seen) < 5 else None)
 
@@ -268,7 +268,7 @@ def test_an_advancing_clock_runs_each_job_at_its_own_instant() -> None:
 def test_an_advancing_clock_passes_a_parked_lane() -> None:
     bench = Bench()
     start = bench.clock.now()
-    worker = bench.worker(park=lambda claimed: bench.end(claimed, FOREVER))
+    worker = bench.worker(park=lambda claimed: bench.end(claimed, NEVER))
     bench.add("a", "park", lane="shared")
     bench.add("b", lane="shared", delay_ms=1)
     steps: list[Instant] = []
@@ -287,12 +287,12 @@ def test_an_advancing_clock_runs_the_other_lanes_at_their_instants_beside_a_park
     start = bench.clock.now()
     at: dict[str, int] = {}
 
-    def note(claimed: Claimed) -> None:
+    def note(claimed: ClaimedJob) -> None:
         at[claimed.job.subject] = bench.clock.now() - start
         bench.note(claimed)
 
     worker = bench.worker(
-        STOPPING, PASSING, note=note, park=lambda claimed: bench.end(claimed, FOREVER)
+        STOPPING, PASSING, note=note, park=lambda claimed: bench.end(claimed, NEVER)
     )
     bench.add("a", "park", lane="shared")
     bench.add("blocked", lane="shared", delay_ms=1)
@@ -312,14 +312,16 @@ def test_an_advancing_clock_runs_what_a_lease_held_up_when_the_lease_ends() -> N
     start = bench.clock.now()
     at: dict[str, int] = {}
 
-    def note(claimed: Claimed) -> None:
+    def note(claimed: ClaimedJob) -> None:
         at[claimed.job.subject] = bench.clock.now() - start
         bench.note(claimed)
 
     worker = bench.worker(note=note)
     bench.add("a", lane="shared")
     bench.add("b", lane="shared", delay_ms=1)
-    (_died,) = bench.storage.claim("sandbox.payments", start, lease_ms=4_321, limit=1, slots=1)
+    (_died,) = bench.storage.claim(
+        "sandbox.payments", start, lease_ms=4_321, limit=1, lane_concurrency=1
+    )
     worker.run_through(start + HOUR, lambda to: _move(bench.clock, to))
     assert at == {"a": 4_321, "b": 4_321}
 

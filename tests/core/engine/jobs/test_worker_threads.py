@@ -10,13 +10,13 @@ import pytest
 
 from payments_core.clock import FixedClock, SystemClock
 from payments_core.engine.decision import Decision
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Handler, Worker
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
-from payments_core.storage.port import Claimed, StorageUnavailable, Transaction
-from tests.core.engine.jobs.bench import SCOPE, STOPPING, Bench
+from payments_core.storage.port import ClaimedJob, StorageUnavailable, Transaction
+from tests.core.engine.jobs.bench import AUTHORITY, STOPPING, Bench
 
 
 def threaded(
@@ -36,7 +36,7 @@ def counting(bench: Bench, expected: int) -> tuple[Handler, threading.Event]:
     """A handler that ends its job, and an event for when `expected` have ended."""
     done, lock = threading.Event(), threading.Lock()
 
-    def handler(claimed: Claimed) -> None:
+    def handler(claimed: ClaimedJob) -> None:
         bench.end(claimed)
         with lock:
             bench.ran.append(claimed.job.subject)
@@ -79,7 +79,7 @@ def test_stopping_finishes_the_running_job() -> None:
     bench = real_time()
     entered, leave = threading.Event(), threading.Event()
 
-    def handler(claimed: Claimed) -> None:
+    def handler(claimed: ClaimedJob) -> None:
         entered.set()
         assert leave.wait(20)
         bench.note(claimed)
@@ -101,7 +101,7 @@ def test_a_pause_waits_for_what_runs_and_claims_nothing_until_resumed() -> None:
     entered, leave = threading.Event(), threading.Event()
     done = threading.Event()
 
-    def handler(claimed: Claimed) -> None:
+    def handler(claimed: ClaimedJob) -> None:
         if claimed.job.subject == "a":
             entered.set()
             assert leave.wait(20)
@@ -132,13 +132,13 @@ def test_a_pause_waits_for_what_runs_and_claims_nothing_until_resumed() -> None:
 def test_slow_work_in_one_queue_leaves_threads_for_the_others() -> None:
     bench = real_time()
     leave, done = threading.Event(), threading.Event()
-    narrow = Queue("webhooks", slots=4, stops=False, threads=1)
+    narrow = Queue("webhooks", lane_concurrency=4, failure_blocks_lane=False, threads=1)
 
-    def slow(claimed: Claimed) -> None:
+    def slow(claimed: ClaimedJob) -> None:
         assert leave.wait(20)
         bench.end(claimed)
 
-    def quick(claimed: Claimed) -> None:
+    def quick(claimed: ClaimedJob) -> None:
         bench.note(claimed)
         done.set()
 
@@ -194,15 +194,15 @@ class Effects:
     expected: int
     done: threading.Event = attrs.field(factory=threading.Event)
 
-    def once(self, claimed: Claimed) -> None:
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+    def once(self, claimed: ClaimedJob) -> None:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             effect = Job(
-                id=draw.id("job"), queue="effects", lane="a", kind="effect",
+                id=id_sequence.issue("job"), queue="effects", lane="a", kind="effect",
                 due_at=0, subject=claimed.job.subject,
             )  # fmt: skip
             return Decision(None, inserts=(effect,))
 
-        self.bench.ledger.commit(SCOPE, decide, claimed=claimed)
+        self.bench.committer.commit(AUTHORITY, decide, claimed=claimed)
         if len(self.committed()) == self.expected:
             self.done.set()
 
@@ -210,4 +210,4 @@ class Effects:
         find: Callable[..., list[str]] = lambda tx: [  # noqa: E731
             job.subject for job in tx.find(Job, "by_lane", ("a",), limit=1000).records
         ]
-        return self.bench.storage.read(SCOPE.partition, find)
+        return self.bench.storage.read(AUTHORITY.partition, find)

@@ -8,7 +8,11 @@ import pytest
 
 from payments_core.errors import InvalidState
 from payments_core.payments.disputes import lifecycle
-from payments_core.payments.disputes.lifecycle import SESSION_STATUSES, Session, SessionStatus
+from payments_core.payments.disputes.lifecycle import (
+    PAYMENT_SESSION_STATUSES,
+    PaymentSession,
+    PaymentSessionStatus,
+)
 from payments_core.payments.disputes.record import Dispute
 from payments_core.payments.machine import PAYMENT
 from tests.core.examples import NOW, a_payment
@@ -32,16 +36,16 @@ def a_dispute(**given: object) -> Dispute:
 
 
 def test_every_status_of_a_payment_is_one_of_its_session() -> None:
-    assert set(SESSION_STATUSES) == PAYMENT.states
-    told = {name: set[str]() for name in get_args(SessionStatus)}
-    for payment_status, session_status in SESSION_STATUSES.items():
+    assert set(PAYMENT_SESSION_STATUSES) == PAYMENT.states
+    told = {name: set[str]() for name in get_args(PaymentSessionStatus)}
+    for payment_status, session_status in PAYMENT_SESSION_STATUSES.items():
         told[session_status].add(payment_status)
     assert told == CONTRACT
 
 
-@pytest.mark.parametrize("status", sorted(SESSION_STATUSES))
+@pytest.mark.parametrize("status", sorted(PAYMENT_SESSION_STATUSES))
 def test_only_a_settled_session_can_be_disputed(status: str) -> None:
-    session = Session(a_payment(status=status))
+    session = PaymentSession(a_payment(status=status))
     if status in CONTRACT["settled"]:
         flagged = lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
         dispute, [happened] = flagged.record, flagged.events
@@ -53,28 +57,28 @@ def test_only_a_settled_session_can_be_disputed(status: str) -> None:
         with pytest.raises(InvalidState) as caught:
             lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
         assert caught.value.details == {
-            "resource": "session", "status": SESSION_STATUSES[status], "action": "dispute",
+            "resource": "session", "status": PAYMENT_SESSION_STATUSES[status], "action": "dispute",
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("status", sorted(SESSION_STATUSES))
+@pytest.mark.parametrize("status", sorted(PAYMENT_SESSION_STATUSES))
 @pytest.mark.parametrize("disputed", ["flagged", "resolved"])
 def test_no_session_is_disputed_twice(status: str, disputed: str) -> None:
-    session = Session(a_payment(status=status), a_dispute(status=disputed))
+    session = PaymentSession(a_payment(status=status), a_dispute(status=disputed))
     with pytest.raises(InvalidState) as caught:
         lifecycle.flag(session, "broken", None, nonce="n", now=LATER)
     assert (caught.value.resource, caught.value.status) == ("dispute", disputed)
 
 
-@pytest.mark.parametrize("status", sorted(SESSION_STATUSES))
+@pytest.mark.parametrize("status", sorted(PAYMENT_SESSION_STATUSES))
 def test_a_flagged_dispute_ends_whatever_became_of_the_payment(status: str) -> None:
-    session = Session(a_payment(status=status), a_dispute())
+    session = PaymentSession(a_payment(status=status), a_dispute())
     resolved = lifecycle.resolve(session, "lost", "refunded", now=LATER)
     dispute, [happened] = resolved.record, resolved.events
     assert (dispute.status, dispute.resolution, dispute.note) == ("resolved", "lost", "refunded")
     assert (dispute.created_at, dispute.resolved_at) == (NOW, LATER)
     assert (happened.name, happened.payload["status"]) == ("dispute.resolved", "resolved")
-    assert Session(session.payment, dispute).status == SESSION_STATUSES[status]
+    assert PaymentSession(session.payment, dispute).status == PAYMENT_SESSION_STATUSES[status]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def test_a_flagged_dispute_ends_whatever_became_of_the_payment(status: str) -> N
 def test_what_is_not_flagged_cannot_be_resolved(
     dispute: Dispute | None, resource: str, status: str
 ) -> None:
-    session = Session(a_payment(status="succeeded"), dispute)
+    session = PaymentSession(a_payment(status="succeeded"), dispute)
     with pytest.raises(InvalidState) as caught:
         lifecycle.resolve(session, "won", None, now=LATER)
     assert caught.value.details == {"resource": resource, "status": status, "action": "resolve"}
@@ -92,7 +96,7 @@ def test_what_is_not_flagged_cannot_be_resolved(
 
 def test_a_session_changed_when_its_payment_or_its_dispute_did() -> None:
     payment = a_payment(status="succeeded", updated_at=NOW + 100)
-    assert Session(payment).updated_at == NOW + 100
-    assert Session(payment, a_dispute()).updated_at == NOW + 100
-    assert Session(payment, a_dispute(created_at=NOW + 200)).updated_at == NOW + 200
-    assert Session(payment, a_dispute(resolved_at=NOW + 300)).updated_at == NOW + 300
+    assert PaymentSession(payment).updated_at == NOW + 100
+    assert PaymentSession(payment, a_dispute()).updated_at == NOW + 100
+    assert PaymentSession(payment, a_dispute(created_at=NOW + 200)).updated_at == NOW + 200
+    assert PaymentSession(payment, a_dispute(resolved_at=NOW + 300)).updated_at == NOW + 300

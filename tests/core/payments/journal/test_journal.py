@@ -13,11 +13,16 @@ from payments_core.engine.step import Step
 from payments_core.errors import PaymentsError
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.journal.lifecycle import post
-from payments_core.payments.journal.record import ACCOUNTS, Books, Entry, Unbalanced
+from payments_core.payments.journal.record import (
+    JOURNAL_ACCOUNTS,
+    JournalBalances,
+    JournalEntry,
+    UnbalancedPostings,
+)
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle as refunds
-from payments_core.payments.refunds.lifecycle import Part
+from payments_core.payments.refunds.lifecycle import RefundLeg
 from payments_core.payments.refunds.record import Purpose
 from tests.core.examples import (
     ALICE,
@@ -49,50 +54,56 @@ def test_a_movement_has_its_entry() -> None:
 
 
 def test_what_does_not_move_is_not_posted() -> None:
-    _, entry = post(Books(), "p", 1, "release", "s", now=NOW, escrow=-9, recipient=9, fees=0)
+    _, entry = post(
+        JournalBalances(), "p", 1, "release", "s", now=NOW, escrow=-9, recipient=9, fees=0
+    )
     assert entry.postings == {"escrow": -9, "recipient": 9}
 
 
 def test_postings_come_in_the_order_of_the_accounts() -> None:
-    _, entry = post(Books(), "p", 1, "receipt", "s", now=NOW, excess=1, escrow=2, payer=-3)
+    _, entry = post(
+        JournalBalances(), "p", 1, "receipt", "s", now=NOW, excess=1, escrow=2, payer=-3
+    )
     assert list(entry.postings) == ["payer", "escrow", "excess"]
 
 
 def test_entries_sort_as_they_were_written() -> None:
-    ids = [post(Books(), "p", n, "refund", "s", now=NOW)[1].id for n in (2, 10, 999, 1_000)]
+    ids = [
+        post(JournalBalances(), "p", n, "refund", "s", now=NOW)[1].id for n in (2, 10, 999, 1_000)
+    ]
     assert sorted(ids) == ids
 
 
-@given(amounts=st.dictionaries(st.sampled_from(ACCOUNTS), AMOUNTS, max_size=5))
+@given(amounts=st.dictionaries(st.sampled_from(JOURNAL_ACCOUNTS), AMOUNTS, max_size=5))
 def test_postings_balance_or_nothing_is_posted(amounts: dict[str, int]) -> None:
     books = books_of(escrow=3, fees=4)
     if sum(amounts.values()):
-        with pytest.raises(Unbalanced):
+        with pytest.raises(UnbalancedPostings):
             post(books, "p", 1, "receipt", "s", now=NOW, **amounts)
         return
     after, entry = post(books, "p", 1, "receipt", "s", now=NOW, **amounts)
     assert sum(entry.postings.values()) == 0
-    for name in ACCOUNTS:
+    for name in JOURNAL_ACCOUNTS:
         assert getattr(after, name) == getattr(books, name) + amounts.get(name, 0)
 
 
 def test_books_that_do_not_balance_cannot_be_made() -> None:
-    with pytest.raises(Unbalanced):
-        Books(payer=-1, escrow=2)
-    assert Books(payer=-5, escrow=2, excess=3).held == 5
+    with pytest.raises(UnbalancedPostings):
+        JournalBalances(payer=-1, escrow=2)
+    assert JournalBalances(payer=-5, escrow=2, excess=3).held_amount == 5
 
 
 def test_the_journal_of_a_payment_from_receipt_to_refund() -> None:
     """The story of an overpaid Payment with a fee, entry by entry."""
     change, _ = counted(a_payment(fee_bps=100), a_receipt(1_300, id="receipt_1"))
     change = attrs.evolve(change, record=releasing(change.record))
-    change = change.then(payments.step, "release", now=NOW).then(payments.settle, now=NOW)
+    change = change.then(payments.apply_trigger, "release", now=NOW).then(payments.settle, now=NOW)
     for trigger, source, amount in (
         ("refund_excess", "excess", 300),
         ("refund_all", "recipient", 990),
     ):
         change = change.then(
-            payments.refunded, trigger, f"refund_{amount}", ALICE, now=NOW, **{source: amount}
+            payments.apply_refund, trigger, f"refund_{amount}", ALICE, now=NOW, **{source: amount}
         )
     assert [(entry.cause, entry.subject, dict(entry.postings)) for entry in change.entries] == [
         ("receipt", "receipt_1", {"payer": -1_300, "escrow": 1_000, "excess": 300}),
@@ -123,7 +134,7 @@ class Story:
     def __init__(self, *, amount: int, fee_bps: int, tolerance_bps: int) -> None:
         self.payment = a_payment(amount=amount, fee_bps=fee_bps, tolerance_bps=tolerance_bps)
         self.now = NOW
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.events = 0
         self.counting: list[Receipt] = []
         self.undone: list[Receipt] = []
@@ -166,7 +177,9 @@ class Story:
             return
         receipt = self.counting[place % len(self.counting)]
         stops = self.payment.status == "accepted" and bool(receipt.counted) and place % 2 == 0
-        self.take(payments.undo(self.payment, receipt, now=self.now, release_stopped=stops))
+        self.take(
+            payments.reverse_receipt(self.payment, receipt, now=self.now, release_stopped=stops)
+        )
         self.counting.remove(receipt)
         self.undone.append(receipt)
 
@@ -174,7 +187,9 @@ class Story:
         self.take(payments.authorize(self.payment, f"op_{number % 2}", now=self.now))
 
     def see(self, number: int, _: str) -> None:
-        self.take(payments.sight(self.payment, f"evidence_{number % 2}", now=self.now))
+        self.take(
+            payments.add_pending_transfer(self.payment, f"evidence_{number % 2}", now=self.now)
+        )
 
     def give_up(self, number: int, _: str) -> None:
         for id in (f"op_{number % 2}", f"evidence_{number % 2}"):
@@ -189,7 +204,7 @@ class Story:
         self.take(payments.cancel(self.payment, now=self.now))
 
     def release(self, *_: object) -> None:
-        self.take(payments.step(self.payment, "release", now=self.now))
+        self.take(payments.apply_trigger(self.payment, "release", now=self.now))
 
     def settle(self, *_: object) -> None:
         if self.payment.status == "executing":
@@ -212,20 +227,20 @@ class Story:
         self.take(payments.write_off(self.payment, now=self.now))
 
     def refund(self, amount: int, to: str) -> None:
-        left = refunds.left_of(self.payment, ())
-        self._refund([refunds.plan(self.payment, left, amount, to)], "refund")
+        left = refunds.compute_refundable(self.payment, ())
+        self._refund([refunds.plan_refund(self.payment, left, amount, to)], "refund")
 
     def refund_held(self, *_: object) -> None:
         if payments.PAYMENT.allows(self.payment.status, "reconcile_refund"):
-            left = refunds.left_of(self.payment, ())
+            left = refunds.compute_refundable(self.payment, ())
             self._refund(refunds.plan_all_held(left), "reconcile_refund")
 
     def refund_excess(self, *_: object) -> None:
         if payments.PAYMENT.allows(self.payment.status, "refund_excess"):
-            left = refunds.left_of(self.payment, ())
+            left = refunds.compute_refundable(self.payment, ())
             self._refund(refunds.plan_excess(left), "refund_excess")
 
-    def _refund(self, parts: list[Part] | tuple[Part, ...], purpose: Purpose) -> None:
+    def _refund(self, parts: list[RefundLeg] | tuple[RefundLeg, ...], purpose: Purpose) -> None:
         """All of them made at once, and final one after the other: what is promised is booked."""
         for part in parts:
             refund = a_refund(
@@ -241,9 +256,9 @@ class Story:
                 "excess": part.from_excess,
                 "recipient": part.from_recipient,
             }
-            trigger = refunds.closing(self.payment, refund)
+            trigger = refunds.payment_trigger(self.payment, refund)
             try:
-                change = payments.refunded(
+                change = payments.apply_refund(
                     self.payment,
                     trigger,
                     refund.id,
@@ -259,24 +274,26 @@ class Story:
     def check(self) -> None:
         """The books, the journal and the world agree to the unit."""
         payment, books = self.payment, self.payment.books
-        assert sum(getattr(books, name) for name in ACCOUNTS) == 0
+        assert sum(getattr(books, name) for name in JOURNAL_ACCOUNTS) == 0
         assert payment.received == sum(receipt.amount for receipt in self.counting)
         assert payment.refunded == self.sent_back
         assert -books.payer == payment.received - payment.refunded
-        assert books.held + books.recipient + books.fees == payment.received - payment.refunded
+        assert (
+            books.held_amount + books.recipient + books.fees == payment.received - payment.refunded
+        )
         assert [entry.number for entry in self.entries] == [*range(1, payment.entry_count + 1)]
-        for name in ACCOUNTS:
+        for name in JOURNAL_ACCOUNTS:
             assert getattr(books, name) == sum(it.postings.get(name, 0) for it in self.entries)
         assert all(sum(entry.postings.values()) == 0 for entry in self.entries)
         assert payment.counted == sum(receipt.counted for receipt in self.counting)
         assert books.recipient >= 0 and books.fees >= 0
         if not self.undone:
-            assert books.held >= 0
+            assert books.held_amount >= 0
         if payment.release_id is None:
-            assert payment.releasable <= max(0, books.held)
+            assert payment.releasable <= max(0, books.held_amount)
         if payment.status in ("succeeded", "partially_refunded", "refunded"):
-            left = refunds.left_of(payment, ())
-            assert left.held == left.excess, "funds in escrow that nothing can move"
+            left = refunds.compute_refundable(payment, ())
+            assert left.held_amount == left.excess, "funds in escrow that nothing can move"
         settled = [entry for entry in self.entries if entry.cause == "release"]
         assert len(settled) <= 1, "released twice"
 
@@ -353,11 +370,11 @@ def test_whatever_happens_the_books_say_where_the_money_is(
 def test_no_more_is_released_than_the_escrow_holds() -> None:
     """Excess that went back, and whose receipt was then undone, is missing in the escrow."""
     over, receipt = counted(stages()["accepted"].payment, a_receipt(300, BOB))
-    back = payments.refunded(over.record, "refund_excess", "r", BOB, now=NOW, excess=300).record
-    undone = payments.undo(back, receipt, now=NOW, release_stopped=False).record
-    executing = payments.step(undone, "release", now=NOW).record
+    back = payments.apply_refund(over.record, "refund_excess", "r", BOB, now=NOW, excess=300).record
+    undone = payments.reverse_receipt(back, receipt, now=NOW, release_stopped=False).record
+    executing = payments.apply_trigger(undone, "release", now=NOW).record
     failed = payments.fail_release(executing, "transaction_failed", now=NOW).record
-    assert (failed.books.held, failed.releasable) == (700, 700)
+    assert (failed.books.held_amount, failed.releasable) == (700, 700)
 
 
 @pytest.mark.parametrize("name", stages())

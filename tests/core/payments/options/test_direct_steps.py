@@ -10,18 +10,18 @@ import pytest
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.port import Block, Heads, TransactionView
 from payments_core.errors import (
-    Conflicting,
     InvalidState,
     OptionExpired,
     OptionSuperseded,
     PaymentsError,
+    ResourceConflict,
 )
 from payments_core.payments.options import direct
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core.payments.options.record import DirectOption, Submission
-from payments_core.payments.receipts.direct import HINT_LIVES_MS, hinted
-from payments_core.payments.receipts.evidence import Sighting
-from payments_core.payments.receipts.record import Evidence, evidence_id
+from payments_core.payments.receipts.direct import HINT_TTL_MS, recheck_hint
+from payments_core.payments.receipts.evidence import ObservedTransaction
+from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from tests.core.examples import NOW, a_payment
 
 LATER = NOW + 500
@@ -77,7 +77,7 @@ def test_a_look_moves_the_option(
     option = a_direct_option(status=status, sighted=sighted, paid=paid)
     known = a_payment(counted=had, status="accepted" if had >= 1_000 else "processing")
     payment = attrs.evolve(known, counted=has, sighted=in_sight)
-    moved = direct.moved(option, known, payment, ONE, gained, LATER).record
+    moved = direct.apply_observation(option, known, payment, ONE, gained, LATER).record
     assert (moved.status, moved.sighted, moved.paid) == after
     assert moved.updated_at == (LATER if moved != option else NOW)
 
@@ -85,7 +85,7 @@ def test_a_look_moves_the_option(
 def test_what_covers_a_payment_with_tolerance_is_enough_for_its_option() -> None:
     known = a_payment(tolerance_bps=1_000)
     after = attrs.evolve(known, counted=900)
-    moved = direct.moved(a_direct_option(), known, after, ONE, 900, LATER).record
+    moved = direct.apply_observation(a_direct_option(), known, after, ONE, 900, LATER).record
     assert (moved.status, moved.paid) == ("succeeded", 900)
 
 
@@ -118,13 +118,13 @@ def test_a_refresh_asks_for_what_remains_beyond_what_it_has_brought() -> None:
 
 
 def test_an_end_leaves_what_cannot_end_as_it_is() -> None:
-    assert direct.end(a_direct_option(), "cancel", now=LATER).record.status == "cancelled"
-    assert direct.end(a_direct_option(), "expire", now=LATER).record.status == "expired"
+    assert direct.close(a_direct_option(), "cancel", now=LATER).record.status == "cancelled"
+    assert direct.close(a_direct_option(), "expire", now=LATER).record.status == "expired"
     for status in OPTION.terminal:
         option = a_direct_option(status=status)
-        assert direct.end(option, "expire", now=LATER).record is option
+        assert direct.close(option, "expire", now=LATER).record is option
     coming = a_direct_option(status="processing", sighted=(ONE,))
-    assert direct.end(coming, "cancel", now=LATER).record is coming
+    assert direct.close(coming, "cancel", now=LATER).record is coming
 
 
 def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> None:
@@ -133,32 +133,32 @@ def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> N
     assert submission == Submission(chain_id=8453, transaction_hash="0x1", submitted_at=LATER)
     assert direct.submit(option, 8453, "0x1", now=LATER + 1).record is option
     full = option
-    for number in range(2, direct.SUBMISSION_LIMIT + 1):
+    for number in range(2, direct.MAX_SUBMISSIONS + 1):
         full = direct.submit(full, 8453, f"0x{number}", now=LATER).record
     assert direct.submit(full, 8453, "0x1", now=LATER).record is full
     for chain_id, hash in ((8453, "0x9"), (1, "0x1")):
-        with pytest.raises(Conflicting):
+        with pytest.raises(ResourceConflict):
             direct.submit(full, chain_id, hash, now=LATER)
     payment = a_payment()
     assert not direct.is_locked(option, payment)
     assert not direct.is_locked(option, attrs.evolve(payment, sighted=(ONE,)))
-    named = evidence_id(payment.id, 8453, "0x1")
+    named = tracked_transaction_id(payment.id, 8453, "0x1")
     assert direct.is_locked(option, attrs.evolve(payment, sighted=(ONE, named)))
 
 
 # Hints.
 
 
-def a_hint(**given: Any) -> Evidence:
+def a_hint(**given: Any) -> TrackedTransaction:
     facts: dict[str, Any] = {
         "id": "payment_1/8453/0x1",
         "payment_id": "payment_1",
         "chain_id": 8453,
         "transaction_hash": "0x1",
-        "hinted_until": NOW + HINT_LIVES_MS,
+        "hinted_until": NOW + HINT_TTL_MS,
         "created_at": NOW,
     }
-    return Evidence(**{**facts, **given})
+    return TrackedTransaction(**{**facts, **given})
 
 
 HEADS = Heads(latest=Block(100, "0x64"), final=Block(97, "0x61"))
@@ -166,24 +166,27 @@ HEADS = Heads(latest=Block(100, "0x64"), final=Block(97, "0x61"))
 
 def test_a_hint_is_looked_for_ever_more_seldom_until_its_time_is_over() -> None:
     now, looks = NOW, 0
-    unknown = Sighting(None, HEADS)
-    while (decision := hinted(a_hint(), unknown, now=now)).again_at is not None:
-        assert decision.again_at - now == max(1_000, now - NOW)
+    unknown = ObservedTransaction(None, HEADS)
+    while (decision := recheck_hint(a_hint(), unknown, now=now)).next_run_at is not None:
+        assert decision.next_run_at - now == max(1_000, now - NOW)
         assert not decision.replaces
-        now, looks = decision.again_at, looks + 1
+        now, looks = decision.next_run_at, looks + 1
     assert looks == 11
-    assert [record.watched for record in decision.replaces if isinstance(record, Evidence)] == [
-        False
-    ]
+    assert [
+        record.watched for record in decision.replaces if isinstance(record, TrackedTransaction)
+    ] == [False]
 
 
 def test_a_hint_that_is_in_a_block_and_brings_nothing_is_forgotten_at_once() -> None:
     view = TransactionView("0x1", HEADS.latest, succeeded=True, logs=())
-    decision = hinted(a_hint(), Sighting(view, HEADS), now=NOW)
-    assert decision.again_at is None
+    decision = recheck_hint(a_hint(), ObservedTransaction(view, HEADS), now=NOW)
+    assert decision.next_run_at is None
     assert len(decision.replaces) == 1
     waiting = TransactionView("0x1", None, succeeded=False, logs=())
-    assert hinted(a_hint(), Sighting(waiting, HEADS), now=NOW).again_at == NOW + 1_000
+    assert (
+        recheck_hint(a_hint(), ObservedTransaction(waiting, HEADS), now=NOW).next_run_at
+        == NOW + 1_000
+    )
 
 
 # Hashes.

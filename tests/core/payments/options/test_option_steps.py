@@ -43,7 +43,7 @@ LATER = NOW + 500
 def test_an_action_is_checked_in_this_order(
     error: type[PaymentsError] | None, option: object, action: str
 ) -> None:
-    check: Callable[[], None] = lambda: options.check_action(option, action, now=NOW)  # type: ignore[arg-type]  # noqa: E731
+    check: Callable[[], None] = lambda: options.require_live_action(option, action, now=NOW)  # type: ignore[arg-type]  # noqa: E731
     if error is None:
         check()
     else:
@@ -52,7 +52,7 @@ def test_an_action_is_checked_in_this_order(
 
 
 def test_consuming_an_action_uses_it_up_and_starts_the_option() -> None:
-    option = options.consume(an_option(used_action_ids=("action_0",)), now=LATER).record
+    option = options.consume_action(an_option(used_action_ids=("action_0",)), now=LATER).record
     assert option.status == "processing"
     assert option.used_action_ids == ("action_0", "action_1")
     assert (option.action_id, option.action_expires_at) == (None, None)
@@ -74,11 +74,11 @@ def test_a_refresh_gives_a_new_action_no_longer_than_the_option_lives() -> None:
 
 
 def test_ending_leaves_a_terminal_option_alone() -> None:
-    ended = options.end(an_option(), "cancel", now=LATER).record
+    ended = options.close(an_option(), "cancel", now=LATER).record
     assert (ended.status, ended.action_id) == ("cancelled", None)
     for status in options.OPTION.terminal:
         option = an_option(status=status)
-        assert options.end(option, "expire", now=LATER).record is option
+        assert options.close(option, "expire", now=LATER).record is option
     with pytest.raises(InvalidState):
         options.supersede(an_option(selection_status="superseded"), now=NOW)
 
@@ -87,7 +87,7 @@ def test_an_operation_is_stamped_as_it_goes_and_tells_its_payments_owner() -> No
     operation, payment = an_operation(), a_payment()
     seen = []
     for trigger in ("authorize", "broadcast", "lose", "broadcast", "confirm"):
-        step = funding.step(operation, trigger, payment, now=NOW + len(seen))
+        step = funding.apply_trigger(operation, trigger, payment, now=NOW + len(seen))
         operation = step.record
         seen += [event.name for event in step.events] or ["-"]
     assert seen == [
@@ -102,23 +102,23 @@ def test_an_operation_is_stamped_as_it_goes_and_tells_its_payments_owner() -> No
 def test_a_reorg_keeps_the_moment_of_the_authorization() -> None:
     """The day's count of the vault hangs on it."""
     operation = an_operation(status="broadcast", authorized_at=NOW, broadcast_at=NOW + 1)
-    undone = funding.step(operation, "reorg", a_payment(), now=NOW + 9)
+    undone = funding.apply_trigger(operation, "reorg", a_payment(), now=NOW + 9)
     back = undone.record
     assert (back.status, back.authorized_at, undone.events) == ("authorized", NOW, ())
-    sent = funding.step(back, "broadcast", a_payment(), now=NOW + 10).record
+    sent = funding.apply_trigger(back, "broadcast", a_payment(), now=NOW + 10).record
     assert sent.broadcast_at == NOW + 1
 
 
 def test_ending_an_operation_where_it_cannot_end_changes_nothing() -> None:
     for status in ("broadcast", "unknown", *funding.FUNDING_OPERATION.terminal):
         operation = an_operation(status=status)
-        assert funding.end(operation, "cancel", a_payment(), now=NOW) == Step(operation)
-    ended = funding.end(an_operation(status="authorized"), "expire", a_payment(), now=NOW)
+        assert funding.close(operation, "cancel", a_payment(), now=NOW) == Step(operation)
+    ended = funding.close(an_operation(status="authorized"), "expire", a_payment(), now=NOW)
     assert (ended.record.status, ended.record.status_version, ended.events) == ("expired", 2, ())
 
 
 def test_a_failed_operation_says_why_and_tells_it() -> None:
-    step = funding.step(
+    step = funding.apply_trigger(
         an_operation(status="broadcast"), "fail", a_payment(), now=NOW, failure="reverted"
     )
     failed, [event] = step.record, step.events

@@ -10,15 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.chains.judge import Expectation
+from payments_core.chains.judge import ExpectedTransfer
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.payments.receipts import lifecycle
-from payments_core.payments.receipts.evidence import MOST_RECEIPTS, Sighting, Weighed, weigh
-from payments_core.payments.receipts.record import Evidence, Receipt
+from payments_core.payments.receipts.evidence import (
+    MAX_RECEIPTS_PER_TRANSACTION,
+    Evaluation,
+    ObservedTransaction,
+    evaluate,
+)
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
 from tests.core.examples import ALICE, NOW, USDC, a_receipt
 
 TOKEN, ESCROW = USDC.address, "0x2"
-WANTED = Expectation(8453, TOKEN, ESCROW)
+WANTED = ExpectedTransfer(8453, TOKEN, ESCROW)
 HERE, ELSEWHERE = Block(100, "0xb"), Block(101, "0xc")
 """Where a known receipt's log is, and where a reorg may have put it."""
 
@@ -34,17 +39,17 @@ SECOND = attrs.evolve(LOG, position=1, log_index=1, amount_atomic=7)
 
 def shown(
     block: Block | None, heads: Heads, *logs: TransferLog, succeeded: bool = True
-) -> Sighting:
-    return Sighting(TransactionView("0xh", block, succeeded, logs), heads)
+) -> ObservedTransaction:
+    return ObservedTransaction(TransactionView("0xh", block, succeeded, logs), heads)
 
 
-def failed(block: Block, heads: Heads) -> Sighting:
+def failed(block: Block, heads: Heads) -> ObservedTransaction:
     return shown(block, heads, succeeded=False)
 
 
 YOUNG, FINAL = BEFORE_IT, BEHIND_IT
-SHOWS: dict[str, Sighting] = {
-    "nothing": Sighting(None, FINAL),
+SHOWS: dict[str, ObservedTransaction] = {
+    "nothing": ObservedTransaction(None, FINAL),
     "waiting": shown(None, FINAL),
     "young": shown(HERE, YOUNG, LOG),
     "final": shown(HERE, FINAL, LOG),
@@ -116,9 +121,9 @@ def table() -> dict[tuple[str, str], str]:
 
 
 def look(
-    known: Sequence[Receipt], sighting: Sighting, *, chain_id: int = 8453, **more: str
-) -> Weighed:
-    evidence = Evidence(
+    known: Sequence[Receipt], sighting: ObservedTransaction, *, chain_id: int = 8453, **more: str
+) -> Evaluation:
+    evidence = TrackedTransaction(
         id="e",
         payment_id="payment_1",
         chain_id=chain_id,
@@ -127,13 +132,13 @@ def look(
         **more,
     )
     numbers = count(2)
-    return weigh(evidence, known, sighting, WANTED, lambda: f"receipt_{next(numbers)}", now=NOW)
+    return evaluate(evidence, known, sighting, WANTED, lambda: f"receipt_{next(numbers)}", now=NOW)
 
 
-def told(weighed: Weighed) -> str:
+def told(weighed: Evaluation) -> str:
     """A look's outcome in the table's letters."""
     proven = {receipt.id for receipt in weighed.proven}
-    undone = {receipt.id for receipt in weighed.undone}
+    undone = {receipt.id for receipt in weighed.reorged}
     letters = {word: letter for letter, word in (STATUSES | REASONS).items()}
     parts = []
     for receipt in sorted(weighed.receipts, key=lambda receipt: receipt.position):
@@ -142,14 +147,16 @@ def told(weighed: Weighed) -> str:
         word = receipt.rejection_reason if is_rejected else receipt.status
         sign = ("+" if receipt.id in proven else "") + ("-" if receipt.id in undone else "")
         parts.append(letters[word] + sign)
-    return (",".join(parts) or ".") + ("!" if weighed.is_promising else "")
+    return (",".join(parts) or ".") + ("!" if weighed.has_pending_transfer else "")
 
 
-def stored(weighed: Weighed) -> list[Receipt]:
+def stored(weighed: Evaluation) -> list[Receipt]:
     """The receipts as the commit leaves them: what is proven counts."""
     proven = {receipt.id for receipt in weighed.proven}
     return [
-        lifecycle.verified(receipt, receipt.amount, NOW).record if receipt.id in proven else receipt
+        lifecycle.mark_verified(receipt, receipt.amount, NOW).record
+        if receipt.id in proven
+        else receipt
         for receipt in weighed.receipts
     ]
 
@@ -166,7 +173,7 @@ def test_a_look_does_what_the_table_says(known: str, shows: str) -> None:
     before = KNOWN[known]
     weighed = look([before] if before else [], SHOWS[shows])
     assert told(weighed) == table()[shows, known]
-    assert all(it == before and it.status == "verified" for it in weighed.undone)
+    assert all(it == before and it.status == "verified" for it in weighed.reorged)
     assert all(it in weighed.receipts for it in weighed.proven)
     for receipt in weighed.receipts:
         is_verified = receipt.status == "verified"
@@ -181,7 +188,7 @@ def test_a_second_look_at_the_same_changes_nothing(known: str, shows: str) -> No
     before = KNOWN[known]
     once = stored(look([before] if before else [], SHOWS[shows]))
     again = look(once, SHOWS[shows])
-    assert (list(again.receipts), again.proven, again.undone) == (once, (), ())
+    assert (list(again.receipts), again.proven, again.reorged) == (once, (), ())
 
 
 @pytest.mark.parametrize(
@@ -201,7 +208,7 @@ def test_on_another_chain_nothing_is_proven(shows: str, outcome: str) -> None:
     known = attrs.evolve(a_receipt(), chain_id=1)
     weighed = look([known], SHOWS[shows], chain_id=1)
     assert told(weighed) == outcome
-    assert (weighed.proven, weighed.undone) == ((), ())
+    assert (weighed.proven, weighed.reorged) == ((), ())
 
 
 @pytest.mark.parametrize("chain_id", [8453, 1])
@@ -235,14 +242,14 @@ def test_what_was_counted_and_says_something_else_now_is_counted_anew() -> None:
     before = KNOWN["verified"]
     assert before is not None
     weighed = look([before], SHOWS["amount-final"])
-    [undone], [proven] = weighed.undone, weighed.proven
+    [undone], [proven] = weighed.reorged, weighed.proven
     assert (undone.amount, undone.counted, proven.amount, proven.counted) == (1_000, 1_000, 999, 0)
 
 
 def test_so_many_logs_of_one_transaction_are_looked_at() -> None:
-    logs = [attrs.evolve(LOG, position=place) for place in range(MOST_RECEIPTS + 1)]
+    logs = [attrs.evolve(LOG, position=place) for place in range(MAX_RECEIPTS_PER_TRANSACTION + 1)]
     weighed = look([], shown(HERE, FINAL, *logs))
-    assert len(weighed.receipts) == len(weighed.proven) == MOST_RECEIPTS
+    assert len(weighed.receipts) == len(weighed.proven) == MAX_RECEIPTS_PER_TRANSACTION
 
 
 BLOCKS = [Block(100, "0xb"), Block(100, "0xd"), Block(101, "0xc"), None]
@@ -258,11 +265,11 @@ LOGS = st.builds(
 
 
 @st.composite
-def sightings(draw: st.DrawFn) -> Sighting:
+def sightings(draw: st.DrawFn) -> ObservedTransaction:
     """Whatever a node may answer, whether or not it agrees with what it said before."""
     heads = draw(st.sampled_from([BEFORE_IT, BEHIND_IT]))
     if draw(st.integers(0, 4)) == 0:
-        return Sighting(None, heads)
+        return ObservedTransaction(None, heads)
     succeeded = draw(st.integers(0, 3)) > 0
     logs = draw(st.lists(LOGS, max_size=3)) if succeeded else []
     placed = [attrs.evolve(log, position=place) for place, log in enumerate(logs)]
@@ -271,19 +278,19 @@ def sightings(draw: st.DrawFn) -> Sighting:
 
 @given(st.lists(sightings(), max_size=12), st.sampled_from([8453, 8453, 1]))
 def test_however_the_chain_turns_a_log_counts_once_until_it_is_undone(
-    looks: list[Sighting], chain_id: int
+    looks: list[ObservedTransaction], chain_id: int
 ) -> None:
     known: list[Receipt] = []
     balance: dict[int, int] = {}
     numbers = count()
-    evidence = Evidence(
+    evidence = TrackedTransaction(
         id="e", payment_id="p", chain_id=chain_id, transaction_hash="0xh", created_at=NOW
     )
     for sighting in looks:
-        weighed = weigh(
+        weighed = evaluate(
             evidence, known, sighting, WANTED, lambda: f"receipt_{next(numbers)}", now=NOW
         )
-        for receipt in weighed.undone:
+        for receipt in weighed.reorged:
             assert balance.pop(receipt.position) == receipt.counted
         for receipt in weighed.proven:
             assert receipt.position not in balance, "counted twice"
@@ -303,7 +310,7 @@ def test_however_the_chain_turns_a_log_counts_once_until_it_is_undone(
             assert not any(receipt.status == "observed" for receipt in known)
 
 
-def right_and_final(sighting: Sighting, chain_id: int) -> dict[int, int]:
+def right_and_final(sighting: ObservedTransaction, chain_id: int) -> dict[int, int]:
     """What a final transaction brings, told apart from the code."""
     view = sighting.view
     if view is None or not view.succeeded or chain_id != WANTED.chain_id:

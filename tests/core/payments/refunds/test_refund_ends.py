@@ -7,8 +7,15 @@ import pytest
 
 from payments_core.payments import lifecycle as payments
 from payments_core.payments.machine import PAYMENT
-from payments_core.payments.refunds.lifecycle import HELD, REFUND, RELEASED, closing, created, step
-from payments_core.payments.refunds.record import UNFINISHED
+from payments_core.payments.refunds.lifecycle import (
+    FUNDS_IN_ESCROW,
+    FUNDS_PAID_OUT,
+    REFUND,
+    apply_trigger,
+    create,
+    payment_trigger,
+)
+from payments_core.payments.refunds.record import PENDING
 from tests.core.examples import (
     ALICE,
     BOB,
@@ -101,8 +108,8 @@ def test_what_a_final_refund_brings(
     refund = a_refund(
         purpose=purpose, **{f"from_{source}": amount for source, amount in sources.items()}
     )
-    assert closing(payment, refund) == trigger
-    after = payments.refunded(payment, trigger, refund.id, ALICE, now=LATER, **sources).record
+    assert payment_trigger(payment, refund) == trigger
+    after = payments.apply_refund(payment, trigger, refund.id, ALICE, now=LATER, **sources).record
     assert after.status == status
     assert after.refunded == payment.refunded + refund.amount
 
@@ -114,14 +121,21 @@ def test_a_refund_that_is_final_after_the_last_is_booked_all_the_same(purpose: s
     payment = payments.expire(stage.payment, now=LATER).record
     first = a_refund(purpose=purpose, destination=BOB, from_escrow=300)
     second = a_refund(purpose=purpose, id="refund_2", destination=ALICE, from_escrow=300)
-    payment = payments.undo(payment, stage.receipts[1], now=LATER, release_stopped=False).record
+    payment = payments.reverse_receipt(
+        payment, stage.receipts[1], now=LATER, release_stopped=False
+    ).record
     for refund in (first, second):
-        change = payments.refunded(
-            payment, closing(payment, refund), refund.id, refund.destination, now=LATER, escrow=300
+        change = payments.apply_refund(
+            payment,
+            payment_trigger(payment, refund),
+            refund.id,
+            refund.destination,
+            now=LATER,
+            escrow=300,
         )
         payment = change.record
         assert payment.status == "refunded"
-    assert (payment.refunded, payment.books.held) == (600, -300)
+    assert (payment.refunded, payment.books.held_amount) == (600, -300)
 
 
 @pytest.mark.parametrize("purpose", ["refund", "reconcile_refund", "refund_excess"])
@@ -134,41 +148,41 @@ def test_a_final_refund_is_booked_in_whatever_status_it_finds(name: str, purpose
     if payment.status in ("accepted", "executing") and purpose != "refund_excess":
         return  # with a refund under way nothing is released
     refund = a_refund(purpose=purpose, from_escrow=1)
-    trigger = closing(payment, refund)
+    trigger = payment_trigger(payment, refund)
     assert PAYMENT.allows(payment.status, trigger)
-    payments.refunded(payment, trigger, refund.id, ALICE, now=LATER, escrow=1)
+    payments.apply_refund(payment, trigger, refund.id, ALICE, now=LATER, escrow=1)
 
 
 def test_a_refund_that_is_over_is_under_way_no_more() -> None:
     payment = attrs.evolve(held((1_000, ALICE)), refunding=("refund_1", "refund_2"))
-    failed = payments.forget_refund(payment, "refund_1", now=LATER)
+    failed = payments.drop_refund(payment, "refund_1", now=LATER)
     assert failed.record == attrs.evolve(payment, refunding=("refund_2",), updated_at=LATER)
     assert (failed.events, failed.entries) == ((), ())
-    done = payments.refunded(payment, "refund_part", "refund_2", ALICE, now=LATER, escrow=1)
+    done = payments.apply_refund(payment, "refund_part", "refund_2", ALICE, now=LATER, escrow=1)
     assert done.record.refunding == ("refund_1",)
 
 
 def test_a_refund_tells_of_itself() -> None:
     payment = held((1_000, ALICE))
     draft = a_refund(status="", status_version=0, from_escrow=400, from_excess=2)
-    made = created(draft, payment)
+    made = create(draft, payment)
     refund, [event] = made.record, made.events
     assert (refund.status, refund.status_version) == ("created", 1)
     assert event.name == "refund.created"
     assert event.payload["amountAtomic"] == "402"
-    submitted = step(refund, "submit", payment, now=LATER, transaction_hash="0xh")
+    submitted = apply_trigger(refund, "submit", payment, now=LATER, transaction_hash="0xh")
     sent = submitted.record
     assert (sent.status, sent.transaction_hash, submitted.events) == ("submitted", "0xh", ())
-    confirmed = step(sent, "confirm", payment, now=LATER)
+    confirmed = apply_trigger(sent, "confirm", payment, now=LATER)
     done, [event] = confirmed.record, confirmed.events
     assert (done.status, done.succeeded_at, event.name) == ("succeeded", LATER, "refund.succeeded")
     assert (event.payload["status"], event.payload["statusVersion"]) == ("succeeded", 3)
-    undone = step(sent, "fail", payment, now=LATER, failure="transaction_failed")
+    undone = apply_trigger(sent, "fail", payment, now=LATER, failure="transaction_failed")
     failed, [event] = undone.record, undone.events
     assert (failed.succeeded_at, failed.failure) == (None, "transaction_failed")
     assert event.name == "refund.failed"
 
 
 def test_the_statuses_are_those_of_the_table() -> None:
-    assert set(HELD) | set(RELEASED) <= PAYMENT.states
-    assert set(UNFINISHED) == REFUND.states - REFUND.terminal - {"succeeded"}
+    assert set(FUNDS_IN_ESCROW) | set(FUNDS_PAID_OUT) <= PAYMENT.states
+    assert set(PENDING) == REFUND.states - REFUND.terminal - {"succeeded"}

@@ -15,22 +15,22 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.record import Destination, PaidBy, Payment
+from payments_core.payments.record import Destination, PayerTotal, Payment
 from payments_core.payments.refunds.lifecycle import (
-    MOST_PARTS,
+    FUNDS_PAID_OUT,
+    MAX_LEGS,
     REFUND,
-    RELEASED,
-    Left,
-    Part,
-    Share,
-    left_of,
-    plan,
+    Refundable,
+    RefundLeg,
+    SenderShare,
+    apply_trigger,
+    compute_refundable,
     plan_all_held,
     plan_excess,
-    step,
+    plan_refund,
 )
-from payments_core.payments.refunds.record import UNFINISHED, Refund
-from payments_core.payments.senders import MOST_SENDERS
+from payments_core.payments.refunds.record import PENDING, Refund
+from payments_core.payments.senders import MAX_PAYERS
 from tests.core.examples import (
     ALICE,
     BOB,
@@ -53,8 +53,8 @@ LATER = NOW + 1_500
 STAGES = stages()
 
 
-def left(payment: Payment, *refunds: Refund) -> Left:
-    return left_of(payment, refunds)
+def left(payment: Payment, *refunds: Refund) -> Refundable:
+    return compute_refundable(payment, refunds)
 
 
 # What is left.
@@ -62,12 +62,12 @@ def left(payment: Payment, *refunds: Refund) -> Left:
 
 def test_what_is_left_is_what_the_books_hold() -> None:
     payment = held((900, ALICE), (400, BOB))
-    assert left(payment) == Left(
+    assert left(payment) == Refundable(
         escrow=1_000,
         excess=300,
         recipient=0,
         received=1_300,
-        shares=(Share(BOB, 400, 300), Share(ALICE, 900, 0)),
+        shares=(SenderShare(BOB, 400, 300), SenderShare(ALICE, 900, 0)),
     )
     paid = left(settled((1_000, ALICE), (300, BOB)))
     assert (paid.escrow, paid.excess, paid.recipient, paid.received) == (0, 300, 1_000, 1_300)
@@ -78,9 +78,9 @@ def test_refunds_under_way_are_promised(status: str) -> None:
     payment = held((900, ALICE), (400, BOB))
     refund = a_refund(status=status, destination=BOB, from_excess=300, from_escrow=50)
     after = left(payment, refund)
-    if status in UNFINISHED:
+    if status in PENDING:
         assert (after.escrow, after.excess, after.received) == (950, 0, 950)
-        assert after.shares == (Share(BOB, 50, 0), Share(ALICE, 900, 0))
+        assert after.shares == (SenderShare(BOB, 50, 0), SenderShare(ALICE, 900, 0))
     else:
         assert after == left(payment)
 
@@ -89,15 +89,15 @@ def test_a_sender_who_gets_all_of_his_back_is_owed_nothing() -> None:
     payment = held((900, ALICE), (400, BOB))
     for amount in (400, 450):
         refund = a_refund(destination=BOB, from_escrow=amount)
-        assert left(payment, refund).shares == (Share(ALICE, 900, 0),)
+        assert left(payment, refund).shares == (SenderShare(ALICE, 900, 0),)
 
 
 def test_a_failed_refund_frees_its_amount() -> None:
     payment = held((1_000, ALICE))
     refund = a_refund(status="submitted", from_escrow=1_000)
-    assert left(payment, refund).held == 0
-    failed = step(refund, "fail", payment, now=LATER, failure="transaction_failed")
-    assert left(payment, failed.record).held == 1_000
+    assert left(payment, refund).held_amount == 0
+    failed = apply_trigger(refund, "fail", payment, now=LATER, failure="transaction_failed")
+    assert left(payment, failed.record).held_amount == 1_000
 
 
 def test_an_account_below_zero_takes_from_the_other() -> None:
@@ -108,8 +108,8 @@ def test_an_account_below_zero_takes_from_the_other() -> None:
         received=1_000,
         books=books_of(escrow=-1_000, excess=1_000, recipient=1_000),
     )
-    assert payment.books.held == 0
-    assert left(payment).held == 0
+    assert payment.books.held_amount == 0
+    assert left(payment).held_amount == 0
     with pytest.raises(ReconciliationActionNotAllowed):
         plan_excess(left(payment))
 
@@ -134,85 +134,85 @@ def test_what_may_be_refunded_in_every_stage(name: str) -> None:
     }
     nothing = ("action_required, reorged", "expired", "cancelled")
     if name in most:
-        part = plan(payment, left(payment), None, None)
+        part = plan_refund(payment, left(payment), None, None)
         assert (part.to, part.amount) == (ALICE, most[name])
-        assert bool(part.from_recipient) == (payment.status in RELEASED)
+        assert bool(part.from_recipient) == (payment.status in FUNDS_PAID_OUT)
         text = {600: "0.0006", 1_000: "0.001", 1_300: "0.0013"}[most[name]]
         with pytest.raises(AmountOutOfRange, match=f"at most {text} "):
-            plan(payment, left(payment), most[name] + 1, ALICE)
+            plan_refund(payment, left(payment), most[name] + 1, ALICE)
     elif name in nothing:
         with pytest.raises(AmountOutOfRange):
-            plan(payment, left(payment), None, None)
+            plan_refund(payment, left(payment), None, None)
     else:
         with pytest.raises(InvalidState):
-            plan(payment, left(payment), None, ALICE)
+            plan_refund(payment, left(payment), None, ALICE)
 
 
 def test_what_a_sender_sent_too_much_goes_first_and_anothers_last() -> None:
     payment = held((900, ALICE), (400, BOB))
     rest = left(payment)
-    assert plan(payment, rest, 300, BOB) == Part(to=BOB, from_excess=300)
-    assert plan(payment, rest, 301, BOB) == Part(to=BOB, from_excess=300, from_escrow=1)
-    assert plan(payment, rest, 900, ALICE) == Part(to=ALICE, from_escrow=900)
-    assert plan(payment, rest, 1_001, "0xelse") == Part(
+    assert plan_refund(payment, rest, 300, BOB) == RefundLeg(to=BOB, from_excess=300)
+    assert plan_refund(payment, rest, 301, BOB) == RefundLeg(to=BOB, from_excess=300, from_escrow=1)
+    assert plan_refund(payment, rest, 900, ALICE) == RefundLeg(to=ALICE, from_escrow=900)
+    assert plan_refund(payment, rest, 1_001, "0xelse") == RefundLeg(
         to="0xelse", from_escrow=1_000, from_excess=1
     )
 
 
 def test_the_excess_of_what_was_released_is_no_part_of_an_ordinary_refund() -> None:
     payment = settled((1_000, ALICE), (300, BOB))
-    part = plan(payment, left(payment), 1_000, ALICE)
-    assert part == Part(to=ALICE, from_recipient=1_000)
+    part = plan_refund(payment, left(payment), 1_000, ALICE)
+    assert part == RefundLeg(to=ALICE, from_recipient=1_000)
     with pytest.raises(AmountOutOfRange):
-        plan(payment, left(payment), 1_001, ALICE)
+        plan_refund(payment, left(payment), 1_001, ALICE)
 
 
 def test_without_an_amount_a_sender_gets_his_own() -> None:
     payment = held((900, ALICE), (400, BOB))
-    assert plan(payment, left(payment), None, BOB).amount == 400
-    assert plan(payment, left(payment), None, ALICE).amount == 900
-    assert plan(payment, left(payment), None, "0xelse").amount == 1_300
+    assert plan_refund(payment, left(payment), None, BOB).amount == 400
+    assert plan_refund(payment, left(payment), None, ALICE).amount == 900
+    assert plan_refund(payment, left(payment), None, "0xelse").amount == 1_300
 
 
 def test_without_a_destination_the_newest_sender_gets_no_more_than_he_sent() -> None:
     payment = held((900, ALICE), (400, BOB))
-    assert plan(payment, left(payment), 400, None).to == BOB
+    assert plan_refund(payment, left(payment), 400, None).to == BOB
     for amount in (401, None):
         with pytest.raises(ValidationFailed) as caught:
-            plan(payment, left(payment), amount, None)
+            plan_refund(payment, left(payment), amount, None)
         assert [field.path for field in caught.value.fields] == ["destination"]
 
 
 def test_the_only_sender_that_is_known_gets_no_more_than_he_sent_either() -> None:
-    payment = attrs.evolve(held((1_000, BOB)), paid_by=(PaidBy(address=ALICE, amount=10),))
-    assert plan(payment, left(payment), None, None) == Part(to=ALICE, from_escrow=10)
+    payment = attrs.evolve(held((1_000, BOB)), paid_by=(PayerTotal(address=ALICE, amount=10),))
+    assert plan_refund(payment, left(payment), None, None) == RefundLeg(to=ALICE, from_escrow=10)
     with pytest.raises(ValidationFailed):
-        plan(payment, left(payment), 20, None)
-    assert plan(payment, left(payment), 20, ALICE).amount == 20  # named, it may be anybody
+        plan_refund(payment, left(payment), 20, None)
+    assert plan_refund(payment, left(payment), 20, ALICE).amount == 20  # named, it may be anybody
 
 
 def test_where_no_sender_is_known_the_destination_must_be_named() -> None:
     payment = attrs.evolve(held((1_000, BOB)), paid_by=())
     with pytest.raises(ValidationFailed):
-        plan(payment, left(payment), 20, None)
-    assert plan(payment, left(payment), 20, BOB).amount == 20
+        plan_refund(payment, left(payment), 20, None)
+    assert plan_refund(payment, left(payment), 20, BOB).amount == 20
 
 
 @pytest.mark.parametrize("amount", [0, -1])
 def test_nothing_is_no_refund(amount: int) -> None:
     payment = held((1_000, ALICE))
     with pytest.raises(AmountOutOfRange):
-        plan(payment, left(payment), amount, ALICE)
+        plan_refund(payment, left(payment), amount, ALICE)
 
 
 def test_a_send_has_received_nothing_that_could_go_back() -> None:
     fresh = a_payment(intent="send", status="processing", release_id="out_1", released=1_000)
     for stage in send_stages(fresh).values():
         with pytest.raises(PaymentsError):
-            plan(stage.payment, left(stage.payment), None, ALICE)
+            plan_refund(stage.payment, left(stage.payment), None, ALICE)
 
 
-@pytest.mark.parametrize("status", RELEASED)
+@pytest.mark.parametrize("status", FUNDS_PAID_OUT)
 def test_what_an_outside_wallet_got_cannot_be_refunded(status: str) -> None:
     outside = attrs.evolve(
         settled((1_000, ALICE)),
@@ -221,23 +221,25 @@ def test_what_an_outside_wallet_got_cannot_be_refunded(status: str) -> None:
         destination=Destination(type="wallet", address="0xoutside"),
     )
     with pytest.raises(InvalidState):
-        plan(outside, left(outside), None, None)
+        plan_refund(outside, left(outside), None, None)
 
 
 def test_funds_that_are_on_their_way_cannot_be_refunded() -> None:
     returned = attrs.evolve(settled((1_000, ALICE)), status="action_required")
     assert returned.release_id is not None
     with pytest.raises(InvalidState):
-        plan(returned, left(returned), None, None)
+        plan_refund(returned, left(returned), None, None)
 
 
 def test_no_more_than_was_received_goes_back_after_a_reorg() -> None:
     """The receipt was undone after the release: the recipient's funds are his own again."""
     stage = STAGES["succeeded"]
-    undone = payments.undo(stage.payment, stage.receipts[0], now=LATER, release_stopped=False)
+    undone = payments.reverse_receipt(
+        stage.payment, stage.receipts[0], now=LATER, release_stopped=False
+    )
     assert (undone.record.received, undone.record.books.recipient) == (0, 1_000)
     with pytest.raises(PaymentsError):
-        plan(undone.record, left(undone.record), None, ALICE)
+        plan_refund(undone.record, left(undone.record), None, ALICE)
 
 
 # All that is held, and the excess.
@@ -246,34 +248,34 @@ def test_no_more_than_was_received_goes_back_after_a_reorg() -> None:
 def test_all_that_is_held_goes_to_its_senders() -> None:
     payment = held((900, ALICE), (400, BOB), (100, CAROL))
     assert plan_all_held(left(payment)) == (
-        Part(to=CAROL, from_excess=100),
-        Part(to=BOB, from_excess=300, from_escrow=100),
-        Part(to=ALICE, from_escrow=900),
+        RefundLeg(to=CAROL, from_excess=100),
+        RefundLeg(to=BOB, from_excess=300, from_escrow=100),
+        RefundLeg(to=ALICE, from_escrow=900),
     )
     assert plan_excess(left(payment)) == (
-        Part(to=CAROL, from_excess=100),
-        Part(to=BOB, from_excess=300),
+        RefundLeg(to=CAROL, from_excess=100),
+        RefundLeg(to=BOB, from_excess=300),
     )
 
 
 @pytest.mark.parametrize("make", [plan_all_held, plan_excess])
 def test_where_nothing_is_held_there_is_nothing_to_send_back(
-    make: Callable[[Left], tuple[Part, ...]],
+    make: Callable[[Refundable], tuple[RefundLeg, ...]],
 ) -> None:
     with pytest.raises(ReconciliationActionNotAllowed):
         make(left(STAGES["succeeded"].payment))
 
 
 def test_what_an_unknown_sender_sent_stays() -> None:
-    known = PaidBy(address=ALICE, amount=910, excess=10)
+    known = PayerTotal(address=ALICE, amount=910, excess=10)
     payment = attrs.evolve(held((1_900, BOB)), paid_by=(known,))
-    assert plan_all_held(left(payment)) == (Part(to=ALICE, from_excess=10, from_escrow=900),)
-    assert plan_excess(left(payment)) == (Part(to=ALICE, from_excess=10),)
+    assert plan_all_held(left(payment)) == (RefundLeg(to=ALICE, from_excess=10, from_escrow=900),)
+    assert plan_excess(left(payment)) == (RefundLeg(to=ALICE, from_excess=10),)
 
 
 @pytest.mark.parametrize("make", [plan_all_held, plan_excess])
 def test_where_no_sender_is_known_nothing_goes_back_by_decision(
-    make: Callable[[Left], tuple[Part, ...]],
+    make: Callable[[Refundable], tuple[RefundLeg, ...]],
 ) -> None:
     payment = attrs.evolve(held((1_900, BOB)), paid_by=())
     with pytest.raises(ReconciliationActionNotAllowed, match="destinations that you name"):
@@ -283,67 +285,69 @@ def test_where_no_sender_is_known_nothing_goes_back_by_decision(
 def test_the_excess_goes_to_whoever_sent_it_and_not_to_whoever_came_last() -> None:
     payment = settled((1_000, ALICE), (1_000, BOB), (1, ALICE))
     assert plan_excess(left(payment)) == (
-        Part(to=ALICE, from_excess=1),
-        Part(to=BOB, from_excess=1_000),
+        RefundLeg(to=ALICE, from_excess=1),
+        RefundLeg(to=BOB, from_excess=1_000),
     )
 
 
 def test_dust_makes_no_real_payer_wait() -> None:
-    dust = [(1, f"0x{number}") for number in range(MOST_SENDERS - 1)]
+    dust = [(1, f"0x{number}") for number in range(MAX_PAYERS - 1)]
     payment = held((900, ALICE), *dust, amount=10_000)
     parts = plan_all_held(left(payment))
-    assert len(parts) == MOST_PARTS
-    assert Part(to=ALICE, from_escrow=900) in parts
+    assert len(parts) == MAX_LEGS
+    assert RefundLeg(to=ALICE, from_escrow=900) in parts
 
 
 def test_what_a_sender_got_back_is_not_paid_from_anothers_funds() -> None:
     """His receipt was refunded, undone, and came back: what lies there is the other one's."""
     payment = held((100, BOB), (100, ALICE))
     receipt = a_receipt(100, ALICE, id="receipt_2", counted=100)
-    back = payments.refunded(payment, "refund_part", "r", ALICE, now=LATER, escrow=100).record
-    undone = payments.undo(back, receipt, now=LATER, release_stopped=False).record
+    back = payments.apply_refund(payment, "refund_part", "r", ALICE, now=LATER, escrow=100).record
+    undone = payments.reverse_receipt(back, receipt, now=LATER, release_stopped=False).record
     again, _ = counted(undone, a_receipt(100, ALICE, id="receipt_2"), now=LATER)
-    assert plan_all_held(left(again.record)) == (Part(to=BOB, from_escrow=100),)
+    assert plan_all_held(left(again.record)) == (RefundLeg(to=BOB, from_escrow=100),)
 
 
 def test_what_is_left_in_escrow_after_the_release_can_still_go_back() -> None:
     """Excess went back, was undone, and came back after a release of what there was."""
     over, receipt = counted(STAGES["accepted"].payment, a_receipt(300, BOB))
-    back = payments.refunded(over.record, "refund_excess", "r", BOB, now=NOW, excess=300).record
-    undone = payments.undo(back, receipt, now=NOW, release_stopped=False).record
-    executing = payments.step(undone, "release", now=NOW).record
+    back = payments.apply_refund(over.record, "refund_excess", "r", BOB, now=NOW, excess=300).record
+    undone = payments.reverse_receipt(back, receipt, now=NOW, release_stopped=False).record
+    executing = payments.apply_trigger(undone, "release", now=NOW).record
     failed = payments.fail_release(executing, "transaction_failed", now=NOW).record
     again = releasing(payments.retry(failed, now=NOW).record)
     done = payments.settle(again, now=NOW).record
     returned, _ = counted(done, a_receipt(300, BOB))
-    assert returned.record.books.held == left(returned.record).excess
+    assert returned.record.books.held_amount == left(returned.record).excess
 
 
 def test_a_sender_of_excess_alone_gets_none_of_the_recipients_by_default() -> None:
     payment = settled((1_000, ALICE), (300, BOB))
     with pytest.raises(PaymentsError):
-        plan(payment, left(payment), None, BOB)
-    assert plan(payment, left(payment), None, ALICE) == Part(to=ALICE, from_recipient=1_000)
+        plan_refund(payment, left(payment), None, BOB)
+    assert plan_refund(payment, left(payment), None, ALICE) == RefundLeg(
+        to=ALICE, from_recipient=1_000
+    )
 
 
 def test_the_default_receiver_after_the_release_is_one_whose_funds_the_recipient_has() -> None:
     payment = settled((1_000, ALICE), (300, BOB))
     try:
-        part = plan(payment, left(payment), 200, None)
+        part = plan_refund(payment, left(payment), 200, None)
     except ValidationFailed:
         return  # to ask for a name is right too
-    assert part == Part(to=ALICE, from_recipient=200)
+    assert part == RefundLeg(to=ALICE, from_recipient=200)
 
 
 def test_there_may_be_more_senders_than_are_told_apart() -> None:
     """All the same every one that is known gets his own, and no more."""
-    payment = held(*((10, f"0x{n}") for n in range(MOST_SENDERS + 1)), amount=10_000)
+    payment = held(*((10, f"0x{n}") for n in range(MAX_PAYERS + 1)), amount=10_000)
     refunds: list[Refund] = []
-    for _ in range(MOST_SENDERS):
-        part = plan(payment, left(payment, *refunds), 10, None)
+    for _ in range(MAX_PAYERS):
+        part = plan_refund(payment, left(payment, *refunds), 10, None)
         refunds.append(refund_of(part, id=f"refund_{part.to}"))
-    assert len({refund.destination for refund in refunds}) == MOST_SENDERS
+    assert len({refund.destination for refund in refunds}) == MAX_PAYERS
     rest = left(payment, *refunds)
-    assert (rest.held, rest.shares) == (10, ())
+    assert (rest.held_amount, rest.shares) == (10, ())
     with pytest.raises(ValidationFailed):
-        plan(payment, rest, None, None)
+        plan_refund(payment, rest, None, None)

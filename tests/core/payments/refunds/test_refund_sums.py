@@ -16,15 +16,15 @@ from payments_core.payments import lifecycle as payments
 from payments_core.payments.record import Payment
 from payments_core.payments.refunds.lifecycle import (
     REFUND,
-    Left,
-    Part,
-    closing,
-    left_of,
-    plan,
+    Refundable,
+    RefundLeg,
+    compute_refundable,
+    payment_trigger,
     plan_all_held,
     plan_excess,
+    plan_refund,
 )
-from payments_core.payments.refunds.record import UNFINISHED, Refund
+from payments_core.payments.refunds.record import PENDING, Refund
 from tests.core.examples import (
     ALICE,
     BOB,
@@ -53,7 +53,7 @@ def cases(draw: st.DrawFn) -> tuple[Payment, tuple[Refund, ...]]:
         amount = draw(st.one_of(st.none(), st.integers(1, 900)))
         to = draw(st.one_of(st.none(), st.sampled_from([*SENDERS, "0xelse"])))
         try:
-            part = plan(payment, left_of(payment, refunds), amount, to)
+            part = plan_refund(payment, compute_refundable(payment, refunds), amount, to)
         except PaymentsError:
             continue
         status = draw(st.sampled_from(sorted(REFUND.states)))
@@ -67,14 +67,14 @@ def cases(draw: st.DrawFn) -> tuple[Payment, tuple[Refund, ...]]:
 def final(payment: Payment, refund: Refund) -> Payment:
     sources = {"escrow": refund.from_escrow, "excess": refund.from_excess,
                "recipient": refund.from_recipient}  # fmt: skip
-    trigger = closing(payment, refund)
-    return payments.refunded(
+    trigger = payment_trigger(payment, refund)
+    return payments.apply_refund(
         payment, trigger, refund.id, refund.destination, now=LATER, **sources
     ).record
 
 
 def under_way(refunds: tuple[Refund, ...]) -> int:
-    return sum(refund.amount for refund in refunds if refund.status in UNFINISHED)
+    return sum(refund.amount for refund in refunds if refund.status in PENDING)
 
 
 @given(
@@ -86,9 +86,9 @@ def test_a_refund_never_passes_what_was_received_nor_what_its_receiver_sent(
     case: tuple[Payment, tuple[Refund, ...]], amount: int | None, to: str | None
 ) -> None:
     payment, refunds = case
-    rest = left_of(payment, refunds)
+    rest = compute_refundable(payment, refunds)
     try:
-        part = plan(payment, rest, amount, to)
+        part = plan_refund(payment, rest, amount, to)
     except PaymentsError:
         return
     assert 0 < part.amount <= payment.received - payment.refunded - under_way(refunds)
@@ -103,18 +103,18 @@ def test_a_refund_never_passes_what_was_received_nor_what_its_receiver_sent(
         assert part.amount <= share.amount
     else:
         assert part.to == to
-    after = left_of(payment, (*refunds, refund_of(part)))
-    assert after.held + after.recipient == rest.held + rest.recipient - part.amount
+    after = compute_refundable(payment, (*refunds, refund_of(part)))
+    assert after.held_amount + after.recipient == rest.held_amount + rest.recipient - part.amount
     assert after.received == rest.received - part.amount
 
 
 @pytest.mark.parametrize("make", [plan_all_held, plan_excess])
 @given(case=cases())
 def test_all_that_goes_back_by_decision_is_each_senders_own(
-    make: Callable[[Left], tuple[Part, ...]], case: tuple[Payment, tuple[Refund, ...]]
+    make: Callable[[Refundable], tuple[RefundLeg, ...]], case: tuple[Payment, tuple[Refund, ...]]
 ) -> None:
     payment, refunds = case
-    rest = left_of(payment, refunds)
+    rest = compute_refundable(payment, refunds)
     try:
         parts = make(rest)
     except ReconciliationActionNotAllowed:
@@ -129,7 +129,7 @@ def test_all_that_goes_back_by_decision_is_each_senders_own(
         if make is plan_excess:
             assert part.amount == part.from_excess <= share.excess
     assert len({part.to for part in parts}) == len(parts)
-    after = left_of(payment, (*refunds, *map(refund_of, parts)))
-    assert after.held == rest.held - sum(part.amount for part in parts)
-    if make is plan_all_held and sum(share.amount for share in rest.shares) >= rest.held:
-        assert after.held == 0
+    after = compute_refundable(payment, (*refunds, *map(refund_of, parts)))
+    assert after.held_amount == rest.held_amount - sum(part.amount for part in parts)
+    if make is plan_all_held and sum(share.amount for share in rest.shares) >= rest.held_amount:
+        assert after.held_amount == 0

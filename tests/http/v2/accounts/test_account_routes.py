@@ -261,7 +261,7 @@ class TestVerifications:
     def test_a_decision_shows_on_the_account_and_ends_the_url(self, payer: Partner) -> None:
         payer.call("POST", "/verifications")
         service = payer.door.service
-        trusted = service.tenants.trusted(payer.door.partition)
+        trusted = service.tenants.system_authority(payer.door.partition)
         service.verifications.decide(trusted, payer.id, "approved")
         [listed] = payer.call("GET", "/verifications").json["data"]
         assert (listed["status"], listed["hostedUrl"]) == ("approved", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.clock import FixedClock, iso
+from payments_core.clock import FixedClock, format_iso
 from tests.http.door import Door
 
 MISSING = "client_session_" + "A" * 24
@@ -57,8 +57,8 @@ def test_a_session_is_created() -> None:
     ]  # fmt: skip
     assert body["accountId"] == door.account_id
     assert body["permissions"] == ["account:read", "payments:read"]
-    assert body["exchangeExpiresAt"] == iso(clock.now() + 300_000)
-    assert body["expiresAt"] == iso(clock.now() + 600_000)
+    assert body["exchangeExpiresAt"] == format_iso(clock.now() + 300_000)
+    assert body["expiresAt"] == format_iso(clock.now() + 600_000)
 
 
 def test_a_session_reads_the_account_unless_more_is_asked_for(door: Door) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from payments_core.accounts.operations import NewAccount
 from payments_core.assets import CHAINS
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
@@ -54,7 +54,7 @@ def test_the_first_request_makes_the_address_and_all_others_give_it(checkout: Ch
         "chainId": BASE,
         "chainType": "evm",
         "address": first.json["address"],
-        "createdAt": iso(checkout.clock.now()),
+        "createdAt": format_iso(checkout.clock.now()),
     }
     checkout.advance(3_600)
     for _ in range(3):
@@ -91,7 +91,7 @@ def test_addresses_are_listed_with_cursors(checkout: Checkout) -> None:
 def test_a_deposit_is_shown_at_every_stage_exactly_as_the_contract_says(checkout: Checkout) -> None:
     issued = issue(checkout).json
     sent = send(checkout, issued["address"])
-    seen_at = iso(checkout.clock.now())
+    seen_at = format_iso(checkout.clock.now())
     seen = check(checkout)
     assert seen.status == 200
     assert list(seen.json) == ["accountId", "checkedAt", "deposits"]
@@ -212,10 +212,10 @@ def test_a_foreign_account_looks_like_none(checkout: Checkout, account_id: str) 
 def strangers_account(checkout: Checkout) -> str:
     service = checkout.door.service
     app = service.tenants.create_app("Other", "other")
-    authority = service.tenants.trusted(app.environments["sandbox"])
+    authority = service.tenants.system_authority(app.environments["sandbox"])
     new = NewAccount(external_user_id="payer", subject_type="individual")
     account_id = service.accounts.create(authority, new).account.id
-    service.deposits.address(authority, account_id, BASE)
+    service.deposits.issue_address(authority, account_id, BASE)
     return account_id
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
@@ -53,7 +53,7 @@ def stored(checkout: Checkout) -> tuple[int, int]:
     """How many events there are about disputes, and how many stored answers."""
     partition, storage = checkout.door.partition, checkout.door.service.ports.storage
     events = storage.read(partition, lambda s: s.find(Event, "by_created", limit=1_000)).records
-    answers = storage.read(partition, lambda s: s.find(StoredAnswer, "by_expiry", limit=1_000))
+    answers = storage.read(partition, lambda s: s.find(StoredResponse, "by_expiry", limit=1_000))
     disputed = [event for event in events if event.name.startswith("dispute.")]
     return len(disputed), len(answers.records)
 
@@ -72,7 +72,7 @@ def test_a_flagging_answers_exactly_what_the_interface_shows(
             "status": "flagged",
             "reason": "not delivered",
             "description": "Nothing came.",
-            "createdAt": iso(checkout.clock.now()),
+            "createdAt": format_iso(checkout.clock.now()),
         },
         "requestId": seen.headers["x-request-id"],
     }
@@ -113,7 +113,7 @@ def test_a_session_is_read_before_and_after_its_dispute(checkout: Checkout, sett
         "status": "resolved",
         "resolution": "lost",
         "note": "our fault",
-        "resolvedAt": iso(checkout.clock.now()),
+        "resolvedAt": format_iso(checkout.clock.now()),
     }
     after = read(checkout, session_id)
     own = {"requestId": after.headers["x-request-id"]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.clock import FixedClock, iso
+from payments_core.clock import FixedClock, format_iso
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import Checkout
 from tests.http.door import Door, Seen
@@ -60,13 +60,13 @@ def test_what_is_put_is_read_and_can_be_put_again() -> None:
     door = Door(clock)
     seen = put(door, ALL)
     assert seen.status == 200
-    at = iso(clock.now())
+    at = format_iso(clock.now())
     assert seen.json == {**ALL, "version": 1, "createdAt": at, "updatedAt": at}
     assert door.call("GET", PATH).json == seen.json
     clock.advance(60)
     again = put(door, {**seen.json, "feeBps": 30})
     assert again.json == {
-        **ALL, "feeBps": 30, "version": 2, "createdAt": at, "updatedAt": iso(clock.now()),
+        **ALL, "feeBps": 30, "version": 2, "createdAt": at, "updatedAt": format_iso(clock.now()),
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 from payments_core.storage.port import Storage
 from tests.http.checkout import BASE, Checkout
 from tests.http.payment_bodies import (
@@ -25,7 +25,7 @@ def test_a_send_answers_exactly_a_payment_without_escrow_secret_or_link(storage:
     checkout = Checkout(storage)
     seen = create(checkout, send(checkout, reference="r-1", metadata={"a": [1]}))
     assert seen.status == 201, seen.body
-    now = iso(checkout.clock.now())
+    now = format_iso(checkout.clock.now())
     payment = seen.json
     id, source = payment["id"], payment["source"]
     assert payment == {

@@ -8,7 +8,7 @@ import pytest
 
 from payments_core.clock import HOUR, FixedClock
 from payments_core.engine.events import Event
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.tenants.record import PRODUCTS
 from payments_core_http.app import create_app
@@ -226,7 +226,7 @@ class TestTheKey:
     def test_keeps_the_secret_sealed(self, shop: Shop) -> None:
         secret = shop.create().json["clientSecret"]
         [stored] = shop.service.ports.storage.read(
-            shop.partition, lambda s: s.find(StoredAnswer, "by_expiry").records
+            shop.partition, lambda s: s.find(StoredResponse, "by_expiry").records
         )
         assert secret not in repr(stored)
         assert secret.partition("_secret_")[2] not in stored.sealed_body

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.simulated.transfers import FAUCET
-from payments_core.clock import iso
+from payments_core.clock import format_iso
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.http.checkout import BASE, Checkout
@@ -70,7 +70,7 @@ def test_a_refund_goes_from_escrow_to_the_sender_and_is_shown_exactly(storage: S
     seen = refund(checkout, payment, {"amount": "4", "reason": "sorry"})
     assert seen.status == 201, seen.body
     made = seen.json
-    now = iso(checkout.clock.now())
+    now = format_iso(checkout.clock.now())
     assert made == {
         "id": made["id"],
         "refundId": made["id"],
@@ -282,7 +282,7 @@ def test_a_decision_answers_the_payment_whole(checkout: Checkout) -> None:
         "status": "resolved",
         "labels": ["underpaid"],
         "resolution": "accept",
-        "resolvedAt": iso(checkout.clock.now()),
+        "resolvedAt": format_iso(checkout.clock.now()),
     }
     assert seen.json == checkout.read(payment["id"])
     checkout.advance(20)

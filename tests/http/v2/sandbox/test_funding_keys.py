@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.engine.idempotency.record import AlreadyAnswered, Answer, Idempotent
+from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest, Response
 from payments_core.errors import IdempotencyConflict, Unavailable
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import StorageUnavailable
@@ -66,17 +66,17 @@ def test_another_amount_under_the_same_key_is_a_conflict_and_credits_nothing(
 
 def interrupted(checkout: Checkout, amount: str) -> None:
     """The process dies between the credit and its stored answer."""
-    ledger: Any = checkout.door.service.ports.committer
-    commit = ledger.commit
+    committer: Any = checkout.door.service.ports.committer
+    commit = committer.commit
 
-    def dies(permit: Any, decide: Any, **more: Any) -> Any:
+    def dies(authority: Any, decide: Any, **more: Any) -> Any:
         if more.get("idempotent"):
             raise Unavailable() from StorageUnavailable("just now")
-        return commit(permit, decide, **more)
+        return commit(authority, decide, **more)
 
-    ledger.commit = dies
+    committer.commit = dies
     assert fund(checkout, amount).status == 503
-    ledger.commit = commit
+    committer.commit = commit
 
 
 def test_a_retry_after_a_crash_finds_the_credit_and_does_not_repeat_it(checkout: Checkout) -> None:
@@ -96,9 +96,13 @@ def test_another_amount_after_a_crash_is_credited_as_it_says(checkout: Checkout)
 class TestEmbedded:
     """Those who embed the library ask the sandbox itself, with no pipeline before it."""
 
-    def asked(self, checkout: Checkout, fingerprint: str = "f") -> tuple[Authority, Idempotent]:
-        authority = checkout.door.service.tenants.trusted(checkout.door.partition)
-        return authority, Idempotent("k", fingerprint, lambda done: Answer(200, b"{}", "v"))
+    def asked(
+        self, checkout: Checkout, fingerprint: str = "f"
+    ) -> tuple[Authority, IdempotentRequest]:
+        authority = checkout.door.service.tenants.system_authority(checkout.door.partition)
+        return authority, IdempotentRequest(
+            "k", fingerprint, lambda done: Response(200, b"{}", "v")
+        )
 
     def fund(self, checkout: Checkout, amount: str) -> None:
         authority, idempotent = self.asked(checkout, amount)
@@ -114,7 +118,7 @@ class TestEmbedded:
 
     def test_a_repeated_key_moves_neither_clock_nor_chain(self, checkout: Checkout) -> None:
         sandbox = checkout.door.service.sandbox()
-        doors: list[Callable[[Authority, Idempotent], object]] = [
+        doors: list[Callable[[Authority, IdempotentRequest], object]] = [
             lambda authority, once: sandbox.advance(authority, 60, idempotent=once),
             lambda authority, once: sandbox.mine(authority, BASE, 7, idempotent=once),
             lambda authority, once: sandbox.run(authority, idempotent=once),
@@ -123,7 +127,7 @@ class TestEmbedded:
             authority, once = self.asked(checkout)
             once.id = f"k-{place}"
             door(authority, once)
-            before = checkout.clock.now(), sandbox.heads()
-            with pytest.raises(AlreadyAnswered):
+            before = checkout.clock.now(), sandbox.list_heads()
+            with pytest.raises(AlreadyResponded):
                 door(authority, once)
-            assert (checkout.clock.now(), sandbox.heads()) == before
+            assert (checkout.clock.now(), sandbox.list_heads()) == before

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from payments_core.engine.events import BY_NAME
-from payments_core.webhooks.transports.port import Outcome
+from payments_core.webhooks.transports.port import TransportResult
 from tests.http.checkout import BASE
 from tests.http.console import DELIVERY, HOOK, LATER, NEVER, OK, OTHER, Console, conflict
 from tests.http.door import Seen
@@ -76,7 +76,7 @@ def test_a_delivery_leaves_out_the_moments_that_do_not_apply(console: Console) -
         "failed", 503, "busy",
     )  # fmt: skip
     assert failed["requestBody"].encode() == console.receiver.sent[-1].body
-    console.receiver.answer = Outcome(failure="refused")
+    console.receiver.answer = TransportResult(failure="refused")
     console.advance(31)
     unanswered = console.delivery(endpoint, event_id)
     assert (unanswered["responseStatus"], unanswered["responseBody"]) == (None, None)

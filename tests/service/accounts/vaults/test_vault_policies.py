@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from payments_core.accounts.vaults.lifecycle import spent_today
+from payments_core.accounts.vaults.lifecycle import daily_spend
 from payments_core.accounts.vaults.provisioning import ProvisionedVault
-from payments_core.accounts.vaults.record import AllowedDestination, Policy, Terms, Vault
+from payments_core.accounts.vaults.record import AllowedDestination, Policy, PolicyTerms, Vault
 from payments_core.clock import DAY, SECOND
 from payments_core.errors import (
     CapabilityNotActive,
-    Conflicting,
     InvalidState,
     NotFound,
     PolicyDenied,
     PolicyInactive,
+    ResourceConflict,
     UnsupportedChain,
     ValidationFailed,
 )
@@ -29,10 +29,10 @@ SHOP = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 POLYGON = 137
 
 
-def replace(world: World, terms: Terms | None = None, **more: Any) -> Policy:
+def replace(world: World, terms: PolicyTerms | None = None, **more: Any) -> Policy:
     vault = world.vault_of()
     found = world.service.vault_policies.replace(
-        world.server, world.payer.id, vault.id, terms or Terms(), **more
+        world.server, world.payer.id, vault.id, terms or PolicyTerms(), **more
     )
     return found.policy
 
@@ -46,7 +46,7 @@ def read(world: World, policy_version: int | None = None) -> Policy:
 
 def other_tenant(world: World) -> Authority:
     app = world.service.tenants.create_app("Other", "other")
-    return world.service.tenants.trusted(app.environments["sandbox"])
+    return world.service.tenants.system_authority(app.environments["sandbox"])
 
 
 class TestProvisioning:
@@ -60,7 +60,7 @@ class TestProvisioning:
         assert [vault.chain_id for vault in listed] == [POLYGON, BASE]
         assert len({vault.address for vault in listed}) == 1
         policy = world.service.vault_policies.read(world.server, account_id, made.vault.id).policy
-        assert (policy.policy_version, policy.terms) == (1, Terms())
+        assert (policy.policy_version, policy.terms) == (1, PolicyTerms())
 
     def test_of_many_at_once_one_makes_it(self, world: World) -> None:
         account_id = before_other_chains(world)
@@ -139,7 +139,7 @@ def before_other_chains(world: World) -> str:
 
 class TestPolicies:
     def test_a_vault_begins_with_an_active_policy_without_limits(self, world: World) -> None:
-        assert (read(world).policy_version, read(world).terms) == (1, Terms())
+        assert (read(world).policy_version, read(world).terms) == (1, PolicyTerms())
         assert read(world, 1) == read(world)
 
     def test_a_replaced_policy_has_the_next_version_and_the_old_ones_can_be_read(
@@ -152,7 +152,7 @@ class TestPolicies:
             AllowedDestination(type="wallet", address=SHOP),
             AllowedDestination(type="account", account_id=world.merchant.id),
         )
-        terms = Terms(
+        terms = PolicyTerms(
             per_payment_limit="25",
             daily_limit="0.000001",
             allowed_chains=(BASE, 1),
@@ -164,7 +164,7 @@ class TestPolicies:
         assert second.allowed_destinations is not None
         assert [item.address for item in second.allowed_destinations] == [SHOP, SHOP, None]
         assert first.created_at == second.created_at < second.updated_at
-        third = replace(world, Terms(status="paused"), policy_version=2)
+        third = replace(world, PolicyTerms(status="paused"), policy_version=2)
         assert (third.policy_version, third.daily_limit) == (3, None)
         for past in (first, second, third):
             then = read(world, past.policy_version)
@@ -174,23 +174,23 @@ class TestPolicies:
                 read(world, missing)
 
     def test_a_stale_version_replaces_nothing(self, world: World) -> None:
-        replace(world, Terms(daily_limit="5"), policy_version=1)
-        with pytest.raises(Conflicting):
-            replace(world, Terms(), policy_version=1)
+        replace(world, PolicyTerms(daily_limit="5"), policy_version=1)
+        with pytest.raises(ResourceConflict):
+            replace(world, PolicyTerms(), policy_version=1)
         assert (read(world).policy_version, read(world).daily_limit) == (2, "5.00")
 
     def test_of_many_with_one_version_one_replaces_it(self, world: World) -> None:
         calls = [
-            lambda n=n: replace(world, Terms(daily_limit=str(n)), policy_version=1)
+            lambda n=n: replace(world, PolicyTerms(daily_limit=str(n)), policy_version=1)
             for n in range(1, 7)
         ]
         outcomes = at_once(calls)
-        assert kinds(outcomes) == {"Policy": 1, "Conflicting": 5}
+        assert kinds(outcomes) == {"Policy": 1, "ResourceConflict": 5}
         [won] = [item for item in outcomes if isinstance(item, Policy)]
         assert read(world).terms == won.terms
 
     def test_many_replacements_at_once_leave_every_version_readable(self, world: World) -> None:
-        calls = [lambda n=n: replace(world, Terms(daily_limit=str(n))) for n in range(1, 6)]
+        calls = [lambda n=n: replace(world, PolicyTerms(daily_limit=str(n))) for n in range(1, 6)]
         outcomes = at_once(calls)
         assert kinds(outcomes) == {"Policy": 5}
         assert {policy.policy_version for policy in outcomes} == {2, 3, 4, 5, 6}
@@ -204,7 +204,7 @@ class TestPolicies:
         faulty = FaultyStorage(world.storage, 1, fault, ("transact",))
         service = world.restarted(faulty)
         found = service.vault_policies.replace(
-            world.server, world.payer.id, world.vault_of().id, Terms(daily_limit="7")
+            world.server, world.payer.id, world.vault_of().id, PolicyTerms(daily_limit="7")
         )
         assert faulty.had_its_fault
         assert found.policy.policy_version == read(world).policy_version == 2
@@ -212,15 +212,18 @@ class TestPolicies:
     @pytest.mark.parametrize(
         ("terms", "paths"),
         [
-            (Terms(per_payment_limit="0"), ["perPaymentLimit"]),
-            (Terms(per_payment_limit="1e3", daily_limit="-1"), ["perPaymentLimit", "dailyLimit"]),
-            (Terms(daily_limit="0.0000001"), ["dailyLimit"]),
-            (Terms(daily_limit="9" * 78), ["dailyLimit"]),
-            (Terms(allowed_chains=(BASE, 5, BASE)), ["allowedChains[1]", "allowedChains[2]"]),
-            (Terms(allowed_assets=("usdc",)), ["allowedAssets[0]"]),
-            (Terms(allowed_assets=("USDC",) * 101), ["allowedAssets"]),
+            (PolicyTerms(per_payment_limit="0"), ["perPaymentLimit"]),
             (
-                Terms(
+                PolicyTerms(per_payment_limit="1e3", daily_limit="-1"),
+                ["perPaymentLimit", "dailyLimit"],
+            ),
+            (PolicyTerms(daily_limit="0.0000001"), ["dailyLimit"]),
+            (PolicyTerms(daily_limit="9" * 78), ["dailyLimit"]),
+            (PolicyTerms(allowed_chains=(BASE, 5, BASE)), ["allowedChains[1]", "allowedChains[2]"]),
+            (PolicyTerms(allowed_assets=("usdc",)), ["allowedAssets[0]"]),
+            (PolicyTerms(allowed_assets=("USDC",) * 101), ["allowedAssets"]),
+            (
+                PolicyTerms(
                     allowed_destinations=(
                         AllowedDestination(type="wallet", address=SHOP),
                         AllowedDestination(type="wallet", address=SHOP.lower()),
@@ -236,13 +239,13 @@ class TestPolicies:
                 ],
             ),
             (
-                Terms(
+                PolicyTerms(
                     allowed_destinations=(AllowedDestination(type="wallet", address=SHOP),) * 101
                 ),
                 ["allowedDestinations"],
             ),
             (
-                Terms(
+                PolicyTerms(
                     allowed_destinations=(
                         AllowedDestination(type="account", account_id="acct_" + "x" * 24),
                     )
@@ -252,7 +255,7 @@ class TestPolicies:
         ],
     )
     def test_every_fault_is_named_and_nothing_changes(
-        self, memory_world: World, terms: Terms, paths: list[str]
+        self, memory_world: World, terms: PolicyTerms, paths: list[str]
     ) -> None:
         with pytest.raises(ValidationFailed) as caught:
             replace(memory_world, terms)
@@ -269,7 +272,7 @@ class TestPolicies:
         ):
             for call in (
                 lambda a=authority, b=account_id: policies.read(a, b, vault.id),
-                lambda a=authority, b=account_id: policies.replace(a, b, vault.id, Terms()),
+                lambda a=authority, b=account_id: policies.replace(a, b, vault.id, PolicyTerms()),
             ):
                 with pytest.raises(NotFound) as caught:
                     call()
@@ -282,27 +285,29 @@ class TestWhatLeaves:
 
     def test_a_paused_policy_stops_authorizations_until_it_is_active(self, world: World) -> None:
         option = world.option(world.payment("10.00"))
-        replace(world, Terms(status="paused"))
+        replace(world, PolicyTerms(status="paused"))
         with pytest.raises(PolicyInactive):
             world.authorize(option)
-        replace(world, Terms())
+        replace(world, PolicyTerms())
         assert world.authorize(option).operation.policy_version == 3
 
     @pytest.mark.parametrize(
         ("terms", "rule"),
         [
-            (Terms(per_payment_limit="9.999999"), "perPaymentLimit"),
-            (Terms(daily_limit="9.999999"), "dailyLimit"),
-            (Terms(allowed_chains=(1,)), "allowedChains"),
-            (Terms(allowed_assets=("USDT",)), "allowedAssets"),
+            (PolicyTerms(per_payment_limit="9.999999"), "perPaymentLimit"),
+            (PolicyTerms(daily_limit="9.999999"), "dailyLimit"),
+            (PolicyTerms(allowed_chains=(1,)), "allowedChains"),
+            (PolicyTerms(allowed_assets=("USDT",)), "allowedAssets"),
             (
-                Terms(allowed_destinations=(AllowedDestination(type="wallet", address=SHOP),)),
+                PolicyTerms(
+                    allowed_destinations=(AllowedDestination(type="wallet", address=SHOP),)
+                ),
                 "allowedDestinations",
             ),
         ],
     )
     def test_a_policy_names_the_rule_by_which_it_refuses(
-        self, world: World, terms: Terms, rule: str
+        self, world: World, terms: PolicyTerms, rule: str
     ) -> None:
         replace(world, terms)
         with pytest.raises(PolicyDenied) as caught:
@@ -311,7 +316,7 @@ class TestWhatLeaves:
         assert world.held() == (atomic("100"), 0, atomic("100"))
 
     def test_a_policy_that_covers_the_payment_exactly_lets_it_through(self, world: World) -> None:
-        terms = Terms(
+        terms = PolicyTerms(
             per_payment_limit="10.00",
             daily_limit="10.00",
             allowed_chains=(BASE,),
@@ -326,7 +331,7 @@ class TestWhatLeaves:
             world.authorized("0.01")
 
     def test_the_days_count_outlives_success_and_ends_with_the_day(self, world: World) -> None:
-        replace(world, Terms(daily_limit="60.00"))
+        replace(world, PolicyTerms(daily_limit="60.00"))
         midnight = (world.clock.now() // DAY + 1) * DAY
         world.authorized("40.00")
         world.finish()
@@ -337,25 +342,25 @@ class TestWhatLeaves:
         assert world.authorized("40.00").operation.status == "authorized"
 
     def test_a_withdrawn_authorization_is_taken_off_the_days_count(self, world: World) -> None:
-        replace(world, Terms(daily_limit="60.00"))
+        replace(world, PolicyTerms(daily_limit="60.00"))
         option = world.authorized("60.00")
-        assert spent_today(world.balance_now(), world.clock.now()) == atomic("60")
+        assert daily_spend(world.balance_now(), world.clock.now()) == atomic("60")
         world.service.payments.cancel(world.server, option.payment.id)
-        assert spent_today(world.balance_now(), world.clock.now()) == 0
+        assert daily_spend(world.balance_now(), world.clock.now()) == 0
         world.authorized("60.00")
 
     def test_a_transfer_that_fails_for_good_is_taken_off_the_days_count(self, world: World) -> None:
-        replace(world, Terms(daily_limit="60.00"))
+        replace(world, PolicyTerms(daily_limit="60.00"))
         option = world.authorized("60.00")
         world.drain()
         world.finish()
         assert world.operation_now(option).status == "failed"
-        assert spent_today(world.balance_now(), world.clock.now()) == 0
+        assert daily_spend(world.balance_now(), world.clock.now()) == 0
         world.fund("60.00")
         world.authorized("60.00")
 
     def test_of_two_at_once_the_daily_limit_lets_one_through(self, world: World) -> None:
-        replace(world, Terms(daily_limit="30.00"))
+        replace(world, PolicyTerms(daily_limit="30.00"))
         options = [world.option(world.payment("20.00")) for _ in range(2)]
         outcomes = at_once([lambda option=option: world.authorize(option) for option in options])
         assert kinds(outcomes) == {"OptionDetails": 1, "PolicyDenied": 1}

@@ -14,7 +14,7 @@ from payments_core.accounts.verification.port import KycCase, KycRequest, KycUna
 from payments_core.accounts.verification.record import Verification
 from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.credentials.keyring import KeyRing
-from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
     AccountSuspended,
     CapabilityNotActive,
@@ -146,7 +146,7 @@ def test_a_start_that_came_to_nothing_is_taken_up_under_its_key(
     made = verifications.start(world.server, world.payer.id, idempotent=once("k"))
     assert {request.key for request in provider.asked} == {made.id}
     assert made.created_at == world.clock.now()
-    with pytest.raises(AlreadyAnswered):
+    with pytest.raises(AlreadyResponded):
         verifications.start(world.server, world.payer.id, idempotent=once("k"))
     assert len(listed(world)) == 1
 
@@ -160,11 +160,11 @@ def test_a_repeat_under_its_key_is_answered_from_the_store(
         start(server, payer, idempotent=once("k"))
 
     provider.meanwhile = twin
-    with pytest.raises(AlreadyAnswered):
+    with pytest.raises(AlreadyResponded):
         start(server, payer, idempotent=once("k"))
     verifications.decide(server, payer, "rejected")
     asked = len(provider.asked)
-    with pytest.raises(AlreadyAnswered):
+    with pytest.raises(AlreadyResponded):
         start(server, payer, idempotent=once("k"))
     assert len(provider.asked) == asked
     assert kyc_of(world) == "rejected"
@@ -296,7 +296,7 @@ def test_production_has_no_provider_unless_it_is_given_one(
     from payments_core.accounts.operations import NewAccount
 
     world = memory_world
-    production = world.service.tenants.trusted(world.app.environments["production"])
+    production = world.service.tenants.system_authority(world.app.environments["production"])
     new = NewAccount(external_user_id="payer", subject_type="business")
     account = world.service.accounts.create(production, new).account
     with pytest.raises(CapabilityNotActive):

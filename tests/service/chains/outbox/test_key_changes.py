@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from payments_core.chains.outbox.record import Sender
-from payments_core.chains.port import AddressSpec, Signed, SignerRefused, TransferIntent
+from payments_core.chains.port import AddressSpec, SignedTransaction, SignerRefused, TransferIntent
 from payments_core.chains.simulated.chain import SimulatedChain
 from tests.service.world import BASE, World
 
@@ -21,7 +21,7 @@ class Keyed(SimulatedChain):
             spec = AddressSpec(spec.environment_id, "operator", self.key)
         return super().derive(spec)
 
-    def prepare(self, intent: TransferIntent, slot: int) -> Signed:
+    def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         if self.refuses:
             raise SignerRefused("not now")
         return super().prepare(intent, slot)

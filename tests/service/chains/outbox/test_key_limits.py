@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from payments_core.clock import DAY, SECOND
-from payments_core.errors import Conflicting, Unauthorized, ValidationFailed
+from payments_core.errors import ResourceConflict, Unauthorized, ValidationFailed
 from payments_core.tenants.operations import MAX_KEYS
 from payments_core.tenants.record import SCOPE_PRODUCT, Key
 from tests.service.world import World
@@ -30,7 +30,7 @@ def revoke(world: World, key_id: str) -> None:
 def test_an_environment_has_at_most_a_hundred_keys(full: World) -> None:
     assert MAX_KEYS == 100
     before = full.environment
-    with pytest.raises(Conflicting, match="100"):
+    with pytest.raises(ResourceConflict, match="100"):
         key(full)
     assert full.environment == before
 
@@ -65,10 +65,10 @@ def test_the_largest_keys_can_be_revoked_at_the_limit_too(memory_world: World, l
 def test_a_revoked_key_makes_room_after_two_days_and_not_before(full: World) -> None:
     old = full.environment.keys[50]
     revoke(full, old.id)
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         key(full)
     full.system.advance(2 * DAY / SECOND)
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         key(full)
     full.system.advance(0.001)
     new = key(full)
@@ -76,7 +76,7 @@ def test_a_revoked_key_makes_room_after_two_days_and_not_before(full: World) -> 
     assert len(ids) == 100
     assert new.id in ids
     assert old.id not in ids
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         key(full)
 
 

@@ -19,21 +19,21 @@ from payments_core.chains.outbox.jobs import (
 )
 from payments_core.chains.outbox.outbox import Outbox
 from payments_core.chains.outbox.record import (
-    Outcome,
-    Outgoing,
-    Purpose,
-    locked_outgoing,
+    OutboundTransfer,
+    TransferOutcome,
+    TransferPurpose,
+    lock_transfer,
+    new_transfer,
     send_job,
-    transfer,
     watch_job,
     withdraw,
 )
-from payments_core.chains.port import AddressSpec, ChainUnavailable, Contract, Signed
+from payments_core.chains.port import AddressSpec, ChainUnavailable, Contract, SignedTransaction
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import SECOND, Instant
 from payments_core.deposits.sweeping import SweepOwner
-from payments_core.engine.decision import Decision, Scope, StaleView
-from payments_core.engine.identifiers import Draw
+from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import DependencyFailed
@@ -47,7 +47,7 @@ from payments_core.storage.records import Collection, Record
 from tests.service.stage import BASE, BOB, USDC, Stage
 
 T = TypeVar("T")
-SCOPE = Scope("env_a", "sandbox")
+SCOPE = WorkerAuthority("env_a", "sandbox")
 
 
 @attrs.frozen(kw_only=True)
@@ -64,7 +64,7 @@ class Parcel(Record):
 class ParcelOwner:
     """Moves parcels; the tests set what it meets."""
 
-    purpose: Purpose = "sweep"
+    purpose: TransferPurpose = "sweep"
     record_type = Parcel
     send_kind = "parcels.send"
     watch_kind = "parcels.watch"
@@ -81,7 +81,7 @@ class ParcelOwner:
         return TransferToSend(BASE, record.outgoing_id, record.status == "unknown")
 
     def on_sent(
-        self, tx: Transaction, record: Parcel, signed: Signed, *, now: Instant
+        self, tx: Transaction, record: Parcel, signed: SignedTransaction, *, now: Instant
     ) -> Decision[None]:
         watch = watch_job(self.watch_kind, record.id, record.id, now=now)
         return Decision(None, replaces=(stepped(tx, record, "sent"),), jobs=(watch,))
@@ -89,7 +89,7 @@ class ParcelOwner:
     def find_to_watch(self, record: Parcel, job: Job) -> TransferToWatch | None:
         return TransferToWatch(record.outgoing_id)
 
-    def read_chain(self, partition: str, record: Parcel, outcome: Outcome) -> int:
+    def read_chain(self, partition: str, record: Parcel, outcome: TransferOutcome) -> int:
         if self.failures:
             raise self.failures.pop()
         self.facts.append(outcome.height)
@@ -101,7 +101,7 @@ class ParcelOwner:
         return None if locked.is_called_off else locked
 
     def on_final(
-        self, tx: Transaction, locked: Parcel, outcome: Outcome, facts: int, *, now: Instant
+        self, tx: Transaction, locked: Parcel, outcome: TransferOutcome, facts: int, *, now: Instant
     ) -> Decision[None]:
         tx.get(Balance, "balance", for_update=True)
         if self.stale:
@@ -112,7 +112,7 @@ class ParcelOwner:
         return Decision(None, replaces=(stepped(tx, locked, status),))
 
     def on_reversed(
-        self, tx: Transaction, outgoing: Outgoing, reason: str, *, now: Instant
+        self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
     ) -> Decision[None]:
         raise AssertionError("no reorg is that deep here")
 
@@ -173,19 +173,19 @@ class Post:
     def __init__(self) -> None:
         self.storage = NotingStorage()
         self.stage = Stage(self.storage)
-        self.clock, self.ledger = self.stage.clock, self.stage.ports.committer
+        self.clock, self.committer = self.stage.clock, self.stage.ports.committer
         self.failures = self.stage.failures
         self.owner = ParcelOwner()
         ports = self.stage.ports
         self.broadcasts = 0
         self.chain = SilentChain(BASE, ports)
-        outbox = Outbox(ports, {BASE: self.chain}, sent=self._count)
+        outbox = Outbox(ports, {BASE: self.chain}, on_sent=self._count)
         jobs = TransferJobs(ports, outbox, sent=[], followed=[self.owner])
-        queue = Queue("chain", slots=1, lease_ms=60 * SECOND)
+        queue = Queue("chain", lane_concurrency=1, lease_ms=60 * SECOND)
         self.worker = Worker(self.storage, self.clock, "sandbox", jobs.handlers(), [queue])
         self.stage.chain.mint(USDC, self.stage.vault, 100, "funds")
         now = self.clock.now()
-        outgoing = transfer(
+        outgoing = new_transfer(
             "out_1",
             asset_of(BASE, "USDC"),
             "sweep",
@@ -198,9 +198,9 @@ class Post:
         parcel = Parcel(id="parcel_1", outgoing_id=outgoing.id)
         send = send_job("parcels.send", SCOPE.partition, outgoing, now)
         intent = Decision(None, inserts=(parcel, outgoing, Balance(id="balance")), jobs=(send,))
-        self.ledger.commit(SCOPE, lambda tx, draw: intent)
+        self.committer.commit(SCOPE, lambda tx, id_sequence: intent)
 
-    def _count(self, scope: Scope, chain_id: int) -> None:
+    def _count(self, authority: WorkerAuthority, chain_id: int) -> None:
         self.broadcasts += 1
 
     def run(self, seconds: int = 0) -> str:
@@ -218,8 +218,8 @@ class Post:
         return found
 
     @property
-    def outgoing(self) -> Outgoing:
-        found = self.storage.read("env_a", lambda snapshot: snapshot.get(Outgoing, "out_1"))
+    def outgoing(self) -> OutboundTransfer:
+        found = self.storage.read("env_a", lambda snapshot: snapshot.get(OutboundTransfer, "out_1"))
         assert found is not None
         return found
 
@@ -228,11 +228,11 @@ class Post:
         return self.storage.next_due("sandbox.chain") is not None
 
     def call_off(self) -> None:
-        def decide(tx: Transaction, draw: Draw) -> Decision[None]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             off = attrs.evolve(stepped(tx, self.parcel, "sent"), is_called_off=True)
             return Decision(None, replaces=(off,))
 
-        self.ledger.commit(SCOPE, decide)
+        self.committer.commit(SCOPE, decide)
 
     def received(self) -> int:
         return self.stage.newest(BOB)
@@ -254,7 +254,7 @@ class Unknown:
     def __call__(
         self,
         tx: Transaction,
-        draw: Draw,
+        id_sequence: IdSequence,
         partition: str,
         record: Parcel,
         doubt: Doubt,
@@ -267,7 +267,7 @@ class Unknown:
             return Decision(None, replaces=(stepped(tx, record, status),))
         if not self.gives_up:
             return None
-        stopped = withdraw(locked_outgoing(tx, record.outgoing_id))
+        stopped = withdraw(lock_transfer(tx, record.outgoing_id))
         if stopped is None:
             return None
         return Decision(None, replaces=(stepped(tx, record, "expired"), stopped))
@@ -349,12 +349,12 @@ def test_it_cannot_give_up_once_a_nonce_is_reserved(post: Post) -> None:
 
 
 def test_a_withdrawn_transfer_ends_its_job(post: Post) -> None:
-    def decide(tx: Transaction, draw: Draw) -> Decision[None]:
-        stopped = withdraw(locked_outgoing(tx, "out_1"))
+    def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+        stopped = withdraw(lock_transfer(tx, "out_1"))
         assert stopped is not None
         return Decision(None, replaces=(stopped,))
 
-    post.ledger.commit(SCOPE, decide)
+    post.committer.commit(SCOPE, decide)
     assert post.run() == "wanted"
     assert not post.has_jobs
 

@@ -47,7 +47,7 @@ class TestBlocks:
             stage.clock.advance(0.1)
 
     def test_the_chain_may_rest_for_an_hour(self, stage: Stage) -> None:
-        assert stage.chain.longest_pause_ms == 6 * HOUR
+        assert stage.chain.max_scan_interval_ms == 6 * HOUR
 
     def test_the_addresses_of_contracts_can_be_told_from_all_others(self) -> None:
         derive = Stage(MemoryStorage()).chain.derive

@@ -29,15 +29,15 @@ class TestFailures:
                 call()
         for call in calls.values():
             call()
-        assert stage.failures.armed() == ()
+        assert stage.failures.list_armed() == ()
 
     def test_the_sandboxs_own_doors_do_not_fail(self, stage: Stage) -> None:
         stage.failures.arm("chain", "any", 1)
-        stage.chain.tip()
+        stage.chain.peek_heads()
         hash = stage.give(ANN, 1, "gift")
-        assert stage.chain.seen(hash) is not None
+        assert stage.chain.peek_transaction(hash) is not None
         stage.chain.reorg(1)
-        assert [item.times for item in stage.failures.armed()] == [1]
+        assert [item.times for item in stage.failures.list_armed()] == [1]
         with pytest.raises(ChainUnavailable):
             stage.chain.block(0)
 
@@ -83,7 +83,7 @@ class TestFailures:
         stage.failures.arm("chain", "heads", 5)
         stage.failures.arm("chain", "scan", 1)
         stage.failures.arm("chain", "heads", 2)
-        shown = [(item.operation, item.times) for item in stage.failures.armed()]
+        shown = [(item.operation, item.times) for item in stage.failures.list_armed()]
         assert shown == [("scan", 1), ("heads", 2)]
 
     def test_another_dependency_asks_for_its_own(self, stage: Stage) -> None:
@@ -108,4 +108,4 @@ class TestFailures:
         with ThreadPoolExecutor(4) as pool:
             failed = sum(pool.map(ask, range(30)))
         assert failed == 5
-        assert stage.failures.armed() == ()
+        assert stage.failures.list_armed() == ()

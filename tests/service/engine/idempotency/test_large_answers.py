@@ -12,26 +12,28 @@ import pytest
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.decision import Decision
 from payments_core.engine.idempotency.record import (
-    AlreadyAnswered,
-    Answer,
-    Idempotent,
-    StoredAnswer,
+    AlreadyResponded,
+    IdempotentRequest,
+    Response,
+    StoredResponse,
 )
 from payments_core.storage.documents import MAX_BODY_BYTES
 from tests.service.world import RING, World, answer_of
 
 
-def asked(body: bytes) -> Idempotent:
-    return Idempotent("large-1", "f", lambda result: Answer(201, body, "2026-09-09"))
+def asked(body: bytes) -> IdempotentRequest:
+    return IdempotentRequest("large-1", "f", lambda result: Response(201, body, "2026-09-09"))
 
 
 def answer_with(world: World, body: bytes) -> None:
-    permit, decision = world.server, Decision[Any](None)
-    world.service.ports.committer.commit(permit, lambda tx, draw: decision, idempotent=asked(body))
+    authority, decision = world.server, Decision[Any](None)
+    world.service.ports.committer.commit(
+        authority, lambda tx, id_sequence: decision, idempotent=asked(body)
+    )
 
 
-def stored(world: World) -> StoredAnswer:
-    return world.get(StoredAnswer, "large-1")
+def stored(world: World) -> StoredResponse:
+    return world.get(StoredResponse, "large-1")
 
 
 def unsealed(world: World) -> bytes:
@@ -53,7 +55,7 @@ def test_an_answer_of_75_kilobytes_is_replayed_byte_for_byte(memory_world: World
     assert len(base64.b64encode(body)) > MAX_BODY_BYTES  # as it is, it would not fit
     answer_with(memory_world, body)
     replayed = answer_of(lambda: answer_with(memory_world, b"another"))
-    assert replayed == Answer(201, body, "2026-09-09")
+    assert replayed == Response(201, body, "2026-09-09")
 
 
 @pytest.mark.parametrize("size", [0, 1, 16_383])
@@ -82,10 +84,10 @@ def test_no_answer_shows_its_body_when_it_is_logged(memory_world: World) -> None
     body = b'{"signingSecret":"whsec_dont_show_me"}'
     idempotent = asked(body)
     memory_world.service.ports.committer.commit(
-        memory_world.server, lambda tx, draw: Decision(None), idempotent=idempotent
+        memory_world.server, lambda tx, id_sequence: Decision(None), idempotent=idempotent
     )
-    assert idempotent.answered == Answer(201, body, "2026-09-09")
-    with pytest.raises(AlreadyAnswered) as earlier:
+    assert idempotent.response == Response(201, body, "2026-09-09")
+    with pytest.raises(AlreadyResponded) as earlier:
         answer_with(memory_world, body)
-    for shown in (idempotent, idempotent.answered, earlier.value.answer, stored(memory_world)):
+    for shown in (idempotent, idempotent.response, earlier.value.answer, stored(memory_world)):
         assert "dont_show_me" not in repr(shown)

@@ -22,7 +22,7 @@ class Ahead:
     def now(self) -> Instant:
         return self._clock.now() + AHEAD_S * SECOND
 
-    def real(self) -> Instant:
+    def real_now(self) -> Instant:
         return self.now()
 
 
@@ -56,7 +56,7 @@ def test_a_payment_whose_attempt_ends_under_a_slower_clock_still_expires(
     world.drain()
     slow = Meanwhile(world)
     world.service = world.restarted(chains={BASE: slow})
-    assert slow.fast.clock.now() > expires_at  # the time is over to one and not to the other
+    assert slow.fast.ports.clock.now() > expires_at  # the time is over to one and not to the other
     while world.operation_now(option).status != "failed":
         assert world.paid(id).status == "processing"
         world.advance(1)

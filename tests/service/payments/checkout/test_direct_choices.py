@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
     CapabilityNotActive,
     EntitlementRequired,
@@ -67,22 +67,22 @@ class TestWhatIsRefused:
         foreign = other.option()
         vault = world.option(payer.payment)
         for id in (foreign.option.id, vault.option.id, "pay_option_" + "A" * 24):
-            paying = world.service.paying
-            for call in (paying.get, paying.select, paying.refresh):
+            direct_options = world.service.direct_options
+            for call in (direct_options.get, direct_options.select, direct_options.refresh):
                 with pytest.raises(NotFound):
                     call(payer.authority, payer.id, id)
 
     def test_another_payments_authority(self, world: World) -> None:
         payer, other = Payer(world), Payer(world)
         option = payer.option()
-        paying, checkout = world.service.paying, world.service.checkout
+        direct_options, checkout = world.service.direct_options, world.service.checkout
         for call in (
-            lambda: paying.get(other.authority, payer.id, option.option.id),
-            lambda: paying.select(other.authority, payer.id, option.option.id),
-            lambda: paying.create(other.authority, payer.id, method="direct"),
-            lambda: paying.methods(other.authority, payer.id),
-            lambda: checkout.payment(other.authority, payer.id),
-            lambda: checkout.state(other.authority, payer.id),
+            lambda: direct_options.get(other.authority, payer.id, option.option.id),
+            lambda: direct_options.select(other.authority, payer.id, option.option.id),
+            lambda: direct_options.create(other.authority, payer.id, method="direct"),
+            lambda: direct_options.list_methods(other.authority, payer.id),
+            lambda: checkout.get_payment(other.authority, payer.id),
+            lambda: checkout.get_state(other.authority, payer.id),
         ):
             with pytest.raises(Unauthorized):
                 call()
@@ -96,7 +96,7 @@ class TestWhatIsRefused:
         left = [name for name in PRODUCTS if name != off]
         world.service.tenants.set_products(world.environment_id, left)
         with pytest.raises(EntitlementRequired):
-            world.service.paying.create(authority, payer.id, method="direct")
+            world.service.direct_options.create(authority, payer.id, method="direct")
         assert payer.paid().direct_option_ids == ()
 
     def test_any_change_of_a_payment_that_was_covered(self, world: World) -> None:
@@ -177,7 +177,7 @@ class TestSelecting:
 def test_a_retry_makes_no_second_option(world: World) -> None:
     payer = Payer(world)
     payer.option(idempotent=once("k"))
-    with pytest.raises(AlreadyAnswered):
+    with pytest.raises(AlreadyResponded):
         payer.option(idempotent=once("k"))
     assert len(payer.paid().direct_option_ids) == 1
 
@@ -191,6 +191,6 @@ def test_the_partner_sees_the_option_on_the_payment(world: World) -> None:
 
 def test_a_trusted_library_user_may_act_for_the_payer(world: World) -> None:
     payer = Payer(world)
-    trusted = world.service.tenants.trusted(world.environment_id)
-    created = world.service.paying.create(trusted, payer.id, method="direct", chain_id=BASE)
+    trusted = world.service.tenants.system_authority(world.environment_id)
+    created = world.service.direct_options.create(trusted, payer.id, method="direct", chain_id=BASE)
     assert payer.status(created)[0] == "pending"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_core.payments.options.direct import SUBMISSION_LIMIT
+from payments_core.payments.options.direct import MAX_SUBMISSIONS
 from tests.service.payer import Payer
 from tests.service.payments.test_concurrency import at_once, kinds
 from tests.service.world import World, atomic
@@ -27,7 +27,7 @@ def _switch_often() -> Iterator[None]:
 def test_twelve_options_at_once_are_ten(world: World) -> None:
     payer = Payer(world)
     outcomes = at_once([payer.option] * THREADS)
-    assert kinds(outcomes) == {"DirectDetails": 10, "PaymentOptionLimitReached": 2}
+    assert kinds(outcomes) == {"DirectOptionDetails": 10, "PaymentOptionLimitReached": 2}
     assert len(set(payer.paid().direct_option_ids)) == 10
 
 
@@ -74,10 +74,10 @@ def test_one_hint_sent_by_many_is_looked_at_once_and_the_cap_holds(world: World)
     option = payer.option()
     hash = payer.pay()
     outcomes = at_once([lambda: payer.submit(option, hash)] * 4 + [world.run])
-    assert kinds(outcomes)["DirectDetails"] == 4
+    assert kinds(outcomes)["DirectOptionDetails"] == 4
     hashes = [f"0x{number:064x}" for number in range(THREADS)]
     outcomes = at_once([lambda hash=hash: payer.submit(option, hash) for hash in hashes])
-    assert kinds(outcomes) == {"DirectDetails": SUBMISSION_LIMIT - 1, "Conflicting": 8}
+    assert kinds(outcomes) == {"DirectOptionDetails": MAX_SUBMISSIONS - 1, "ResourceConflict": 8}
     world.finish()
     assert payer.status(option) == ("succeeded", None, FULL)
     assert payer.paid().received == FULL

@@ -27,7 +27,7 @@ SAFE = string.ascii_letters + string.digits + "-_"
 
 
 def code_of(payer: Payer) -> str:
-    url = payer.world.service.links.url(payer.payment.payment)
+    url = payer.world.service.links.build_url(payer.payment.payment)
     assert url is not None
     head, _, code = url.rpartition("/")
     assert head == "http://127.0.0.1:8080/pay"
@@ -45,7 +45,7 @@ class TestALink:
     ) -> None:
         payment = Payer(memory_world).payment.payment
         other = Links(KeyRing.parse(KeyRing.generate()), system_entropy, "http://127.0.0.1:8080")
-        assert other.url(payment) is None
+        assert other.build_url(payment) is None
         assert f"ALARM: no master key opens the checkout link of {payment.id}" in caplog.text
 
     def test_is_exchanged_as_often_as_asked_until_the_payment_expires(self, world: World) -> None:
@@ -119,7 +119,7 @@ class TestALink:
         stored = str(payer.paid())
         assert code not in stored
         assert code[24:] not in stored
-        [digest, *_] = world.service.links.digests(code)
+        [digest, *_] = world.service.links.candidate_digests(code)
         assert code[24:] not in str(world.get(PaymentLink, digest))
 
 
@@ -220,7 +220,7 @@ class TestASecret:
             claims_of(world, payer.id, environment_id=other.environment_id)
         )
         with pytest.raises(NotFound):
-            world.service.checkout.payment(authority_of(world, secret), payer.id)
+            world.service.checkout.get_payment(authority_of(world, secret), payer.id)
 
 
 def test_a_payers_call_without_a_payment_is_nobodys(memory_world: World) -> None:
@@ -234,4 +234,4 @@ def test_every_code_has_the_shape_that_the_door_lets_in() -> None:
     code = "A" * 24 + "_" * 24
     assert re.fullmatch(CODE_SHAPE, code)
     new = links.mint("env_" + "A" * 24, "payment_1", "sandbox")
-    assert new.record.id == links.digests(code)[0]
+    assert new.record.id == links.candidate_digests(code)[0]

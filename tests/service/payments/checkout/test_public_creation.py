@@ -53,7 +53,7 @@ def set_terms(world: World, **changes: Any) -> None:
 
 def visitor(world: World, origin: str | None = ORIGIN, *, app_id: str = "") -> Authority:
     """Somebody with a page open that names the app."""
-    shop = world.service.public_payments.shop(app_id or world.app.id, mode="sandbox")
+    shop = world.service.public_payments.get_shop(app_id or world.app.id, mode="sandbox")
     return Authority(
         requirement=PUBLIC_CREATION,
         environment=shop.environment,
@@ -153,17 +153,17 @@ def test_the_partner_lists_and_cancels_it_like_any_other(shop: World) -> None:
 
 class TestTheApp:
     def test_stands_for_its_environment_of_this_mode(self, shop: World) -> None:
-        found = shop.service.public_payments.shop(shop.app.id, mode="sandbox")
+        found = shop.service.public_payments.get_shop(shop.app.id, mode="sandbox")
         assert found.environment.id == shop.environment_id
         assert found.terms == attrs.evolve(OPEN)
-        live = shop.service.public_payments.shop(shop.app.id, mode="production")
+        live = shop.service.public_payments.get_shop(shop.app.id, mode="production")
         assert live.environment.id == shop.app.environments["production"]
         assert not live.terms.enabled
 
     def test_that_there_is_not_is_not_found(self, shop: World) -> None:
         tenants = shop.service.tenants
         live = tenants.create_app("Live", "live", modes=("production",))
-        environment = tenants.environment(live.environments["production"])
+        environment = tenants.get_environment(live.environments["production"])
         for id in (
             "app_" + "A" * 24,
             live.id,
@@ -173,7 +173,7 @@ class TestTheApp:
             "directory",
         ):
             with pytest.raises(NotFound) as caught:
-                shop.service.public_payments.shop(id, mode="sandbox")
+                shop.service.public_payments.get_shop(id, mode="sandbox")
             assert (type(caught.value), caught.value.resource) == (NotFound, "app")
 
     @pytest.mark.parametrize("product", ["payments", "public_checkout"])
@@ -221,7 +221,7 @@ class TestTheOrigin:
         other = tenants.create_app("Other", "other")
         theirs = "https://other.example"
         shop.service.payment_settings.replace(
-            tenants.trusted(other.environments["sandbox"]),
+            tenants.system_authority(other.environments["sandbox"]),
             attrs.evolve(OPEN, allowed_origins=(theirs,)),
         )
         assert visitor(shop, theirs, app_id=other.id).environment.app_id == other.id
@@ -243,7 +243,7 @@ class TestTheDestination:
         other = tenants.create_app("Other", "other")
         wallet = AllowedWallet(chain_id=BASE, address=STRANGER)
         shop.service.payment_settings.replace(
-            tenants.trusted(other.environments["sandbox"]),
+            tenants.system_authority(other.environments["sandbox"]),
             attrs.evolve(OPEN, allowed_destinations=(wallet,)),
         )
         assert create(shop, asked(address=STRANGER), visitor(shop, app_id=other.id))
@@ -352,7 +352,7 @@ def test_all_that_is_wrong_in_itself_is_told_at_once(memory_shop: World) -> None
 def test_a_key_makes_one_payment_however_many_send_it(shop: World) -> None:
     who = visitor(shop)
     outcomes = at_once([lambda: create(shop, asked(), who, idempotent=once("k"))] * 8)
-    assert kinds(outcomes) == {"PaymentDetails": 1, "AlreadyAnswered": 7}
+    assert kinds(outcomes) == {"PaymentDetails": 1, "AlreadyResponded": 7}
     assert stored(shop)[0] == 1
 
 

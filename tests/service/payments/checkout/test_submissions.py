@@ -10,10 +10,14 @@ import pytest
 
 from payments_core.chains.port import TransactionView
 from payments_core.clock import SECOND
-from payments_core.errors import Conflicting, UnsupportedChain, ValidationFailed
-from payments_core.payments.options.direct import SUBMISSION_LIMIT
-from payments_core.payments.receipts.direct import HINT_LIVES_MS
-from payments_core.payments.receipts.record import Evidence, Receipt, evidence_id
+from payments_core.errors import ResourceConflict, UnsupportedChain, ValidationFailed
+from payments_core.payments.options.direct import MAX_SUBMISSIONS
+from payments_core.payments.receipts.direct import HINT_TTL_MS
+from payments_core.payments.receipts.record import (
+    Receipt,
+    TrackedTransaction,
+    tracked_transaction_id,
+)
 from payments_core.storage.jobs import Job
 from tests.service.faults import FaultyChain
 from tests.service.payer import INVENTED, Payer
@@ -54,8 +58,8 @@ def counted(world: World) -> Counting:
     return chain
 
 
-def evidence(payer: Payer, hash: str) -> Evidence:
-    return payer.world.get(Evidence, evidence_id(payer.id, BASE, hash))
+def evidence(payer: Payer, hash: str) -> TrackedTransaction:
+    return payer.world.get(TrackedTransaction, tracked_transaction_id(payer.id, BASE, hash))
 
 
 def everything(payer: Payer) -> tuple[Any, ...]:
@@ -233,13 +237,13 @@ class TestAFloodOfHints:
     def test_one_option_names_five_transactions_and_each_once(self, world: World) -> None:
         payer = Payer(world)
         option = payer.option()
-        for number in range(SUBMISSION_LIMIT):
+        for number in range(MAX_SUBMISSIONS):
             payer.submit(option, invented(number))
             payer.submit(option, invented(number))
-        with pytest.raises(Conflicting):
+        with pytest.raises(ResourceConflict):
             payer.submit(option, invented(99))
         payer.submit(option, invented(0))  # it is known already
-        assert len(payer.now(option).submissions) == SUBMISSION_LIMIT
+        assert len(payer.now(option).submissions) == MAX_SUBMISSIONS
         payer.pay()
         world.finish()
         assert payer.status(option)[0] == "succeeded"  # found all the same
@@ -251,7 +255,7 @@ class TestAFloodOfHints:
         chain = counted(world)
         payer.submit(option)
         world.run()
-        world.advance(2 * HINT_LIVES_MS // SECOND)
+        world.advance(2 * HINT_TTL_MS // SECOND)
         moments = [at for hash, at in chain.asked if hash == INVENTED]
         assert moments[0] == payer.now(option).submissions[0].submitted_at
         assert 8 <= len(moments) <= 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from payments_core.engine.idempotency.record import StoredAnswer
+from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.errors import (
     EntitlementRequired,
     InvalidState,
@@ -56,7 +56,7 @@ def disputes(world: World) -> list[str]:
 def test_a_session_follows_its_payment(world: World) -> None:
     option = world.option(world.payment())
     payment = world.paid(option.option.payment_id)
-    read = world.service.disputes.session
+    read = world.service.disputes.get_session
     assert read(world.server, payment.session_id).status == "open"
     world.authorize(option)
     assert read(world.server, payment.session_id).status == "pending"
@@ -77,7 +77,7 @@ def test_a_settled_session_is_disputed_and_stays_settled(world: World) -> None:
     assert (dispute.id, dispute.payment_id) == (payment.session_id, payment.id)
     assert (dispute.status, dispute.reason) == ("flagged", "not delivered")
     assert (dispute.description, dispute.created_at) == ("Nothing came.", world.clock.now())
-    stored = world.service.disputes.session(world.server, payment.session_id)
+    stored = world.service.disputes.get_session(world.server, payment.session_id)
     assert stored.dispute is not None
     assert stored.dispute == attrs.evolve(dispute, version=1, schema=stored.dispute.schema)
     assert stored.status == "settled"
@@ -156,7 +156,7 @@ def test_only_a_receive_payment_has_a_session(world: World, intent: str) -> None
     change(world, payment, intent=intent)
     service, session_id = world.service.disputes, payment.session_id
     for call in (
-        lambda: service.session(world.server, session_id),
+        lambda: service.get_session(world.server, session_id),
         lambda: service.flag(world.server, session_id, reason="r"),
         lambda: service.resolve(world.server, session_id, resolution="won"),
     ):
@@ -172,14 +172,14 @@ def test_another_tenants_session_looks_like_none(storage: Storage) -> None:
     service = stranger.service.disputes
     for id in (session_id, NO_SESSION):
         for call in (
-            lambda id=id: service.session(stranger.server, id),
+            lambda id=id: service.get_session(stranger.server, id),
             lambda id=id: service.flag(stranger.server, id, reason="r"),
             lambda id=id: service.resolve(stranger.server, id, resolution="won"),
         ):
             with pytest.raises(NotFound) as caught:
                 call()
             assert caught.value.resource == "session"
-    assert world.service.disputes.session(world.server, session_id).id == session_id
+    assert world.service.disputes.get_session(world.server, session_id).id == session_id
 
 
 def test_faults_are_told_at_once_and_nothing_is_stored(memory_world: World) -> None:
@@ -195,7 +195,7 @@ def test_faults_are_told_at_once_and_nothing_is_stored(memory_world: World) -> N
         with pytest.raises(ValidationFailed) as caught:
             service.flag(world.server, session_id, reason=reason, description=description)
         assert [fault.path for fault in caught.value.fields] == paths
-    assert service.session(world.server, session_id).dispute is None
+    assert service.get_session(world.server, session_id).dispute is None
     service.flag(world.server, session_id, reason="x" * 512, description="x" * 2_048)
     for resolution, note, paths in (
         ("draw", None, ["resolution"]),
@@ -213,9 +213,9 @@ def test_of_many_at_once_one_flags_and_one_resolves(world: World) -> None:
     session_id = settled(world).session_id
     service, server = world.service.disputes, world.server
     outcomes = at_once([lambda: service.flag(server, session_id, reason="r")] * THREADS)
-    assert kinds(outcomes) == {"Session": 1, "InvalidState": THREADS - 1}
+    assert kinds(outcomes) == {"PaymentSession": 1, "InvalidState": THREADS - 1}
     outcomes = at_once([lambda: service.resolve(server, session_id, resolution="won")] * THREADS)
-    assert kinds(outcomes) == {"Session": 1, "InvalidState": THREADS - 1}
+    assert kinds(outcomes) == {"PaymentSession": 1, "InvalidState": THREADS - 1}
     assert disputes(world) == ["dispute.flagged: flagged", "dispute.resolved: resolved"]
 
 
@@ -243,7 +243,7 @@ def test_a_retry_with_its_key_is_answered_from_the_store(world: World) -> None:
     again = answer_of(
         lambda: service.flag(world.server, session_id, reason="r", idempotent=once("flag"))
     )
-    assert again == first.answered
+    assert again == first.response
     assert len(disputes(world)) == 2
 
 
@@ -254,7 +254,7 @@ def test_a_refusal_stores_no_answer(world: World) -> None:
 
     def look(snapshot: object) -> tuple[object, object]:
         get = snapshot.get  # type: ignore[attr-defined]
-        return get(StoredAnswer, "f"), get(Dispute, session_id)
+        return get(StoredResponse, "f"), get(Dispute, session_id)
 
     assert world.storage.read(world.environment_id, look) == (None, None)
 

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.chains.port import BalancesAt, Chain
+from payments_core.chains.port import Chain, FinalBalances
 from payments_core.clock import DAY
-from payments_core.engine.idempotency.record import AlreadyAnswered
+from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import (
     AccountSuspended,
     ActionAlreadyUsed,
@@ -52,13 +52,13 @@ def broken(world: World) -> tuple[OptionDetails, list[tuple[type[PaymentsError],
 
     def take_selected() -> OptionDetails:
         selected = world.paid(payment.payment.id).selected_option_id
-        found = world.service.options.get(world.client, payment.payment.id, str(selected))
+        found = world.service.vault_options.get(world.client, payment.payment.id, str(selected))
         world.system.advance(301)
         current["expired"] = found
         return attrs.evolve(found, option=attrs.evolve(found.option, action_id="wrong"))
 
     def refreshed() -> OptionDetails:
-        return world.service.options.refresh(
+        return world.service.vault_options.refresh(
             world.client, payment.payment.id, current["expired"].option.id
         )
 
@@ -145,7 +145,7 @@ def test_the_whole_balance_can_be_spent_and_not_a_unit_more(world: World) -> Non
     world.finish()
     assert world.held() == (0, 0, 0)
     with pytest.raises(InsufficientBalance):
-        world.authorize(world.service.options.refresh(
+        world.authorize(world.service.vault_options.refresh(
             world.client, third.payment.id, third.option.id
         ))  # fmt: skip
 
@@ -179,7 +179,7 @@ def test_a_chain_that_is_always_overtaken_is_a_dependency_that_failed(world: Wor
 
     def stuck(call: Callable[[], Any]) -> Any:
         answer = call()
-        return attrs.evolve(answer, height=0) if isinstance(answer, BalancesAt) else answer
+        return attrs.evolve(answer, height=0) if isinstance(answer, FinalBalances) else answer
 
     world.finish()
     chain = FaultyChain(world.chain, 1, stuck, until=10**9)
@@ -245,24 +245,24 @@ def test_a_stored_answer_expires_and_its_key_serves_again(world: World) -> None:
     new = NewPayment(amount="1", destination=ToAccount(account_id=world.merchant.id))
     first = payments.create(server, new, idempotent=once("c", "first"))
     world.system.advance(30 * DAY // 1_000 - 1)
-    with pytest.raises(AlreadyAnswered):
+    with pytest.raises(AlreadyResponded):
         payments.create(server, new, idempotent=once("c", "first"))
     world.system.advance(1)
     second = payments.create(server, new, idempotent=once("c", "second"))
     assert second.payment.id != first.payment.id
-    with pytest.raises(AlreadyAnswered):
+    with pytest.raises(AlreadyResponded):
         payments.create(server, new, idempotent=once("c", "second"))
     with pytest.raises(IdempotencyConflict):
         payments.create(server, new, idempotent=once("c", "first"))
 
 
 def test_the_stored_answer_is_sealed(world: World) -> None:
-    from payments_core.engine.idempotency.record import StoredAnswer
+    from payments_core.engine.idempotency.record import StoredResponse
 
     payment = world.payment()
     option = world.option(payment)
     world.authorize(option, idempotent=once("a"))
-    stored = world.get(StoredAnswer, "a")
+    stored = world.get(StoredResponse, "a")
     assert "OptionDetails" not in stored.sealed_body
     assert option.option.id not in stored.sealed_body
 

@@ -8,7 +8,7 @@ import pytest
 
 from payments_core.errors import InvalidState
 from payments_core.payments.details import OptionDetails
-from payments_core.payments.receipts.watching import LOST_AFTER
+from payments_core.payments.receipts.watching import LOST_AFTER_FAILURES
 from tests.service.world import World, atomic
 
 
@@ -75,7 +75,7 @@ def test_a_transfer_nobody_can_tell_about_is_unknown_and_stays_reserved(world: W
     world.leave_scans_to_others()
     world.run()
     assert world.operation_now(option).status == "broadcast"
-    world.fail("heads", times=LOST_AFTER + 2)
+    world.fail("heads", times=LOST_AFTER_FAILURES + 2)
     world.advance(14)
     unknown = world.operation_now(option)
     assert (unknown.status, unknown.status_version) == ("unknown", 4)

@@ -15,7 +15,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payments.mandates import lifecycle
-from payments_core.payments.mandates.operations import LATEST, MandateNow, NewMandate
+from payments_core.payments.mandates.operations import MAX_INSTANT, MandateDetails, NewMandate
 from payments_core.payments.mandates.record import Mandate
 from tests.service.faults import FaultyStorage, commit_failed, commit_lost
 from tests.service.world import BASE, World, answer_of, atomic, once, write
@@ -30,11 +30,11 @@ def new(world: World, **given: Any) -> NewMandate:
     return NewMandate(**{**facts, **given})
 
 
-def create(world: World, **given: Any) -> MandateNow:
+def create(world: World, **given: Any) -> MandateDetails:
     return world.service.mandates.create(world.server, world.payer.id, new(world, **given))
 
 
-def listed(world: World) -> list[MandateNow]:
+def listed(world: World) -> list[MandateDetails]:
     return list(world.service.mandates.list(world.server, world.payer.id).records)
 
 
@@ -54,7 +54,7 @@ def test_what_was_drawn_is_missing_from_what_remains(world: World) -> None:
     made = create(world, period="day")
     now = world.clock.now()
     stored = world.get(Mandate, made.mandate.id)
-    drawn = lifecycle.draw(stored, atomic("10"), now=now).record
+    drawn = lifecycle.charge(stored, atomic("10"), now=now).record
     write(world.storage, world.environment_id, lambda tx: tx.replace(drawn))
     assert listed(world)[0].remaining_atomic == atomic("15")
     world.advance(86_400)
@@ -106,7 +106,7 @@ def test_the_newest_mandates_come_first_and_in_pages(world: World) -> None:
         ({"asset_symbol": "USDT"}, UnsupportedAsset),
         ({"vault_id": "vault_" + "x" * 24}, NotFound),
         ({"expires_at": 0}, ValidationFailed),
-        ({"expires_at": LATEST + 1}, ValidationFailed),
+        ({"expires_at": MAX_INSTANT + 1}, ValidationFailed),
     ],
 )
 def test_what_cannot_be_approved_is_refused(
@@ -121,7 +121,7 @@ def test_an_expiry_must_lie_ahead(memory_world: World) -> None:
     with pytest.raises(ValidationFailed) as caught:
         create(memory_world, expires_at=memory_world.clock.now())
     assert [field.path for field in caught.value.fields] == ["expiresAt"]
-    assert create(memory_world, expires_at=LATEST).status == "active"
+    assert create(memory_world, expires_at=MAX_INSTANT).status == "active"
 
 
 def test_a_vault_of_another_account_can_not_be_approved(world: World) -> None:
@@ -143,7 +143,7 @@ def test_an_account_that_may_not_act_approves_nothing_and_still_revokes(world: W
 def test_another_accounts_mandate_and_another_tenants_are_not_found(world: World) -> None:
     made = create(world)
     app = world.service.tenants.create_app("Other", "other")
-    stranger = world.service.tenants.trusted(app.environments["sandbox"])
+    stranger = world.service.tenants.system_authority(app.environments["sandbox"])
     mandates = world.service.mandates
     with pytest.raises(NotFound) as caught:
         mandates.revoke(world.server, world.merchant.id, made.mandate.id)
@@ -170,7 +170,7 @@ def test_a_commit_without_an_answer_makes_one_mandate(world: World, fault: Any) 
 def test_a_key_makes_one_mandate_and_answers_after_its_expiry_too(world: World) -> None:
     wanted = new(world, expires_at=world.clock.now() + SECOND)
 
-    def make() -> MandateNow:
+    def make() -> MandateDetails:
         return world.service.mandates.create(
             world.server, world.payer.id, wanted, idempotent=once("k")
         )

@@ -129,11 +129,13 @@ def test_what_its_payer_can_do_there(memory_world: World, name: str, act: str) -
     calls = {
         "authorize": (lambda: memory_world.authorize(option, action_id=action_id), answers[0]),
         "refresh": (
-            lambda: service.options.refresh(memory_world.client, payment_id, option.option.id),
+            lambda: service.vault_options.refresh(
+                memory_world.client, payment_id, option.option.id
+            ),
             answers[1],
         ),
         "another": (
-            lambda: service.options.create(memory_world.client, payment_id),
+            lambda: service.vault_options.create(memory_world.client, payment_id),
             answers[2],
         ),
     }
@@ -149,7 +151,9 @@ def test_an_action_is_worth_nothing_after_its_time_or_its_refresh(world: World) 
     world.system.advance(300)
     with pytest.raises(ActionExpired):
         world.authorize(option)
-    refreshed = world.service.options.refresh(world.client, option.payment.id, option.option.id)
+    refreshed = world.service.vault_options.refresh(
+        world.client, option.payment.id, option.option.id
+    )
     with pytest.raises(ActionInvalid):
         world.authorize(option)
     assert world.authorize(refreshed).option.status == "processing"

@@ -44,7 +44,7 @@ def test_an_action_never_outlives_its_payment(world: World) -> None:
     option = world.option(payment).option
     assert option.action_expires_at == payment.payment.expires_at
     world.system.advance(100)
-    refreshed = world.service.options.refresh(world.client, payment.payment.id, option.id)
+    refreshed = world.service.vault_options.refresh(world.client, payment.payment.id, option.id)
     assert refreshed.option.action_expires_at == payment.payment.expires_at
 
 
@@ -71,35 +71,35 @@ def test_the_option_before_is_superseded(world: World) -> None:
         world.authorize(first)
     assert caught.value.option_id == first.option.id
     with pytest.raises(OptionSuperseded):
-        world.service.options.refresh(world.client, payment.payment.id, first.option.id)
+        world.service.vault_options.refresh(world.client, payment.payment.id, first.option.id)
     world.authorize(second)
 
 
 def test_an_authorization_under_way_locks_the_selection(world: World) -> None:
     option = world.authorized()
     with pytest.raises(OptionLocked) as caught:
-        world.service.options.create(world.client, option.payment.id)
+        world.service.vault_options.create(world.client, option.payment.id)
     assert caught.value.option_id == option.option.id
     world.run()
     with pytest.raises(OptionLocked):
-        world.service.options.create(world.client, option.payment.id)
+        world.service.vault_options.create(world.client, option.payment.id)
     world.finish()
     with pytest.raises(InvalidState):
-        world.service.options.create(world.client, option.payment.id)
+        world.service.vault_options.create(world.client, option.payment.id)
 
 
 def test_a_refresh_voids_the_action_before(world: World) -> None:
     payment = world.payment()
     old = world.option(payment)
     world.system.advance(10)
-    new = world.service.options.refresh(world.client, payment.payment.id, old.option.id)
+    new = world.service.vault_options.refresh(world.client, payment.payment.id, old.option.id)
     assert new.option.action_id != old.option.action_id
     assert new.option.action_expires_at == world.clock.now() + 300 * SECOND
     with pytest.raises(ActionInvalid):
         world.authorize(old)
     world.authorize(new)
     with pytest.raises(InvalidState):
-        world.service.options.refresh(world.client, payment.payment.id, old.option.id)
+        world.service.vault_options.refresh(world.client, payment.payment.id, old.option.id)
 
 
 def test_an_action_that_was_not_used_in_time_needs_a_refresh(world: World) -> None:
@@ -111,7 +111,7 @@ def test_an_action_that_was_not_used_in_time_needs_a_refresh(world: World) -> No
     with pytest.raises(ActionExpired) as caught:
         world.authorize(new)
     assert caught.value.expired_at == new.option.action_expires_at
-    refreshed = world.service.options.refresh(world.client, payment.payment.id, new.option.id)
+    refreshed = world.service.vault_options.refresh(world.client, payment.payment.id, new.option.id)
     world.authorize(refreshed)
     assert option.option.id != new.option.id
 
@@ -126,7 +126,7 @@ def test_another_accounts_option_does_not_exist(world: World) -> None:
     payment = world.payment()
     option = world.option(payment)
     stranger = world.client_of(world.account("stranger"))
-    options = world.service.options
+    options = world.service.vault_options
     with pytest.raises(NotFound):
         options.get(stranger, payment.payment.id, option.option.id)
     with pytest.raises(NotFound):
@@ -163,7 +163,7 @@ def test_another_payer_may_take_over_the_selection(world: World) -> None:
     assert world.paid(payment.payment.id).status == "succeeded"
     assert world.held(other) == (0, 0, 0)
     assert world.held() == (atomic("100"), 0, atomic("100"))
-    [shown] = world.service.options.list(client, payment.payment.id)
+    [shown] = world.service.vault_options.list(client, payment.payment.id)
     assert shown.option.id == theirs.option.id
 
 
@@ -175,7 +175,7 @@ def test_a_payment_may_forbid_vaults(memory_world: World) -> None:
 
 def test_a_vault_pays_in_the_payments_asset_alone(memory_world: World) -> None:
     payment = memory_world.payment().payment
-    create = memory_world.service.options.create
+    create = memory_world.service.vault_options.create
     with pytest.raises(UnsupportedChain):
         create(memory_world.client, payment.id, chain_id=1)
     with pytest.raises(UnsupportedAsset):
@@ -195,7 +195,7 @@ def test_a_suspended_payer_gets_no_option(world: World) -> None:
 def test_a_server_key_is_no_payer(memory_world: World) -> None:
     payment = memory_world.payment()
     with pytest.raises(Unauthorized):
-        memory_world.service.options.create(memory_world.server, payment.payment.id)
+        memory_world.service.vault_options.create(memory_world.server, payment.payment.id)
 
 
 def test_an_account_without_a_vault_on_the_chain_cannot_offer_one(memory_world: World) -> None:

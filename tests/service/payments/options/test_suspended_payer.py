@@ -17,7 +17,7 @@ def test_a_payer_who_is_not_active_cannot_refresh_an_option(
     before = world.option_now(option)
     world.service.accounts.update(world.server, world.payer.id, status=status)
     with pytest.raises(AccountSuspended):
-        world.service.options.refresh(world.client, option.payment.id, option.option.id)
+        world.service.vault_options.refresh(world.client, option.payment.id, option.option.id)
     assert world.option_now(option) == before
 
 
@@ -26,5 +26,7 @@ def test_a_payer_who_is_active_again_can_refresh_it(memory_world: World) -> None
     option = world.option(world.payment())
     for status in ("suspended", "active"):
         world.service.accounts.update(world.server, world.payer.id, status=status)
-    refreshed = world.service.options.refresh(world.client, option.payment.id, option.option.id)
+    refreshed = world.service.vault_options.refresh(
+        world.client, option.payment.id, option.option.id
+    )
     assert refreshed.option.action_id != option.option.action_id

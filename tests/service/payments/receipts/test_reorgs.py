@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from payments_core.chains.outbox.outbox import Outbox
-from payments_core.chains.outbox.record import LookOutdated, Outgoing, concluded
-from payments_core.engine.decision import Scope
+from payments_core.chains.outbox.record import OutboundTransfer, StaleChainView, mark_final
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.errors import InsufficientBalance, ReconciliationActionNotAllowed
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
@@ -30,7 +30,7 @@ def until(world: World, payment: PaymentDetails, status: str) -> None:
 
 
 def receipt_statuses(world: World, payment: PaymentDetails) -> list[str]:
-    evidenced = world.service.payments.receipts(world.server, payment.payment.id)
+    evidenced = world.service.payments.list_receipts(world.server, payment.payment.id)
     return [receipt.status for receipt in evidenced.receipts.records]
 
 
@@ -42,7 +42,7 @@ def test_a_vaults_transfer_that_is_undone_before_it_is_final_is_sent_again(world
     assert world.operation_now(option).status == "broadcast"
     payment = world.service.payments.get(world.server, option.payment.id)
     world.reorg(2)
-    assert world.chain.seen(str(world.operation_now(option).transaction_hash)) is None
+    assert world.chain.peek_transaction(str(world.operation_now(option).transaction_hash)) is None
     world.finish()
     done = world.paid(option.payment.id)
     assert (done.status, done.labels) == ("succeeded", ())
@@ -126,15 +126,17 @@ def test_a_release_that_was_not_sent_is_withdrawn(memory_world: World) -> None:
             world.system.advance(1)
     release_id = str(world.paid(id).release_id)
     now = world.clock.now()
-    claimed = world.storage.claim("sandbox.chain", now, lease_ms=30_000, limit=100, slots=100)
+    claimed = world.storage.claim(
+        "sandbox.chain", now, lease_ms=30_000, limit=100, lane_concurrency=100
+    )
     assert any(item.job.subject == id for item in claimed)  # a worker that will be slow
     world.reorg(20)
     world.advance(5)
     stopped = world.paid(id)
     assert (stopped.status, stopped.labels) == ("action_required", ("reorged",))
-    assert (stopped.release_id, stopped.received, stopped.books.held) == (None, 0, 0)
+    assert (stopped.release_id, stopped.received, stopped.books.held_amount) == (None, 0, 0)
     assert stopped.reconciliation.status == "open"
-    assert world.get(Outgoing, release_id).status == "withdrawn"
+    assert world.get(OutboundTransfer, release_id).status == "withdrawn"
     assert world.told(id)[-1] == ("payment.action_required", "action_required", 4)
     world.finish()  # the slow worker finds its release withdrawn
     assert world.sent() == 0
@@ -191,7 +193,7 @@ def test_a_release_whose_funds_are_gone_fails_and_is_no_second_release(world: Wo
     failed = world.paid(payment.payment.id)
     assert (failed.status, failed.received, failed.settled) == ("action_required", 0, 0)
     assert failed.labels == ("reorged", "execution_failed")
-    assert failed.books.held == 0
+    assert failed.books.held_amount == 0
     for action in ("retry_execution", "refund"):
         with pytest.raises(ReconciliationActionNotAllowed):
             world.reconcile(payment, action)
@@ -293,15 +295,15 @@ def test_a_look_from_before_a_reorg_does_not_conclude(memory_world: World) -> No
     until(world, payment, "executing")
     release_id = str(world.paid(payment.payment.id).release_id)
     outbox = Outbox(world.service.ports, world.service.chains)
-    scope = Scope(world.server.partition, "sandbox")
-    while (outcome := outbox.outcome(scope, release_id)).is_pending:
+    authority = WorkerAuthority(world.server.partition, "sandbox")
+    while (outcome := outbox.check_outcome(authority, release_id)).is_pending:
         world.system.advance(1)
     world.reorg(40)
     world.service.scanner("sandbox").wake(8453)
     world.run()
-    with pytest.raises(LookOutdated):
+    with pytest.raises(StaleChainView):
         world.service.ports.committer.commit(
-            scope, lambda tx, draw: concluded(tx, release_id, outcome, now=0)
+            authority, lambda tx, id_sequence: mark_final(tx, release_id, outcome, now=0)
         )
 
 
@@ -348,7 +350,7 @@ def test_what_was_final_before_a_scan_had_passed_it_is_watched_until_one_has(
     until(world, payment, "executing")
     assert receipt_statuses(world, payment) == ["verified"]
     world.reorg(20)
-    world.service.scanner("sandbox").ensure()
+    world.service.scanner("sandbox").ensure_scheduled()
     world.finish()
     world.finish()
     back = world.paid(payment.payment.id)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.accounts.vaults.record import AllowedDestination, Terms
+from payments_core.accounts.vaults.record import AllowedDestination, PolicyTerms
 from payments_core.errors import (
     AmountOutOfRange,
-    Conflicting,
     DestinationNotAllowed,
     InsufficientBalance,
     InsufficientPermissions,
@@ -15,6 +14,7 @@ from payments_core.errors import (
     NotFound,
     PolicyDenied,
     PolicyInactive,
+    ResourceConflict,
     ValidationFailed,
 )
 from payments_core.payments.destinations import ToWallet
@@ -40,7 +40,7 @@ def under(world: World, **terms: object) -> None:
         world.server,
         world.merchant.id,
         vault.id,
-        Terms(**terms),  # type: ignore[arg-type]
+        PolicyTerms(**terms),  # type: ignore[arg-type]
     )
 
 
@@ -90,7 +90,7 @@ def test_several_partials_end_with_all_of_it(world: World) -> None:
         ("payment.refunded", "partially_refunded"),
         ("payment.refunded", "refunded"),
     ]
-    assert (done.books.payer, done.books.recipient, done.books.held) == (0, 0, 0)
+    assert (done.books.payer, done.books.recipient, done.books.held_amount) == (0, 0, 0)
     assert done.reconciliation.status == "none"
     listed = world.service.refunds.list(world.server, done.id).records
     assert [refund.amount for refund in listed] == [atomic("12.5"), atomic("7.5"), atomic("5")]
@@ -280,7 +280,7 @@ def test_a_payment_takes_a_hundred_refunds(memory_world: World) -> None:
     payment = succeeded(memory_world)
     for _ in range(100):
         memory_world.refund(payment, "0.01")
-    with pytest.raises(Conflicting):
+    with pytest.raises(ResourceConflict):
         memory_world.refund(payment, "0.01")
     memory_world.advance(600)
     assert memory_world.paid(payment.payment.id).refunded == atomic("1")
@@ -290,7 +290,7 @@ def test_a_payment_takes_a_hundred_refunds(memory_world: World) -> None:
 def test_another_tenants_payment_is_not_found(memory_world: World) -> None:
     payment = succeeded(memory_world)
     app = memory_world.service.tenants.create_app("Other", "other")
-    stranger = memory_world.service.tenants.trusted(app.environments["sandbox"])
+    stranger = memory_world.service.tenants.system_authority(app.environments["sandbox"])
     refunds, reconciliation = memory_world.service.refunds, memory_world.service.reconciliation
     for call in (
         lambda: refunds.create(stranger, payment.payment.id, NewRefund()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from payments_core.clock import SECOND
-from payments_core.credentials.tokens import ACCESS, CLIENT_SESSION, Claims
+from payments_core.credentials.tokens import ACCESS_PREFIX, CLIENT_SESSION_PREFIX, Claims
 from payments_core.errors import (
     ClientTokenExpired,
     EntitlementRequired,
@@ -204,7 +204,7 @@ def test_only_a_standard_key_makes_sessions(world: World) -> None:
     with pytest.raises(InsufficientPermissions):
         create(authority_of(world.environment, restricted), account_id=world.payer.id)
     with pytest.raises(Unauthorized):
-        create(tenants.trusted(world.environment_id), account_id=world.payer.id)
+        create(tenants.system_authority(world.environment_id), account_id=world.payer.id)
     with pytest.raises(Unauthorized):
         create(world.client, account_id=world.payer.id)
 
@@ -218,8 +218,10 @@ def test_kinds_of_tokens_never_pass_for_each_other(world: World) -> None:
         with pytest.raises(Unauthorized):
             sessions.authenticate(token, mode="sandbox")
         with pytest.raises(Unauthorized):
-            sessions.authenticate(ACCESS + token.removeprefix(CLIENT_SESSION), mode="sandbox")
-    for token in (access, payment_secret, world.secret, CLIENT_SESSION + access[4:]):
+            sessions.authenticate(
+                ACCESS_PREFIX + token.removeprefix(CLIENT_SESSION_PREFIX), mode="sandbox"
+            )
+    for token in (access, payment_secret, world.secret, CLIENT_SESSION_PREFIX + access[4:]):
         with pytest.raises(Unauthorized):
             sessions.exchange(token, mode="sandbox")
 
@@ -234,7 +236,7 @@ def test_a_token_opens_its_own_mode_and_environment_alone(world: World) -> None:
         sessions.authenticate(access, mode="production")
     for environment_id in ("env_none", world.app.environments["production"]):
         claims = Claims(environment_id, created.session.id, "2026-09-09", 0)
-        elsewhere = world.service.ports.tokens.mint(ACCESS, claims)
+        elsewhere = world.service.ports.tokens.mint(ACCESS_PREFIX, claims)
         for mode in ("sandbox", "production"):
             with pytest.raises(Unauthorized):
                 sessions.authenticate(elsewhere, mode=mode)
@@ -242,7 +244,7 @@ def test_a_token_opens_its_own_mode_and_environment_alone(world: World) -> None:
 
 def test_a_token_of_a_session_that_never_was_is_unauthorized(world: World) -> None:
     claims = Claims(world.environment_id, "client_session_none", "2026-09-09", 0)
-    forged = world.service.ports.tokens.mint(ACCESS, claims)
+    forged = world.service.ports.tokens.mint(ACCESS_PREFIX, claims)
     with pytest.raises(Unauthorized):
         world.service.client_sessions.authenticate(forged, mode="sandbox")
 
@@ -261,7 +263,7 @@ def test_a_revocation_counts_at_the_use_of_an_authority_read_before(world: World
     assert client.session is not None
     world.service.client_sessions.revoke(world.server, client.session.id)
     with pytest.raises(Unauthorized):
-        world.service.options.create(client, payment.payment.id)
+        world.service.vault_options.create(client, payment.payment.id)
     assert world.paid(payment.payment.id).option_ids == ()
 
 
