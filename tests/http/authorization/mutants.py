@@ -98,7 +98,13 @@ _EXCHANGE = "POST /v2/client/auth/exchange"
 MUTANTS = (
     Mutant(
         "rights are not asked for again at the commit",
-        (_edit(Authority.confirm, "environment = lock_shared(", "return\n    environment = lock_shared("),),
+        (
+            _edit(
+                Authority.confirm,
+                "environment = lock_shared(",
+                "return\n    environment = lock_shared(",
+            ),
+        ),
         _cells("taken_away_meanwhile", "POST /v2/payments", "POST /v2/client/me/payments"),
     ),
     Mutant(
