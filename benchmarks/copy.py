@@ -22,12 +22,12 @@ from typing import Any
 import attrs
 
 from payments_core.engine.identifiers import Identifiers
-from payments_core.maintenance.copying import copy, verify
+from payments_core.maintenance.storage_copy import copy, verify
 from payments_core.payments.record import Payment
 from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.maintenance import RecordRow, require_maintenance_access, scan_all
 from payments_core.storage.port import DIRECTORY, Storage
 from payments_core.storage.sqlite import backups as sqlite_backups
-from payments_core.storage.wholesale import RecordRow, require_maintenance_access, scan_all
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.record import App, PartnerName
 from tests.maintenance.shop import Shop

@@ -30,7 +30,7 @@ from benchmarks import pipeline, serve_postgres, webhook_receiver, webhooks
 from payments_core.credentials.keyring import KeyRing
 from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService, Settings
-from payments_core.storage.postgres.wire import EncodedParams, PipelinedConnection, ResultRow
+from payments_core.storage.postgres.pipeline import EncodedParams, PipelinedConnection, ResultRow
 from payments_core.storage_loader import open_storage
 from payments_core.webhooks.settings import WebhookSettings
 from tests.servers.cluster import Cluster

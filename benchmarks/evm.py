@@ -22,12 +22,12 @@ import attrs
 from benchmarks import evm_chain
 from payments_core.chains.judge import ExpectedTransfer, Verdict, judge
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
-from payments_core.deposits.arrivals import DepositDiscovery
+from payments_core.deposits.discovery import DepositDiscovery
 from payments_core.payments.receipts.discovery import ReceiptDiscovery
 from payments_core.storage.port import MAX_LOCATE_KEYS
 from payments_core_http.cli.anvil.chain import AnvilChain
 from payments_core_http.cli.anvil.process import AnvilProcess
-from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.child_processes import ChildProcess
 from tests.chains.evm.kill_victim import chain_at, service_over, storage_in
 from tests.chains.evm.nodes import Node
 from tests.chains.evm.watched import (

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.artifacts import load_contract
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.nodes import PAYER, Node

@@ -31,8 +31,8 @@ from benchmarks.serving_clients import KEY
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.policies import RULES
-from payments_core_http.cli.children import ChildProcess
-from payments_core_http.cli.client import ApiClient, basic_authorization
+from payments_core_http.cli.api_client import ApiClient, basic_authorization
+from payments_core_http.cli.child_processes import ChildProcess
 from tests.servers.cluster import Cluster
 
 THREADS = 8

@@ -20,8 +20,8 @@ from typing import Any
 
 import attrs
 
+from payments_core.conformance.storage.harness import lock_existing
 from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
-from payments_core.conformance.storage.setting import lock_existing
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage
 

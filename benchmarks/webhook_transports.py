@@ -31,7 +31,7 @@ from payments_core.webhooks.transports.port import (
     TransportResult,
     WebhookRequest,
 )
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 
 BODY = b'{"id":"evt_1","payload":{' + b'"k":"v",' * 70 + b'"z":0}}'
 HEADERS = {

@@ -33,11 +33,11 @@ from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService, Settings
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.authorization import Authority
-from payments_core.webhooks.delivery import DELIVERY_QUEUE, FAN_OUT_QUEUE
+from payments_core.webhooks.dispatch.job_handlers import DELIVERY_QUEUE, FAN_OUT_QUEUE
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.curl import CurlTransport
 from payments_core.webhooks.transports.port import Transport
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 
 ENDPOINTS = 8
 DELIVERIES = 12_000

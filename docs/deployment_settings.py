@@ -11,9 +11,9 @@ import msgspec
 
 from docs.markdown import code, table
 from payments_core.credentials.secrets import Mode
-from payments_core_http.deployment import weaknesses
+from payments_core_http.deployment import startup_rules as weaknesses
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.reading import Setting, list_settings, strip_constraints
+from payments_core_http.deployment.loader import Setting, list_settings, strip_constraints
 
 
 def page() -> str:

@@ -35,7 +35,7 @@ from payments_core.payments.receipts.lifecycle import RECEIPT
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http.errors import status_of
-from payments_core_http.openapi.failures import wire_name
+from payments_core_http.openapi.error_responses import wire_name
 from payments_core_http.openapi.resources import list_resources
 from payments_core_http.routing import Route
 from payments_core_http.v2 import routes as tables

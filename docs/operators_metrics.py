@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docs.markdown import code, table
-from payments_core_http.observability.catalogue import METRICS, Metric
+from payments_core_http.observability.metric_catalog import METRICS, Metric
 
 
 def page() -> str:

@@ -22,7 +22,9 @@ import lmdb
 import msgspec
 
 from payments_core.clock import Instant
-from payments_core.storage import documents, fingerprints, matching, port
+from payments_core.storage import documents, port
+from payments_core.storage import query_semantics as matching
+from payments_core.storage import schema_fingerprint as fingerprints
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Index, R, Record, Value
 

@@ -125,7 +125,7 @@ if TYPE_CHECKING:
     from payments_core.webhooks.destinations import RefusedPrefix
     from payments_core.webhooks.lifecycle import EndpointChanges
     from payments_core.webhooks.record import Delivery, Endpoint, OlderSecret
-    from payments_core.webhooks.replaying import Recovery
+    from payments_core.webhooks.replay import Recovery
     from payments_core.webhooks.settings import WebhookSettings
 
 __version__ = "0.1.0"
@@ -237,7 +237,7 @@ _MODULES = {
     "payments_core.webhooks.destinations": "RefusedPrefix",
     "payments_core.webhooks.lifecycle": "EndpointChanges",
     "payments_core.webhooks.record": "Delivery Endpoint OlderSecret",
-    "payments_core.webhooks.replaying": "Recovery",
+    "payments_core.webhooks.replay": "Recovery",
     "payments_core.webhooks.settings": "WebhookSettings",
 }
 _LAZY = {

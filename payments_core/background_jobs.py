@@ -11,31 +11,31 @@ from payments_core.chains.outbox.reorg_recovery import RESEND, ReorgRecovery
 from payments_core.chains.port import Chain
 from payments_core.chains.scanner import SCAN, Scanner
 from payments_core.clock import MINUTE
-from payments_core.deposits.arrivals import ARRIVE, WATCH_DEPOSIT, DepositDiscovery
-from payments_core.deposits.sweeping import SweepOwner
-from payments_core.deposits.watching import DepositWatch
+from payments_core.deposits.discovery import ARRIVE, WATCH_DEPOSIT, DepositDiscovery
+from payments_core.deposits.sweep import SweepOwner
+from payments_core.deposits.watch import DepositWatch
 from payments_core.engine.decision import WorkerAuthority
-from payments_core.engine.idempotency.purging import PURGE, ResponsePurge
+from payments_core.engine.idempotency.expiry import PURGE, ResponsePurge
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Handler, Worker
 from payments_core.engine.ports import Ports
-from payments_core.payments.funding.sending import FundingOwner
+from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.operations import EXPIRE_PAYMENT, Payments
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
-from payments_core.payments.receipts.watching import ReceiptJobs
-from payments_core.payments.refunds.sending import RefundOwner
+from payments_core.payments.receipts.jobs import ReceiptJobs
+from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.tenants.modes import is_of_mode
-from payments_core.webhooks.attempting import AttemptRunner
-from payments_core.webhooks.delivery import (
+from payments_core.webhooks.dispatch.attempt import AttemptRunner
+from payments_core.webhooks.dispatch.dispatcher import Dispatcher
+from payments_core.webhooks.dispatch.job_handlers import (
     DELIVERY_QUEUE,
     FAN_OUT_QUEUE,
     TASK_QUEUE,
     WebhookJobHandlers,
 )
-from payments_core.webhooks.dispatcher import Dispatcher
+from payments_core.webhooks.dispatch.recovery import WebhookRecovery
 from payments_core.webhooks.lifecycle import RECOVER
-from payments_core.webhooks.recovering import WebhookRecovery
 
 QUEUES = (
     Queue("chain", lane_concurrency=1, lease_ms=MINUTE),

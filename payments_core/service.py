@@ -58,14 +58,14 @@ from payments_core.tenants.operations import Tenants
 from payments_core.tenants.operators import Operators
 from payments_core.tenants.record import App
 from payments_core.versions import Versions
-from payments_core.webhooks.attempting import AttemptRunner
 from payments_core.webhooks.destinations import Resolver
+from payments_core.webhooks.dispatch.attempt import AttemptRunner
 from payments_core.webhooks.operations import WebhookEndpoints
-from payments_core.webhooks.replaying import WebhookEvents
+from payments_core.webhooks.replay import WebhookEvents
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import Transport
 from payments_core.webhooks.transports.resolver import SystemResolver
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 
 
 @attrs.frozen

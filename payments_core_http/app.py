@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import falcon
 
-from payments_core.engine.idempotency.flight import SingleFlight
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
+from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.payments.checkout.public import require_origin_allowed
 from payments_core.tenants.authorization import authorize
 from payments_core_http import cors
@@ -38,7 +38,7 @@ from payments_core_http.observability.requests import (
     new_request,
     observe,
 )
-from payments_core_http.reference import rows as reference
+from payments_core_http.reference import routes as reference
 from payments_core_http.routing import Route, group_by_path
 from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.v2.routes import ROUTES

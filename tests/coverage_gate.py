@@ -15,16 +15,18 @@ ROOT = Path(__file__).resolve().parent.parent
 
 WHOLE = (
     "payments_core/**/lifecycle.py",
+    "payments_core/accounts/vaults/balance.py",
+    "payments_core/payments/options/direct_lifecycle.py",
     "payments_core/payments/machine.py",
     "payments_core/payments/journal/*.py",
-    "payments_core/payments/receipts/evidence.py",
+    "payments_core/payments/receipts/evaluation.py",
     "payments_core/chains/judge.py",
     "payments_core/engine/state_machine.py",
     "payments_core/engine/step.py",
     "payments_core/storage/memory/*.py",
     "payments_core/storage/sqlite/*.py",
     "payments_core/storage/postgres/*.py",
-    "payments_core/storage/unreadable.py",
+    "payments_core/storage/damaged_records.py",
 )
 
 APART = {

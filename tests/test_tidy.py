@@ -63,7 +63,7 @@ MAY_NAME_ADAPTERS = (
 
 IMPORTS = (
     Never(
-        "payments_core/**/lifecycle.py",
+        "payments_core/**/*lifecycle.py",
         (
             "time",
             "os",
@@ -115,17 +115,17 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core/chains/aptos.py": {"time"},  # monotonic: how long an operation takes
     "payments_core/chains/http/client.py": {"time"},  # monotonic, as in the next three
     "payments_core/chains/evm/rpc.py": {"time"},
-    "payments_core/chains/evm/endpoints.py": {"threading", "time"},
+    "payments_core/chains/evm/quorum.py": {"threading", "time"},
     "payments_core/clock.py": {"time"},
     "payments_core/entropy.py": {"os.urandom"},
-    "payments_core/engine/idempotency/flight.py": {"threading", "time"},
+    "payments_core/engine/idempotency/single_flight.py": {"threading", "time"},
     "payments_core/engine/jobs/worker.py": {"threading", "time"},
     "payments_core/http/*.py": {"threading", "time"},
     "payments_core/limiters/*.py": {"threading"},
     "payments_core/limiters/breaker.py": {"time"},  # monotonic: how long a server is left alone
     "payments_core/storage/**": {"threading", "time", "random"},
-    "payments_core/webhooks/dispatcher.py": {"threading", "time"},
-    "payments_core/webhooks/senders.py": {"threading", "time"},
+    "payments_core/webhooks/dispatch/dispatcher.py": {"threading", "time"},
+    "payments_core/webhooks/dispatch/sender_pool.py": {"threading", "time"},
     "payments_core/webhooks/transports/*.py": {"threading", "time"},
     "payments_core/conformance/**": {"threading", "time", "random"},
     "payments_core_http/server/server.py": {"threading", "time"},
@@ -133,13 +133,13 @@ MAY_TOUCH_THE_WORLD = {
     "payments_core_http/server/connection.py": {"time"},
     "payments_core_http/cli/**": {"threading", "time", "secrets"},
     "payments_core_http/deployment/processes.py": {"threading"},
-    "payments_core_http/deployment/examining.py": {"time"},  # monotonic: round trips
+    "payments_core_http/deployment/doctor.py": {"time"},  # monotonic: round trips
     "payments_core_http/observability/requests.py": {"time"},  # how long a request takes
     "payments_core_http/observability/metrics.py": {"time"},  # how long all else takes
     "payments_core_http/observability/logs.py": {
         "threading"
     },  # what is told of one that ends badly
-    "payments_core_http/observability/patience.py": {"threading"},
+    "payments_core_http/observability/bounded_probe.py": {"threading"},
     "payments_core_http/observability/management.py": {"threading", "time"},
 }
 
@@ -159,7 +159,7 @@ FUNCTION_LINES = 70
 LONGER: dict[str, str] = {
     # "payments_core/x.py" or "payments_core/x.py: function": "why it is better whole",
     "payments_core/errors.py": "a table: one small class per error code",
-    "payments_core/payments/receipts/outcome.py": "a quarter of it explains the rest",
+    "payments_core/payments/receipts/observation.py": "a quarter of it explains the rest",
 }
 
 

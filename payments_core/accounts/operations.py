@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from msgspec import UNSET, UnsetType
 
-from payments_core.accounts.happenings import account_event
+from payments_core.accounts.events import account_event
 from payments_core.accounts.record import (
     MAX_WALLETS,
     Account,

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.accounts.belongings import list_for_account
 from payments_core.accounts.challenges import CHALLENGE_TTL_MS, NONCE_BYTES, challenge_text
-from payments_core.accounts.contract_wallets import ContractSignatureChecker
-from payments_core.accounts.happenings import account_event
+from payments_core.accounts.erc1271 import ContractSignatureChecker
+from payments_core.accounts.events import account_event
+from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import MAX_WALLETS, Account, Wallet, WalletChallenge, address_key
 from payments_core.accounts.wallet_signatures import (
     SignedText,

@@ -7,17 +7,17 @@ from typing import Literal, TypeVar
 
 import attrs
 
-from payments_core.accounts.belongings import list_for_account
+from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.chains.outbox.record import OutboundTransfer, send_job
 from payments_core.chains.port import AddressSpec, Chain, ChainUnavailable
 from payments_core.chains.scanner import Scanner
 from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
+from payments_core.deposits.chain_view import observe_deposit
 from payments_core.deposits.lifecycle import IncomingTransfer
-from payments_core.deposits.looking import observe_deposit
 from payments_core.deposits.record import REORGED, Deposit, DepositAddress
-from payments_core.deposits.sweeping import SWEEP, new_sweep, vault_address
+from payments_core.deposits.sweep import SWEEP, new_sweep, vault_address
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence

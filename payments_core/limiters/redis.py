@@ -29,7 +29,7 @@ from redis.retry import Retry
 
 from payments_core.clock import MINUTE, Instant
 from payments_core.limiters.breaker import CircuitBreaker
-from payments_core.limiters.forks import register_fork_reset
+from payments_core.limiters.fork_safety import register_fork_reset
 from payments_core.limiters.port import LimiterUnavailable, PolicyCheck, PolicyState
 
 PREFIX = "payments:limits:"

@@ -9,7 +9,6 @@ from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import ResourceConflict
-from payments_core.payment_settings.checking import validate_terms
 from payments_core.payment_settings.record import (
     DEFAULT_SETTINGS,
     SETTINGS_ID,
@@ -17,6 +16,7 @@ from payments_core.payment_settings.record import (
     PaymentSettingsVersion,
     Terms,
 )
+from payments_core.payment_settings.validation import validate_terms
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
 

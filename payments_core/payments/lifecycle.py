@@ -16,12 +16,12 @@ from payments_core.engine.events import NewEvent
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, PaymentExpired
 from payments_core.money import Atomic
-from payments_core.payments.journal.lifecycle import post
+from payments_core.payments.journal.posting import post
 from payments_core.payments.journal.record import EntryCause
 from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
+from payments_core.payments.payer_totals import add_payment_from
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
-from payments_core.payments.senders import add_payment_from
 
 MAX_PENDING_TRANSFERS = 100
 """So many transfers on their way are waited for; whoever sends more dust holds up nothing."""

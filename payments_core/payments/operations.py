@@ -20,16 +20,16 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.errors import FieldError, NotFound, ValidationFailed
-from payments_core.payment_settings.checking import EXPIRY_RANGE_S
 from payments_core.payment_settings.origins import find_url_fault
 from payments_core.payment_settings.record import PaymentMethod, Terms, lock_settings
+from payments_core.payment_settings.validation import EXPIRY_RANGE_S
 from payments_core.payments import lifecycle
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.creation import Payee, draft_payment
 from payments_core.payments.destinations import DestinationRequest, Destinations
 from payments_core.payments.details import PaymentDetails, load_details, lock_payment
-from payments_core.payments.ending import cancel_transfer, close_open_options
 from payments_core.payments.journal.record import JournalEntry
+from payments_core.payments.option_cleanup import cancel_transfer, close_open_options
 from payments_core.payments.progress import advance_payment, reservation_of_send
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment

@@ -12,7 +12,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
-from payments_core.payments.ending import close_open_options
+from payments_core.payments.option_cleanup import close_open_options
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 

@@ -13,8 +13,8 @@ from payments_core.engine.step import Step
 from payments_core.money import Atomic
 from payments_core.payments.journal.record import EntryCause
 from payments_core.payments.lifecycle import CLEARED_RELEASE, apply_trigger, post_to_journal
+from payments_core.payments.payer_totals import add_payment_from
 from payments_core.payments.record import Payment
-from payments_core.payments.senders import add_payment_from
 
 
 def reverse_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment]:

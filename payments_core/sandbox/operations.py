@@ -31,7 +31,7 @@ from payments_core.errors import (
 )
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.sandbox.triggering import EventTrigger, TriggeredEvent
+from payments_core.sandbox.event_trigger import EventTrigger, TriggeredEvent
 from payments_core.storage.port import DIRECTORY
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import App

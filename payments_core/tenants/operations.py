@@ -17,7 +17,7 @@ from payments_core.credentials.secrets import (
     new_secret,
 )
 from payments_core.engine.decision import Decision, WorkerAuthority
-from payments_core.engine.idempotency.purging import purge_job
+from payments_core.engine.idempotency.expiry import purge_job
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.errors import (
@@ -30,8 +30,8 @@ from payments_core.errors import (
 )
 from payments_core.limiters.policies import ENVIRONMENT_RULES, require_valid_limits
 from payments_core.storage.port import DIRECTORY, Transaction
-from payments_core.tenants.addresses import CredentialIndex
 from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority, key_is_live
+from payments_core.tenants.credential_index import CredentialIndex
 from payments_core.tenants.record import (
     PRODUCTS,
     SCOPE_PRODUCT,

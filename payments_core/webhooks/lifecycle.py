@@ -23,7 +23,7 @@ from payments_core.webhooks.record import (
     OlderSecret,
     delivery_id,
 )
-from payments_core.webhooks.schedule import retry_delay_ms
+from payments_core.webhooks.retry_schedule import retry_delay_ms
 
 DELIVERY_QUEUE_NAME = "webhooks"
 TASK_QUEUE_NAME = "webhook_tasks"

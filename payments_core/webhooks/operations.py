@@ -30,7 +30,6 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority
-from payments_core.webhooks.attempting import seal_secret
 from payments_core.webhooks.destinations import (
     Destination,
     DestinationForbidden,
@@ -39,6 +38,7 @@ from payments_core.webhooks.destinations import (
     parse_url,
     require_public_addresses,
 )
+from payments_core.webhooks.dispatch.attempt import seal_secret
 from payments_core.webhooks.lifecycle import (
     EndpointChanges,
     decide_create,

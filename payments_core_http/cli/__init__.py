@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import click
 
-from payments_core_http.cli.lazily import LazyGroup
+from payments_core_http.cli.lazy_group import LazyGroup
 
 COMMANDS: Mapping[str, str] = {
     "demo": "See one Payment go from start to end over real HTTP.",

@@ -7,9 +7,9 @@ import json
 import attrs
 import click
 
-from payments_core_http.cli.configured import with_configuration
+from payments_core_http.cli.config_option import with_configuration
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.examining import run_checks
+from payments_core_http.deployment.doctor import run_checks
 
 _MARKS = {"ok": ("ok", "green"), "warning": ("look", "yellow"), "fault": ("FAULT", "red")}
 

@@ -24,7 +24,7 @@ from payments_core_http.cli.forwarding import (
     InvalidTarget,
     ReportDelivery,
 )
-from payments_core_http.cli.running import SandboxClient, with_sandbox_options
+from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_options
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,40}")
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

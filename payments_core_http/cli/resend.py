@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from payments_core_http.cli.running import SandboxClient, with_sandbox_options
+from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_options
 
 
 @click.command()

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from payments_core_http.cli.event_names import suggest_event_names
-from payments_core_http.cli.running import SandboxClient, with_sandbox_options
+from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_options
 
 
 @click.command()

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from payments_core_http.cli.configured import report_refusals, with_configuration
+from payments_core_http.cli.config_option import report_refusals, with_configuration
 from payments_core_http.deployment.configuration import Configuration
 from payments_core_http.deployment.processes import RunningProcess, work
 

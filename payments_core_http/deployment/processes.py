@@ -23,12 +23,12 @@ import attrs
 
 from payments_core import __version__
 from payments_core.service import PaymentsService
-from payments_core.tenants.listing import has_apps
+from payments_core.tenants.queries import has_apps
 from payments_core_http.app import create_app
 from payments_core_http.client_address import parse_networks
-from payments_core_http.deployment import assembling
+from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.weaknesses import find_warnings, require_startable
+from payments_core_http.deployment.startup_rules import find_warnings, require_startable
 from payments_core_http.observability import logs
 from payments_core_http.observability.management import ManagementServer
 from payments_core_http.observability.metrics import Metrics

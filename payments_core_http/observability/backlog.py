@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from payments_core.background_jobs import QUEUES
 from payments_core.clock import SECOND
-from payments_core_http.observability.catalogue import METRIC_BY_NAME
-from payments_core_http.observability.patience import BoundedProbe
+from payments_core_http.observability.bounded_probe import BoundedProbe
+from payments_core_http.observability.metric_catalog import METRIC_BY_NAME
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

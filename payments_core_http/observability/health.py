@@ -9,7 +9,7 @@ import attrs
 from payments_core.engine.idempotency.record import Response
 from payments_core.errors import Unavailable
 from payments_core_http.calls import ApiCall
-from payments_core_http.observability.patience import READY_TIMEOUT_S, BoundedProbe
+from payments_core_http.observability.bounded_probe import READY_TIMEOUT_S, BoundedProbe
 from payments_core_http.routing import Route
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from payments_core_http.observability.bounded_probe import READY_TIMEOUT_S, BoundedProbe
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.patience import READY_TIMEOUT_S, BoundedProbe
 
 CONNECTION_TIMEOUT_S = 5.0
 """From a connection's beginning to its end, whatever its client does."""

@@ -1,6 +1,7 @@
 """Prometheus metrics: what the core and the application report, counted and timed.
 
-One registry per process. `payments_core_http.observability.catalogue` says what each metric means.
+One registry per process. `payments_core_http.observability.metric_catalog` says what each metric
+means.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from payments_core.accounts.vaults.lifecycle import StaleBalance
+from payments_core.accounts.vaults.balance import StaleBalance
 from payments_core.chains.outbox.nonces import PreviousNonceUnsigned, SignerKeyChanged
 from payments_core.chains.outbox.record import StaleChainView
 from payments_core.chains.port import ChainUnavailable
@@ -20,7 +21,7 @@ from payments_core.engine.decision import LeaseLost
 from payments_core.engine.idempotency.record import AlreadyResponded
 from payments_core.errors import PaymentsError, Unavailable
 from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
-from payments_core_http.observability.catalogue import METRICS, Metric
+from payments_core_http.observability.metric_catalog import METRICS, Metric
 from payments_core_http.observability.requests import ObservedRequest
 
 if TYPE_CHECKING:

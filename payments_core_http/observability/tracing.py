@@ -22,8 +22,8 @@ from urllib.parse import unquote
 from payments_core.telemetry import AttemptOutcome, EndAttempt, RetryReason
 from payments_core_http import redaction
 from payments_core_http.client_address import Network
+from payments_core_http.observability.bounded_probe import BoundedProbe
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.patience import BoundedProbe
 from payments_core_http.observability.requests import NO_ROUTE, ObservedRequest
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 from payments_core.versions import FIRST_VERSION
 from payments_core_http.observability import health
 from payments_core_http.openapi.conventions import Schema
+from payments_core_http.openapi.error_responses import EXAMPLES, ErrorResponses
 from payments_core_http.openapi.examples import make_example
-from payments_core_http.openapi.failures import EXAMPLES, ErrorResponses
 from payments_core_http.openapi.operations import PAYMENT_SECRET_HEADER, Operations
 from payments_core_http.openapi.resources import group_by_resource
 from payments_core_http.openapi.schemas import COMPONENTS, Schemas

@@ -10,7 +10,7 @@ import attrs
 
 from payments_core_http.idempotency import KEY_PATTERN
 from payments_core_http.openapi.conventions import Schema
-from payments_core_http.openapi.failures import ErrorResponses
+from payments_core_http.openapi.error_responses import ErrorResponses
 from payments_core_http.openapi.resources import operation_id
 from payments_core_http.openapi.schemas import Schemas, describe
 from payments_core_http.routing import PATH_IDS, Credential, ListOf, Nothing, Route

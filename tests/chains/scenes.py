@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import attrs
 from eth_account.signers.local import LocalAccount
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.artifacts import load_contract
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.outbox.record import OutboundTransfer, Replacement, replacement_id

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from payments_core_http.cli.address_file import FILE_NAME, publish_address, read_address
-from payments_core_http.cli.children import SandboxChild
-from payments_core_http.cli.running import URL_VARIABLE
+from payments_core_http.cli.child_processes import SandboxChild
+from payments_core_http.cli.sandbox_client import URL_VARIABLE
 from tests.cli.test_listen import payments
 
 URL = "http://127.0.0.1:4321"

@@ -16,11 +16,11 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core_http.cli.children import ReceiverChild
-from payments_core_http.cli.client import ApiClient, shorten_secrets
+from payments_core_http.cli.api_client import ApiClient, shorten_secrets
+from payments_core_http.cli.child_processes import ReceiverChild
 from payments_core_http.cli.demo import START, run_steps
 from payments_core_http.cli.demo.output import StepResult, TextOutput, format_json
-from payments_core_http.cli.demo.stage import DemoContext, DemoState, DemoStep, StepFailed
+from payments_core_http.cli.demo.scenario import DemoContext, DemoState, DemoStep, StepFailed
 from payments_core_http.cli.demo.steps import EVENTS, STEPS
 
 DEMO = [sys.executable, "-m", "payments_core_http.cli", "demo"]

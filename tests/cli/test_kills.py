@@ -19,9 +19,9 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core_http.cli.children import ReceiverChild, SandboxChild
-from payments_core_http.cli.client import ApiClient, NoResponse
-from payments_core_http.cli.demo.stage import DemoContext, DemoState, require_status
+from payments_core_http.cli.api_client import ApiClient, NoResponse
+from payments_core_http.cli.child_processes import ReceiverChild, SandboxChild
+from payments_core_http.cli.demo.scenario import DemoContext, DemoState, require_status
 from payments_core_http.cli.demo.steps import CHAIN_ID, EVENTS, STATUSES, STEPS, select_verified
 from tests.cli.ledger_file import LedgerFile
 

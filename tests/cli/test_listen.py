@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from payments_core.webhooks import verify
-from payments_core_http.cli.children import ChildProcess, SandboxChild
-from payments_core_http.cli.client import ApiClient, basic_authorization
+from payments_core_http.cli.api_client import ApiClient, basic_authorization
+from payments_core_http.cli.child_processes import ChildProcess, SandboxChild
 
 
 @pytest.fixture(scope="module")

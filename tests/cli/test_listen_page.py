@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core_http.cli.children import SandboxChild
+from payments_core_http.cli.child_processes import SandboxChild
 from tests.cli.test_pages import BLOCK, DOCS
 
 

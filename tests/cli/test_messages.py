@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from payments_core.engine.events import BY_NAME
-from payments_core_http.cli.children import SandboxChild
+from payments_core_http.cli.child_processes import SandboxChild
 from payments_core_http.cli.event_names import suggest_event_names
 from tests.cli.test_listen import ask, listen, options, payments
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core_http.cli.children import SandboxChild
+from payments_core_http.cli.child_processes import SandboxChild
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)

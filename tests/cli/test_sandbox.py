@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from payments_core_http.cli.children import ChildFailed, ChildProcess, SandboxChild
-from payments_core_http.cli.client import ApiClient, basic_authorization
+from payments_core_http.cli.api_client import ApiClient, basic_authorization
+from payments_core_http.cli.child_processes import ChildFailed, ChildProcess, SandboxChild
 
 READY_S = 2.0
 FIRST_STARTS = 4

@@ -19,10 +19,10 @@ import attrs
 import pytest
 
 from payments_core_http.cli.anvil.node import SAVE_INTERVAL_S
-from payments_core_http.cli.children import ChildFailed, ReceiverChild, SandboxChild
-from payments_core_http.cli.client import ApiClient, basic_authorization
+from payments_core_http.cli.api_client import ApiClient, basic_authorization
+from payments_core_http.cli.child_processes import ChildFailed, ReceiverChild, SandboxChild
 from payments_core_http.cli.demo import make_initial_state
-from payments_core_http.cli.demo.stage import DemoContext, DemoState
+from payments_core_http.cli.demo.scenario import DemoContext, DemoState
 from payments_core_http.cli.demo.steps import STEPS
 from tests.cli.nodes import all_end, anvil_of, processes_of, require_anvil
 

@@ -11,7 +11,7 @@ import attrs
 
 from payments_core.conformance.storage.records import Note
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
-from payments_core.storage.memory.rows import MemoryTransaction, RerunRequired
+from payments_core.storage.memory.transaction import MemoryTransaction, RerunRequired
 from payments_core.storage.port import (
     CommitUnknown,
     Page,

@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from payments_core.storage.matching import PrimaryKey, find_primary_keys
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.memory.rows import MemoryTransaction, StoredRow
+from payments_core.storage.memory.transaction import MemoryTransaction, StoredRow
 from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord
+from payments_core.storage.query_semantics import PrimaryKey, find_primary_keys
 from tests.conformance_bites.broken import Kinds, Wrapped
 from tests.conformance_bites.broken_reads import SnapshotDirty
 

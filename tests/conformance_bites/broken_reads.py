@@ -12,7 +12,7 @@ from payments_core.conformance.storage.records import Letter
 from payments_core.money import Atomic
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.memory.rows import StoredRow
+from payments_core.storage.memory.transaction import StoredRow
 from payments_core.storage.port import (
     ClaimedJob,
     Page,
@@ -250,7 +250,7 @@ class LanesEmptyInTurn(Wrapped):
         def lane_by_lane(lists: Any, limit: int) -> Any:
             return [item for one in lists for item in one][:limit]
 
-        with mock.patch("payments_core.storage.memory.adapter.in_turn", lane_by_lane):
+        with mock.patch("payments_core.storage.memory.adapter.interleave", lane_by_lane):
             return super().claim(queue, now, **options)
 
 

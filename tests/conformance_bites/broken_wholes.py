@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.storage.memory.wholesale import MemoryExclusiveAccess
+from payments_core.storage.memory.maintenance import MemoryExclusiveAccess
 from tests.conformance_bites.broken import Wrapped
 
 

@@ -24,7 +24,7 @@ import attrs
 import pytest
 
 from payments_core.conformance.transport.certificates import NAME, Certificates, certificates
-from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.child_processes import ChildProcess
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 LOGS = "/var/log/nginx"

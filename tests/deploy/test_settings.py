@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core_http.cli.children import ChildProcess
-from payments_core_http.deployment.reading import list_settings, load_configuration
-from payments_core_http.deployment.weaknesses import find_warnings, require_startable
+from payments_core_http.cli.child_processes import ChildProcess
+from payments_core_http.deployment.loader import list_settings, load_configuration
+from payments_core_http.deployment.startup_rules import find_warnings, require_startable
 from tests.deploy.proxies import DEPLOY
 
 EXAMPLE = DEPLOY / "payments.toml"

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core_http.cli import payments
-from payments_core_http.cli.children import ChildProcess
-from payments_core_http.cli.client import ApiClient, basic_authorization
+from payments_core_http.cli.api_client import ApiClient, basic_authorization
+from payments_core_http.cli.child_processes import ChildProcess
 from tests.deployment.settings import toml
 from tests.servers import drop_schema, fresh_schema, postgres_or_skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core_http.deployment.configuration import Configuration
-from payments_core_http.deployment.reading import load_configuration
+from payments_core_http.deployment.loader import load_configuration
 
 ADMIN = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 

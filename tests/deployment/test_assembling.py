@@ -9,8 +9,8 @@ import pytest
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.clock import SystemClock
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core_http.deployment import assembling
-from payments_core_http.deployment.reading import ConfigurationRefused
+from payments_core_http.deployment import build as assembling
+from payments_core_http.deployment.loader import ConfigurationRefused
 from tests.deployment.settings import ADMIN, PRODUCTION, SANDBOX, configured
 
 KEY_RING = assembling.build_key_ring(configured(SANDBOX))

@@ -10,8 +10,8 @@ import pytest
 from payments_core.clock import DAY, SystemClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.port import LimiterUnavailable
-from payments_core_http.deployment.examining import check_clock_skew, run_checks
-from payments_core_http.deployment.reading import load_configuration
+from payments_core_http.deployment.doctor import check_clock_skew, run_checks
+from payments_core_http.deployment.loader import load_configuration
 from tests.deployment.deployed import Deployed
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from payments_core_http.cli.children import ChildProcess, ReceiverChild
+from payments_core_http.cli.child_processes import ChildProcess, ReceiverChild
 from tests.deployment.deployed import Deployed, client_of, deployed_on, shop
 from tests.deployment.installed import install
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
-from payments_core_http.deployment.reading import (
+from payments_core_http.deployment.loader import (
     ConfigurationRefused,
     list_settings,
     load_configuration,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core_http.deployment.reading import ConfigurationRefused
-from payments_core_http.deployment.weaknesses import find_warnings, require_startable
+from payments_core_http.deployment.loader import ConfigurationRefused
+from payments_core_http.deployment.startup_rules import find_warnings, require_startable
 from tests.deployment.settings import PRODUCTION, SANDBOX, configured
 
 

@@ -17,9 +17,9 @@ import pytest
 from examples.custom_storage import LmdbStorage
 from payments_core import KeyRing, NewAccount, NewPayment, PaymentsService, ToAccount
 from payments_core.conformance.storage import AdapterLocation, StorageConformance
+from payments_core.conformance.storage.harness import fetch_all_pages
 from payments_core.conformance.storage.records import RECORD_TYPES as SUITE_KINDS
 from payments_core.conformance.storage.records import Counter, IndexedParcel, Note, Parcel
-from payments_core.conformance.storage.setting import fetch_all_pages
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.port import Storage, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.records import Record

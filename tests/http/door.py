@@ -35,7 +35,7 @@ from payments_core.storage.records import Collection, Index, Record
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import Environment
 from payments_core.versions import FIRST_VERSION, Versions
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 from payments_core_http.app import create_app
 from payments_core_http.calls import ApiCall
 from payments_core_http.routing import ListOf, Route

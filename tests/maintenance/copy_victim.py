@@ -10,11 +10,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from payments_core.maintenance.copying import copy
+from payments_core.maintenance.storage_copy import copy
 from payments_core.record_types import RECORD_TYPES
-from payments_core.storage.port import LocatedRecord
-from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import (
+from payments_core.storage.maintenance import (
     BATCH,
     ExclusiveAccess,
     PrimaryKey,
@@ -22,6 +20,8 @@ from payments_core.storage.wholesale import (
     Retirable,
     require_maintenance_access,
 )
+from payments_core.storage.port import LocatedRecord
+from payments_core.storage.records import R, Record
 from payments_core.storage_loader import open_storage
 
 NOTE = "the records are elsewhere now"

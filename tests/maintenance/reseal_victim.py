@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from payments_core.maintenance.resealing import Resealer
+from payments_core.maintenance.reseal import Resealer
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage

@@ -8,9 +8,9 @@ from typing import Any
 from payments_core.chains.port import Chain
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService, Settings
+from payments_core.storage.maintenance import RecordRow, require_maintenance_access
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
-from payments_core.storage.wholesale import RecordRow, require_maintenance_access
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import TransportResult
 from tests.service.world import RING, World

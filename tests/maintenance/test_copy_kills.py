@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.maintenance import RecordRow
 from payments_core.storage.port import Storage, StorageError
-from payments_core.storage.wholesale import RecordRow
 from payments_core.storage_loader import open_storage
 from payments_core.tenants.record import KeyUse
 from tests.maintenance.copy_victim import NOTE

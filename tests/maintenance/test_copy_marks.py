@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.maintenance.copying import CopyWrittenTo, SourceRetired, copy, reinstate
+from payments_core.maintenance.storage_copy import CopyWrittenTo, SourceRetired, copy, reinstate
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.tenants.record import KeyUse

@@ -14,7 +14,7 @@ import attrs
 import pytest
 from hypothesis import given, settings, strategies
 
-from payments_core.maintenance.copying import (
+from payments_core.maintenance.storage_copy import (
     CopyDiffers,
     CopyWrittenTo,
     Difference,
@@ -26,16 +26,16 @@ from payments_core.maintenance.copying import (
 from payments_core.payments.record import Payment
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
-from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import Storage, StorageError, StorageUnavailable, Transaction
-from payments_core.storage.records import Collection, Record
-from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.storage.wholesale import (
+from payments_core.storage.maintenance import (
     NoMaintenanceAccess,
     require_maintenance_access,
     scan_all,
     to_record_row,
 )
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.storage.port import Storage, StorageError, StorageUnavailable, Transaction
+from payments_core.storage.records import Collection, Record
+from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.tenants.record import KeyUse
 from tests.maintenance.shop import Shop, all_rows
 

@@ -14,15 +14,15 @@ from payments_core.chains.outbox.record import Sender
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import DAY
 from payments_core.engine.events import Event
-from payments_core.maintenance.parked import list_parked_jobs
-from payments_core.maintenance.purging import Retention, RetentionPurge
-from payments_core.maintenance.restored import find_senders_behind_chain, stop_sending
+from payments_core.maintenance.after_restore import find_senders_behind_chain, stop_sending
+from payments_core.maintenance.parked_jobs import list_parked_jobs
+from payments_core.maintenance.retention import Retention, RetentionPurge
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import LocatedRecord
 from payments_core.storage.records import R
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.storage.wholesale import scan_all
 from payments_core.tenants.record import Environment
 from tests.maintenance.shop import Shop
 from tests.service.world import BASE

@@ -9,7 +9,7 @@ import pytest
 
 from payments_core.engine.jobs.parking import ParkingPolicy, Queue
 from payments_core.errors import NotFound, ResourceConflict
-from payments_core.maintenance.parked import ParkedJob, list_parked_jobs, retry
+from payments_core.maintenance.parked_jobs import ParkedJob, list_parked_jobs, retry
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import DIRECTORY, ClaimedJob, CommitUnknown, Storage, Transaction
 from tests.maintenance.shop import Shop

@@ -11,13 +11,13 @@ from payments_core.clock import DAY
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import IdempotentRequest, Response, StoredResponse
 from payments_core.errors import NotFound, Unauthorized
-from payments_core.maintenance import purging
-from payments_core.maintenance.purging import Retention, RetentionPurge
+from payments_core.maintenance import retention as purging
+from payments_core.maintenance.retention import Retention, RetentionPurge
 from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.maintenance import scan_all
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from payments_core.storage.records import Record
-from payments_core.storage.wholesale import scan_all
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
 from payments_core.webhooks.record import ConsoleAction, Delivery
 from payments_core.webhooks.transports.port import TransportResult

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core.maintenance.resealing import MasterKeyUsage, Resealer
+from payments_core.maintenance.reseal import MasterKeyUsage, Resealer
 from payments_core.payments.record import Payment, PaymentLink
 from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.maintenance import scan_all
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.storage.wholesale import scan_all
-from payments_core.webhooks.attempting import open_secrets
+from payments_core.webhooks.dispatch.attempt import open_secrets
 from payments_core.webhooks.record import Endpoint
 from tests.maintenance.shop import HOOK, Shop
 from tests.maintenance.stepping import steps_until

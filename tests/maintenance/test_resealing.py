@@ -10,16 +10,16 @@ import pytest
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest, Response
 from payments_core.errors import NotFound, Unauthorized
-from payments_core.maintenance.resealing import SEALED_FIELDS, MasterKeyUsage, Resealer
+from payments_core.maintenance.reseal import SEALED_FIELDS, MasterKeyUsage, Resealer
 from payments_core.payments.destinations import ToAccount
 from payments_core.payments.operations import NewPayment
 from payments_core.payments.record import Payment, PaymentLink
+from payments_core.storage.maintenance import BATCH, PrimaryKey, scan_all
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import LocatedRecord, Storage
 from payments_core.storage.records import R
-from payments_core.storage.wholesale import BATCH, PrimaryKey, scan_all
 from payments_core.tenants.record import CredentialIndexEntry
-from payments_core.webhooks.attempting import open_secrets
+from payments_core.webhooks.dispatch.attempt import open_secrets
 from payments_core.webhooks.record import Endpoint
 from tests.maintenance.shop import HOOK, Shop
 from tests.service.world import RING

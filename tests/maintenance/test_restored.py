@@ -9,13 +9,13 @@ import pytest
 
 from payments_core.chains.outbox.record import OutboundTransfer, Sender
 from payments_core.chains.simulated.chain import SimulatedChain
-from payments_core.maintenance.parked import list_parked_jobs, retry
-from payments_core.maintenance.restored import (
+from payments_core.maintenance.after_restore import (
     SenderBehindChain,
     find_senders_behind_chain,
     stop_sending,
 )
-from payments_core.storage.wholesale import scan_all
+from payments_core.maintenance.parked_jobs import list_parked_jobs, retry
+from payments_core.storage.maintenance import scan_all
 from tests.maintenance.shop import Shop
 from tests.service.world import BASE
 

@@ -13,9 +13,9 @@ import pytest
 
 from payments_core.errors import Unavailable
 from payments_core_http.observability import management as management_module
+from payments_core_http.observability.bounded_probe import BoundedProbe
 from payments_core_http.observability.management import MAX_CONNECTIONS, ManagementServer
 from payments_core_http.observability.metrics import Metrics
-from payments_core_http.observability.patience import BoundedProbe
 
 
 class Readiness:

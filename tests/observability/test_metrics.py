@@ -21,7 +21,7 @@ from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.storage.port import StorageUnavailable, Transaction
 from payments_core.webhooks.transports.port import TransportResult
 from payments_core_http.observability import backlog
-from payments_core_http.observability.catalogue import METRIC_BY_NAME, METRICS
+from payments_core_http.observability.metric_catalog import METRIC_BY_NAME, METRICS
 from payments_core_http.observability.metrics import Metrics
 from payments_core_http.throttling import Throttle
 from tests.core.engine.jobs.bench import AUTHORITY, STOPPING, Bench

@@ -108,7 +108,7 @@ def test_that_something_was_hidden_is_told(kind: str, data: st.DataObject) -> No
         "0x" + "ab12" * 16 + " is in no block, and its fees cannot rise further",
         "listening on https://pay.example:8080/ and on 127.0.0.1:9090",
         "transaction 5VERYLongSolanaSignature" + "aB3" * 20,
-        'File "payments_core/webhooks/attempting.py", line 120, in _sent',
+        'File "payments_core/webhooks/dispatch/attempt.py", line 120, in _sent',
         "at 12:30:01.123 the clock was set",
         "see https://docs.example/reference/applications/deployments",
         "GET /v2/sandbox/verifications",

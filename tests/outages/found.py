@@ -32,9 +32,9 @@ from payments_core.payments.record import Payment
 from payments_core.payments.refunds.record import Refund
 from payments_core.service import PaymentsService
 from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.maintenance import scan_all
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import scan_all
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.webhooks.record import Delivery
 from tests.service.model.mirror import Commit, Mirror

@@ -25,7 +25,7 @@ from payments_core.clock import format_iso
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
-from payments_core.maintenance.parked import is_parked
+from payments_core.maintenance.parked_jobs import is_parked
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.record import Payment
@@ -34,7 +34,7 @@ from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
 from payments_core.tenants.client_sessions.record import ClientSession
 from payments_core.webhooks.record import Delivery
-from payments_core_http.cli.client import ApiResponse
+from payments_core_http.cli.api_client import ApiResponse
 from tests.outages.books import Books
 from tests.outages.found import Found
 from tests.outages.partner import Told

@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from payments_core_http.cli.client import ApiClient, ApiResponse, NoResponse
+from payments_core_http.cli.api_client import ApiClient, ApiResponse, NoResponse
 
 TIMEOUT_S = 15.0
 PATIENCE_S = 120.0

@@ -17,8 +17,8 @@ import attrs
 from payments_core.credentials.keyring import KeyRing
 from payments_core.service import PaymentsService
 from payments_core.storage_loader import open_storage
-from payments_core_http.cli.children import ChildProcess
-from payments_core_http.cli.client import ApiResponse, basic_authorization
+from payments_core_http.cli.api_client import ApiResponse, basic_authorization
+from payments_core_http.cli.child_processes import ChildProcess
 from tests.outages import logs
 from tests.outages.books import summed
 from tests.outages.databases import Databases

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from payments_core.assets import CHAINS
-from payments_core_http.cli.client import NoResponse, bearer_authorization
+from payments_core_http.cli.api_client import NoResponse, bearer_authorization
 from tests.outages.partner import Partner
 
 SYMBOL = "USDC"

@@ -18,7 +18,7 @@ from payments_core.chains.simulated.records import (
     SimulatedTransaction,
 )
 from payments_core.chains.simulated.transfers import balance_id
-from payments_core.deposits.arrivals import DepositDiscovery
+from payments_core.deposits.discovery import DepositDiscovery
 from payments_core.deposits.record import Deposit
 from payments_core.engine.events import Event
 from payments_core.storage.jobs import Job

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.wire import StatementFailed
+from payments_core.storage.postgres.pipeline import StatementFailed
 from payments_core.storage.sqlite.adapter import SqliteStorage
 
 

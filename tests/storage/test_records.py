@@ -12,8 +12,8 @@ import pytest
 from payments_core.conformance.storage.records import Letter, NewerLetter, Note
 from payments_core.money import Atomic
 from payments_core.storage import documents
-from payments_core.storage.matching import find_primary_keys, select_page, valid_lookup_keys
 from payments_core.storage.port import Where
+from payments_core.storage.query_semantics import find_primary_keys, select_page, valid_lookup_keys
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
 
 

@@ -13,6 +13,7 @@ import attrs
 import psycopg
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION, fetch_existing
 from payments_core.conformance.storage.jobs import claim, ids, job
 from payments_core.conformance.storage.records import (
     RECORD_TYPES,
@@ -21,7 +22,6 @@ from payments_core.conformance.storage.records import (
     IndexedParcel,
     Parcel,
 )
-from payments_core.conformance.storage.setting import PARTITION, fetch_existing
 from payments_core.storage.jobs import NEVER
 from payments_core.storage.port import FinishesMigrations, Storage, StorageUnavailable
 from payments_core.storage.postgres.adapter import PostgresStorage

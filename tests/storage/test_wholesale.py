@@ -9,17 +9,17 @@ import attrs
 import pytest
 
 from payments_core.storage import documents
-from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import CommitUnknown, LocatedRecord
-from payments_core.storage.port import Storage as Port
-from payments_core.storage.records import R, Record
-from payments_core.storage.wholesale import (
+from payments_core.storage.maintenance import (
     NoMaintenanceAccess,
     RecordRow,
     require_maintenance_access,
     scan_all,
     to_record_row,
 )
+from payments_core.storage.memory.adapter import MemoryStorage
+from payments_core.storage.port import CommitUnknown, LocatedRecord
+from payments_core.storage.port import Storage as Port
+from payments_core.storage.records import R, Record
 from payments_core.tenants.record import KeyUse
 
 

@@ -14,6 +14,13 @@ import pytest
 
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage import documents
+from payments_core.storage.maintenance import (
+    ExclusiveAccess,
+    RecordRow,
+    Retirable,
+    scan_all,
+    to_record_row,
+)
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import (
     DIRECTORY,
@@ -25,13 +32,6 @@ from payments_core.storage.port import (
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.records import Collection, Record
 from payments_core.storage.sqlite.adapter import SqliteStorage
-from payments_core.storage.wholesale import (
-    ExclusiveAccess,
-    RecordRow,
-    Retirable,
-    scan_all,
-    to_record_row,
-)
 from payments_core.tenants.record import KeyUse, Operator
 
 NOTE = "the records are in the new database of Bob's"

@@ -23,8 +23,8 @@ from payments_core.service import PaymentsService
 from payments_core.storage.port import FinishesMigrations, Position, Storage
 from payments_core.storage.records import Record
 from payments_core.storage_loader import open_storage
-from payments_core_http.cli.children import ChildProcess
-from payments_core_http.cli.client import ApiClient, basic_authorization
+from payments_core_http.cli.api_client import ApiClient, basic_authorization
+from payments_core_http.cli.child_processes import ChildProcess
 from tests.deployment.deployed import Deployed, deployed_on
 from tests.upgrades import newer
 from tests.upgrades.load import Load

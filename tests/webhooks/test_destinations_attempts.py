@@ -19,7 +19,7 @@ from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import TransportResult
 from payments_core.webhooks.transports.resolver import SystemResolver
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 from tests.webhooks.webhook_bench import HOOK, OK, PUBLIC, Bench, Names, Wire
 
 NAME = "partner.example"

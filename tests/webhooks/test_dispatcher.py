@@ -13,7 +13,7 @@ import pytest
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import StorageUnavailable
-from payments_core.webhooks.delivery import FAN_OUT_QUEUE
+from payments_core.webhooks.dispatch.job_handlers import FAN_OUT_QUEUE
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.webhooks.webhook_bench import OK, Bench

@@ -21,7 +21,7 @@ from payments_core.webhooks import WebhookRefused, process_once, verify
 from payments_core.webhooks.receiver import table_sql
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.resolver import SystemResolver
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 from tests.webhooks.webhook_bench import Bench
 
 

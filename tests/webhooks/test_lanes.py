@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.webhooks.lanes import (
+from payments_core.webhooks.dispatch.endpoint_concurrency import (
     MAX_CONCURRENCY,
     MAX_REMEMBERED_ENDPOINTS,
     SLOW_AFTER_S,

@@ -30,7 +30,7 @@ from payments_core.webhooks.lifecycle import (
     with_effective_status,
 )
 from payments_core.webhooks.record import Delivery, Endpoint
-from payments_core.webhooks.schedule import RETRY_DELAYS_MS
+from payments_core.webhooks.retry_schedule import RETRY_DELAYS_MS
 
 NOW = 1_790_000_000_000
 LATER = NOW + 5 * SECOND

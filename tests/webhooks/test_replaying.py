@@ -13,7 +13,7 @@ from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness
 from payments_core.tenants.record import Environment
-from payments_core.webhooks import recovering
+from payments_core.webhooks.dispatch import recovery as recovering
 from payments_core.webhooks.lifecycle import RECOVER
 from payments_core.webhooks.transports.port import TransportResult
 from tests.webhooks.replay_bench import ReplayBench

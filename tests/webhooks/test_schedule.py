@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.clock import HOUR, SECOND
-from payments_core.webhooks.schedule import (
+from payments_core.webhooks.retry_schedule import (
     MAX_RETRY_DELAY_MS,
     RETRY_DELAYS_MS,
     parse_retry_after,

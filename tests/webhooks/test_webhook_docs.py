@@ -18,8 +18,8 @@ from payments_core.clock import SECOND
 from payments_core.engine.events import BY_NAME, CATALOGUE
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.webhooks.record import Endpoint
-from payments_core.webhooks.replaying import MAX_RECOVERY_DAYS
-from payments_core.webhooks.schedule import retry_delay_ms
+from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
+from payments_core.webhooks.retry_schedule import retry_delay_ms
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import TransportResult
 from payments_core_http.v2.webhooks import views as webhook_views

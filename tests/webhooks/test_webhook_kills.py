@@ -24,7 +24,7 @@ import pytest
 
 from payments_core.credentials.keyring import KeyRing
 from payments_core.webhooks import verify
-from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.child_processes import ChildProcess
 from tests.webhooks.kill_victim import authority, service_over
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,15 +19,15 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage, Transaction
 from payments_core.tenants.authorization import SYSTEM_REQUIREMENT, Authority
 from payments_core.tenants.record import Environment
-from payments_core.webhooks.attempting import AttemptRunner
-from payments_core.webhooks.delivery import (
+from payments_core.webhooks.destinations import ResolutionFailed
+from payments_core.webhooks.dispatch.attempt import AttemptRunner
+from payments_core.webhooks.dispatch.dispatcher import Dispatcher
+from payments_core.webhooks.dispatch.job_handlers import (
     DELIVERY_QUEUE,
     FAN_OUT_QUEUE,
     TASK_QUEUE,
     WebhookJobHandlers,
 )
-from payments_core.webhooks.destinations import ResolutionFailed
-from payments_core.webhooks.dispatcher import Dispatcher
 from payments_core.webhooks.operations import WebhookEndpoints
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.settings import WebhookSettings

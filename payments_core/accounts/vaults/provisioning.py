@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.accounts.belongings import list_for_account
+from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.chains.port import AddressSpec, Chain

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 import attrs
 
-from payments_core.accounts.vaults.lifecycle import (
+from payments_core.accounts.vaults.balance import (
     Spend,
     StaleBalance,
     daily_spend,

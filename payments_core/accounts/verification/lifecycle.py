@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.accounts.happenings import account_event
+from payments_core.accounts.events import account_event
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.accounts.verification.record import Verification
 from payments_core.clock import Instant

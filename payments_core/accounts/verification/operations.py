@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.accounts.belongings import list_for_account
+from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.accounts.verification.lifecycle import (
     PROVIDER_STATUSES,

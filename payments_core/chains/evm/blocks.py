@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from payments_core.chains.evm import answers
-from payments_core.chains.evm.answers import BadResponse
-from payments_core.chains.evm.endpoints import NodeLagging, NodeSession
+from payments_core.chains.evm import responses as answers
+from payments_core.chains.evm.quorum import NodeLagging, NodeSession
+from payments_core.chains.evm.responses import BadResponse
 from payments_core.chains.evm.rpc import RpcCall
 from payments_core.chains.port import Block
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.chains.evm import answers, calls
+from payments_core.chains.evm import abi as calls
+from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.blocks import block_call, parse_block_at
-from payments_core.chains.evm.endpoints import NodeLagging, NodeQuorum, NodeSession, QuorumResult
 from payments_core.chains.evm.fees import (
     POLICIES,
     Action,
@@ -25,7 +25,8 @@ from payments_core.chains.evm.fees import (
     initial_fees,
 )
 from payments_core.chains.evm.finality import Finality, finality_of
-from payments_core.chains.evm.reading import EvmReader
+from payments_core.chains.evm.quorum import NodeLagging, NodeQuorum, NodeSession, QuorumResult
+from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.evm.role_modules import ModuleCall, action_of
 from payments_core.chains.evm.rpc import Refusal, RpcCall
 from payments_core.chains.evm.signers import Signer

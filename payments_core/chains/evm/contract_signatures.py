@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from payments_core.chains.evm import questions
+from payments_core.chains.evm import contract_probe as questions
 
 MAGIC = 0x1626BA7E << 224
 """What `isValidSignature(bytes32,bytes)` returns for yes: its own selector, in front."""

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.endpoints import NodeQuorum
+from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.signers import LocalSigner, Signer
 from payments_core.chains.port import SignerRefused
 

@@ -13,10 +13,10 @@ from typing import Literal, Protocol
 import attrs
 
 from payments_core.addresses import AddressError, encode_checksum_address, normalize_address
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
+from payments_core.chains.evm.abi import CALL, ENABLE_MODULE, decode_enable_module
 from payments_core.chains.evm.addresses import DEPLOYER, RoleModule
-from payments_core.chains.evm.calls import CALL, ENABLE_MODULE, decode_enable_module
-from payments_core.chains.evm.questions import ProbeResult
+from payments_core.chains.evm.contract_probe import ProbeResult
 from payments_core.chains.port import SignerRefused
 from payments_core.chains.signatures import SignatureError, parse_contract_signature, recover_signer
 from payments_core.chains.typed_data import (

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 import attrs
 import msgspec
 
-from payments_core.chains.evm import answers
-from payments_core.chains.evm.answers import TRANSFER, BadResponse, Log
+from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.blocks import block_call, parse_block_at, read_blocks
-from payments_core.chains.evm.endpoints import (
+from payments_core.chains.evm.quorum import (
     NodeLagging,
     NodeSession,
     QuorumResult,
     find_agreed_value,
 )
+from payments_core.chains.evm.responses import TRANSFER, BadResponse, Log
 from payments_core.chains.evm.rpc import Refusal, RpcCall
 from payments_core.chains.port import ChainUnavailable
 

@@ -36,7 +36,7 @@ change that
 Funding differs at both ends. A lost answer is a state of its operation, and its authorization
 expires while nothing is signed: `on_unsent`. And its transfer arrives in our own escrow as a
 receipt, which proves it like any other payment there: `on_sent` adds the job of the receipt
-(`payments/receipts/watching.py`) in place of a watch job. Steps 6 to 8 are then the receipt's. So
+(`payments/receipts/jobs.py`) in place of a watch job. Steps 6 to 8 are then the receipt's. So
 funding is a `TransferOwner`, and the three others are each a `FollowedOwner`.
 """
 

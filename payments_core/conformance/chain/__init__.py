@@ -24,11 +24,11 @@ a check of what the adapter does not declare raises `unittest.SkipTest`.
 """
 
 from payments_core.conformance.chain.addresses import AddressChecks
+from payments_core.conformance.chain.harness import Harness
 from payments_core.conformance.chain.reading import ReadingChecks
 from payments_core.conformance.chain.reorgs import ReorgChecks
 from payments_core.conformance.chain.scanning import ScanChecks
 from payments_core.conformance.chain.sending import SendingChecks
-from payments_core.conformance.chain.setting import Harness
 
 __all__ = ["ChainConformance", "Harness"]
 

@@ -6,7 +6,7 @@ from itertools import product
 
 from payments_core.addresses import normalize_address
 from payments_core.chains.port import AddressKind, AddressSpec
-from payments_core.conformance.chain.setting import Harness
+from payments_core.conformance.chain.harness import Harness
 
 ADDRESS_KINDS: tuple[AddressKind, ...] = ("vault", "escrow", "deposit")
 NAMES = ("a", "b", "ab", "a/b", "", "A", "a ", "vault", "acct_-P23J5k", "x" * 200)

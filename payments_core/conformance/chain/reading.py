@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.conformance.chain.setting import (
+from payments_core.conformance.chain.harness import (
     AMOUNT,
     Harness,
     require_available,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.conformance.chain.setting import AMOUNT, Harness
+from payments_core.conformance.chain.harness import AMOUNT, Harness
 
 
 class ReorgChecks(Harness):

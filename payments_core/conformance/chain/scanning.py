@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from payments_core.chains.port import Chain, ScannedTransfer
-from payments_core.conformance.chain.setting import Harness
+from payments_core.conformance.chain.harness import Harness
 
 
 class ScanChecks(Harness):

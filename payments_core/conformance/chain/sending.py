@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from payments_core.chains.port import AddressSpec, ChainUnavailable
-from payments_core.conformance.chain.setting import AMOUNT, Harness
+from payments_core.conformance.chain.harness import AMOUNT, Harness
 
 
 class SendingChecks(Harness):

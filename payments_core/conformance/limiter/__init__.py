@@ -21,10 +21,10 @@ a check of what the adapter does not declare raises `unittest.SkipTest`.
 
 from payments_core.conformance.limiter.blocks import BlockChecks
 from payments_core.conformance.limiter.clocks import ClockChecks
+from payments_core.conformance.limiter.concurrency import ConcurrencyChecks
 from payments_core.conformance.limiter.counting import CountingChecks
-from payments_core.conformance.limiter.crowds import ConcurrencyChecks
 from payments_core.conformance.limiter.failures import FailureChecks
-from payments_core.conformance.limiter.setting import AdapterLocation, Harness
+from payments_core.conformance.limiter.harness import AdapterLocation, Harness
 
 __all__ = ["LimiterConformance", "AdapterLocation", "Harness"]
 

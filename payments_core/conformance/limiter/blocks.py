@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from payments_core.clock import HOUR, MINUTE, SECOND
-from payments_core.conformance.limiter.setting import (
+from payments_core.conformance.limiter.harness import (
     START,
     Harness,
     check_once,

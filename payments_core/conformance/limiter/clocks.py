@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 from payments_core.clock import DAY, MINUTE, SECOND
-from payments_core.conformance.limiter.setting import (
+from payments_core.conformance.limiter.harness import (
     START,
     Harness,
     check_once,

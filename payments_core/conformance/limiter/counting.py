@@ -7,7 +7,7 @@ from itertools import product
 from msgspec.structs import replace
 
 from payments_core.clock import MINUTE, SECOND
-from payments_core.conformance.limiter.setting import (
+from payments_core.conformance.limiter.harness import (
     START,
     Harness,
     check_once,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from payments_core.conformance.limiter.setting import (
+from payments_core.conformance.limiter.harness import (
     Harness,
     check_once,
     exhaust,

@@ -26,15 +26,15 @@ failing check most often means stands in docs/how-to/write-a-storage-adapter.md.
 from payments_core.conformance.storage.bulk import BulkChecks
 from payments_core.conformance.storage.crashes import CrashChecks, MigrationChecks
 from payments_core.conformance.storage.documents import DocumentChecks
+from payments_core.conformance.storage.harness import AdapterLocation, Harness
 from payments_core.conformance.storage.jobs import JobChecks
 from payments_core.conformance.storage.locks import LockChecks
 from payments_core.conformance.storage.lookups import LookupChecks
+from payments_core.conformance.storage.maintenance import MaintenanceChecks
 from payments_core.conformance.storage.pages import PageChecks
-from payments_core.conformance.storage.setting import AdapterLocation, Harness
 from payments_core.conformance.storage.snapshots import SnapshotChecks
 from payments_core.conformance.storage.transactions import TransactionChecks
 from payments_core.conformance.storage.uniqueness import UniquenessChecks
-from payments_core.conformance.storage.wholes import MaintenanceChecks
 
 __all__ = ["StorageConformance", "AdapterLocation", "Harness"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.conformance.storage.records import Counter, Note
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     PARTITION,
     Harness,
     fetch,
     fetch_existing,
     lock_existing,
 )
+from payments_core.conformance.storage.records import Counter, Note
 from payments_core.storage import bulk
 from payments_core.storage.port import Transaction, UniqueConflict, VersionConflict
 

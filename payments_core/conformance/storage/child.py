@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from payments_core.conformance.storage.harness import PARTITION, lock_existing
 from payments_core.conformance.storage.records import (
     RECORD_TYPES,
     RECORD_TYPES_AFTER_MIGRATION,
@@ -23,7 +24,6 @@ from payments_core.conformance.storage.records import (
     Mark,
     Note,
 )
-from payments_core.conformance.storage.setting import PARTITION, lock_existing
 from payments_core.storage.port import Storage, Transaction
 from payments_core.storage.records import Record
 

@@ -6,16 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from subprocess import Popen
 
-from payments_core.conformance.storage.records import (
-    RECORD_TYPES_AFTER_MIGRATION,
-    RECORD_TYPES_BEFORE_MIGRATION,
-    Counter,
-    IndexedParcel,
-    Mark,
-    Note,
-    Parcel,
-)
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     HANG_TIMEOUT_S,
     PARTITION,
     Harness,
@@ -24,6 +15,15 @@ from payments_core.conformance.storage.setting import (
     fetch_existing,
     require_no_errors,
     run_concurrently,
+)
+from payments_core.conformance.storage.records import (
+    RECORD_TYPES_AFTER_MIGRATION,
+    RECORD_TYPES_BEFORE_MIGRATION,
+    Counter,
+    IndexedParcel,
+    Mark,
+    Note,
+    Parcel,
 )
 from payments_core.storage.port import Storage, StorageError, Transaction, UniqueConflict
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.conformance.storage.records import Letter, Mark, NewerLetter, Note
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     PARTITION,
     Harness,
     fetch,
@@ -13,6 +12,7 @@ from payments_core.conformance.storage.setting import (
     fetch_existing,
     lock_existing,
 )
+from payments_core.conformance.storage.records import Letter, Mark, NewerLetter, Note
 from payments_core.money import Atomic
 from payments_core.storage.documents import MAX_BODY_BYTES
 from payments_core.storage.port import StorageError, Transaction

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.conformance.storage.records import Mark
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     HANG_TIMEOUT_S,
     OTHER_PARTITION,
     PARTITION,
@@ -19,6 +18,7 @@ from payments_core.conformance.storage.setting import (
     require_no_errors,
     run_concurrently,
 )
+from payments_core.conformance.storage.records import Mark
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Storage, Transaction, VersionConflict
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.conformance.storage.records import Note
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     OTHER_PARTITION,
     PARTITION,
     Harness,
@@ -16,6 +15,7 @@ from payments_core.conformance.storage.setting import (
     require_no_errors,
     run_concurrently,
 )
+from payments_core.conformance.storage.records import Note
 from payments_core.storage.port import MAX_LOCATE_KEYS, LocatedRecord, Storage, Transaction, Where
 from payments_core.storage.records import Value
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 
-from payments_core.conformance.storage.records import Note
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     PARTITION,
     Harness,
     fetch_all_pages,
     lock_existing,
 )
+from payments_core.conformance.storage.records import Note
 from payments_core.storage.port import SCAN_LIMIT, Operator, Page, Storage, Transaction, Where
 
 TEXTS = ("", "Z", "a", "aa", "a b", "b", "é", "z", "ß", "€", "\ufffd", "😀", "'\"\\%_")

@@ -6,8 +6,7 @@ import threading
 
 import attrs
 
-from payments_core.conformance.storage.records import Counter, Note
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     PARTITION,
     Harness,
     fetch_existing,
@@ -15,6 +14,7 @@ from payments_core.conformance.storage.setting import (
     require_no_errors,
     run_concurrently,
 )
+from payments_core.conformance.storage.records import Counter, Note
 from payments_core.storage.port import Snapshot, Storage, Transaction
 
 

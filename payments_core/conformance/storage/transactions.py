@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import attrs
 
-from payments_core.conformance.storage.records import Counter, Mark, Note
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     OTHER_PARTITION,
     PARTITION,
     Harness,
@@ -19,6 +18,7 @@ from payments_core.conformance.storage.setting import (
     require_no_errors,
     run_concurrently,
 )
+from payments_core.conformance.storage.records import Counter, Mark, Note
 from payments_core.storage.port import (
     CommitUnknown,
     Conflict,

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
-from payments_core.conformance.storage.records import Note
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     Harness,
     Rendezvous,
     fetch,
@@ -18,6 +17,7 @@ from payments_core.conformance.storage.setting import (
     require_no_errors,
     run_concurrently,
 )
+from payments_core.conformance.storage.records import Note
 from payments_core.storage.port import Storage, Transaction, UniqueConflict
 
 NoteFactory = Callable[[int], Note]

@@ -12,10 +12,10 @@ a check that needs what the machine has not got raises `unittest.SkipTest`.
 """
 
 from payments_core.conformance.transport.addresses import AddressChecks
-from payments_core.conformance.transport.answers import ResponseChecks
+from payments_core.conformance.transport.harness import Harness
 from payments_core.conformance.transport.limits import LimitChecks
+from payments_core.conformance.transport.responses import ResponseChecks
 from payments_core.conformance.transport.reuse import ReuseChecks
-from payments_core.conformance.transport.setting import Harness
 from payments_core.conformance.transport.tls import TlsChecks
 
 __all__ = ["TransportConformance", "Harness"]

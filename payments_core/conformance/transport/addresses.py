@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from payments_core.conformance.transport.harness import Harness, require_failure, require_response
 from payments_core.conformance.transport.servers import LOOPBACK_ADDRESS, OTHER_LOOPBACK_ADDRESS
-from payments_core.conformance.transport.setting import Harness, require_failure, require_response
 
 
 class AddressChecks(Harness):

@@ -6,12 +6,12 @@ import socket
 import threading
 import time
 
+from payments_core.conformance.transport.harness import Harness, require_failure, require_response
 from payments_core.conformance.transport.servers import (
     SOCKET_TIMEOUT_S,
     respond_endlessly,
     respond_slowly,
 )
-from payments_core.conformance.transport.setting import Harness, require_failure, require_response
 from payments_core.webhooks.transports.port import MAX_RESPONSE_BODY_BYTES, TransportResult
 
 SHORT_TIMEOUT_S = 0.5

@@ -7,6 +7,7 @@ import threading
 from contextlib import suppress
 
 from payments_core.conformance.transport.certificates import NAME, OTHER_NAME, certificates
+from payments_core.conformance.transport.harness import Harness, require_failure, require_response
 from payments_core.conformance.transport.servers import (
     LOOPBACK_ADDRESS,
     OK,
@@ -17,7 +18,6 @@ from payments_core.conformance.transport.servers import (
     reset_connection,
     respond_with,
 )
-from payments_core.conformance.transport.setting import Harness, require_failure, require_response
 from payments_core.webhooks.transports.port import MAX_RESPONSE_BODY_BYTES
 
 FORGED = b"HTTP/1.1 299 Forged\r\nContent-Length: 0\r\n\r\n"

@@ -7,12 +7,12 @@ import threading
 from pathlib import Path
 
 from payments_core.conformance.transport.certificates import NAME, OTHER_NAME, certificates
+from payments_core.conformance.transport.harness import Harness, require_failure, require_response
 from payments_core.conformance.transport.servers import (
     SOCKET_TIMEOUT_S,
     LocalServer,
     reset_connection,
 )
-from payments_core.conformance.transport.setting import Harness, require_failure, require_response
 from payments_core.webhooks.transports.port import Transport, TransportResult
 
 SHORT_TIMEOUT_S = 0.5

@@ -1,7 +1,8 @@
 """A payer's options without an account: create, read, select, refresh, submit (contract §6).
 
 All of them are direct so far: the payer sends a transfer from any wallet straight to the escrow.
-Nothing here moves a Payment, nor an option's status; `receipts/direct.py` does, out of receipts.
+Nothing here moves a Payment, nor an option's status; `receipts/attribution.py` does, out of
+receipts.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ from payments_core.payments.details import (
 )
 from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
-from payments_core.payments.options import direct
+from payments_core.payments.options import direct_lifecycle as direct
 from payments_core.payments.options.operations import require_option_capacity, require_same_asset
 from payments_core.payments.options.record import DirectOption
-from payments_core.payments.options.selecting import (
+from payments_core.payments.options.selection import (
     require_no_pending_submission,
     supersede_selected,
 )
-from payments_core.payments.receipts.direct import HINT_TTL_MS
+from payments_core.payments.receipts.attribution import HINT_TTL_MS
 from payments_core.payments.receipts.discovery import track_transaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from payments_core.payments.record import Payment

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.accounts.belongings import list_for_account
+from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.provisioning import require_own_vault
 from payments_core.accounts.vaults.record import Vault

@@ -30,8 +30,8 @@ from payments_core.payments.details import (
 from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
-from payments_core.payments.options.offering import new_vault_option
-from payments_core.payments.options.selecting import (
+from payments_core.payments.options.creation import new_vault_option
+from payments_core.payments.options.selection import (
     require_no_pending_submission,
     supersede_selected,
 )

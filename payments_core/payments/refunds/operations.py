@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.accounts.vaults.lifecycle import Spend, StaleBalance
+from payments_core.accounts.vaults.balance import Spend, StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,

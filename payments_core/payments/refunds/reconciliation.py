@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from payments_core.accounts.vaults.lifecycle import Spend, StaleBalance
+from payments_core.accounts.vaults.balance import Spend, StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,

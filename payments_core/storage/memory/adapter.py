@@ -21,14 +21,9 @@ import attrs
 from payments_core.clock import SECOND, Instant
 from payments_core.storage import documents
 from payments_core.storage.jobs import Job
-from payments_core.storage.matching import (
-    PrimaryKey,
-    find_primary_keys,
-    interleave,
-    valid_lookup_keys,
-)
-from payments_core.storage.memory import wholesale as memory_wholesale
-from payments_core.storage.memory.rows import (
+from payments_core.storage.maintenance import BATCH, ExclusiveAccess
+from payments_core.storage.memory import maintenance as memory_wholesale
+from payments_core.storage.memory.transaction import (
     MemorySnapshot,
     MemoryTransaction,
     ReadMethod,
@@ -50,8 +45,13 @@ from payments_core.storage.port import (
     Transaction,
     Where,
 )
+from payments_core.storage.query_semantics import (
+    PrimaryKey,
+    find_primary_keys,
+    interleave,
+    valid_lookup_keys,
+)
 from payments_core.storage.records import R, Record, Value
-from payments_core.storage.wholesale import BATCH, ExclusiveAccess
 
 T = TypeVar("T")
 

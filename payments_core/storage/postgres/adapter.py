@@ -24,6 +24,7 @@ from psycopg.pq import TransactionStatus
 
 from payments_core.clock import Instant
 from payments_core.storage.jobs import Job
+from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey
 from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
     ClaimedJob,
@@ -35,10 +36,9 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.postgres import claims as postgres_claims
+from payments_core.storage.postgres import config_checks as postgres_soundness
+from payments_core.storage.postgres import maintenance as postgres_wholesale
 from payments_core.storage.postgres import schema as postgres_schema
-from payments_core.storage.postgres import soundness as postgres_soundness
-from payments_core.storage.postgres import wholesale as postgres_wholesale
-from payments_core.storage.postgres.address import ConnectionSettings, parse_url
 from payments_core.storage.postgres.errors import (
     INSUFFICIENT_PRIVILEGE,
     commit_error,
@@ -47,13 +47,17 @@ from payments_core.storage.postgres.errors import (
     redact_error,
     storage_error,
 )
-from payments_core.storage.postgres.exchange import BEGIN_SNAPSHOT, BEGIN_WRITE, PendingTransaction
-from payments_core.storage.postgres.patience import DISABLE_TIMEOUTS
+from payments_core.storage.postgres.lock_retry import DISABLE_TIMEOUTS
+from payments_core.storage.postgres.pending_transaction import (
+    BEGIN_SNAPSHOT,
+    BEGIN_WRITE,
+    PendingTransaction,
+)
 from payments_core.storage.postgres.pool import ConnectionPool, to_driver_connection
-from payments_core.storage.postgres.rows import PostgresSnapshot, locate
-from payments_core.storage.postgres.writing import PostgresTransaction
+from payments_core.storage.postgres.snapshot import PostgresSnapshot, locate
+from payments_core.storage.postgres.transaction import PostgresTransaction
+from payments_core.storage.postgres.url import ConnectionSettings, parse_url
 from payments_core.storage.records import R, Record, Value
-from payments_core.storage.wholesale import BATCH, ExclusiveAccess, PrimaryKey
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -15,12 +15,12 @@ import attrs
 
 from payments_core.clock import Instant
 from payments_core.storage import documents
+from payments_core.storage.damaged_records import log_damaged_jobs, try_decode
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob
-from payments_core.storage.postgres.exchange import PendingTransaction
-from payments_core.storage.postgres.wire import ResultRow
-from payments_core.storage.postgres.writing import statements_of
-from payments_core.storage.unreadable import log_damaged_jobs, try_decode
+from payments_core.storage.postgres.pending_transaction import PendingTransaction
+from payments_core.storage.postgres.pipeline import ResultRow
+from payments_core.storage.postgres.transaction import statements_of
 
 RING_TABLE = "storage_rings"
 READY = "GREATEST(due_at, lease_until)"

@@ -17,8 +17,8 @@ from psycopg import errors
 from payments_core.storage.port import StorageError
 from payments_core.storage.postgres.claims import BUCKET, READY
 from payments_core.storage.postgres.errors import redact_error
-from payments_core.storage.postgres.patience import DDL_LOCK_MS, retry_on_lock
-from payments_core.storage.postgres.rows import index_name
+from payments_core.storage.postgres.lock_retry import DDL_LOCK_MS, retry_on_lock
+from payments_core.storage.postgres.snapshot import index_name
 from payments_core.storage.records import Collection, Record
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -19,9 +19,9 @@ from contextlib import suppress
 import psycopg
 
 from payments_core.storage.port import StorageUnavailable
-from payments_core.storage.postgres.address import ConnectionTarget
 from payments_core.storage.postgres.errors import connect_error, storage_error
-from payments_core.storage.postgres.wire import PipelinedConnection, StatementFailed
+from payments_core.storage.postgres.pipeline import PipelinedConnection, StatementFailed
+from payments_core.storage.postgres.url import ConnectionTarget
 
 MAX_LIFETIME_S = 3_600
 """A server's process grows by what it caches; a tenth of chance keeps them from ending at once."""

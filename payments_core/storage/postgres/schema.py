@@ -15,17 +15,17 @@ from typing import Any
 
 import psycopg
 
-from payments_core.storage.fingerprints import compute_fingerprint
+from payments_core.storage.postgres.backfill import backfill_columns
 from payments_core.storage.postgres.claims import RING_TABLE
-from payments_core.storage.postgres.filling import backfill_columns
 from payments_core.storage.postgres.indexes import (
     CLAIM_INDEXES,
     create_indexes,
     drop_undeclared,
     indexes_of,
 )
-from payments_core.storage.postgres.patience import DDL_LOCK_MS, retry_on_lock
+from payments_core.storage.postgres.lock_retry import DDL_LOCK_MS, retry_on_lock
 from payments_core.storage.records import Collection, Record
+from payments_core.storage.schema_fingerprint import compute_fingerprint
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

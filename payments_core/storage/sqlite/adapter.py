@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from payments_core.clock import Instant
+from payments_core.storage.damaged_records import log_damaged_jobs
 from payments_core.storage.jobs import Job
+from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey
 from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
     ClaimedJob,
@@ -28,8 +30,8 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.storage.records import R, Record, Value
+from payments_core.storage.sqlite import maintenance as sqlite_wholesale
 from payments_core.storage.sqlite import schema as sqlite_schema
-from payments_core.storage.sqlite import wholesale as sqlite_wholesale
 from payments_core.storage.sqlite.claims import (
     ClaimRequest,
     UnreadableJobs,
@@ -39,16 +41,14 @@ from payments_core.storage.sqlite.claims import (
     next_ring_position,
     set_aside,
 )
-from payments_core.storage.sqlite.gate import WriterLock
-from payments_core.storage.sqlite.groups import GROUP_LIMIT, GroupCommit
-from payments_core.storage.sqlite.rows import (
+from payments_core.storage.sqlite.group_commit import GROUP_LIMIT, GroupCommit
+from payments_core.storage.sqlite.transaction import (
     SqliteSnapshot,
     SqliteTransaction,
     locate,
     storage_error,
 )
-from payments_core.storage.unreadable import log_damaged_jobs
-from payments_core.storage.wholesale import BATCH, ExclusiveAccess, PrimaryKey
+from payments_core.storage.sqlite.writer_lock import WriterLock
 
 T = TypeVar("T")
 

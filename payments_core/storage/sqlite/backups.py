@@ -18,8 +18,8 @@ import attrs
 
 from payments_core.entropy import system_entropy
 from payments_core.storage.records import Record
+from payments_core.storage.sqlite.maintenance import is_retired
 from payments_core.storage.sqlite.schema import SCHEMA_TABLE, is_current
-from payments_core.storage.sqlite.wholesale import is_retired
 
 UNFINISHED = ".unfinished"
 """What follows on the target's name until the file is checked; behind it comes chance."""

@@ -16,11 +16,11 @@ from itertools import islice
 import attrs
 
 from payments_core.clock import Instant
+from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.jobs import NEVER, Job
-from payments_core.storage.matching import interleave
 from payments_core.storage.port import ClaimedJob
+from payments_core.storage.query_semantics import interleave
 from payments_core.storage.sqlite.schema import BUCKET, FREE, LEASED, bucket_of
-from payments_core.storage.unreadable import try_decode
 
 _FREE = f"FROM jobs INDEXED BY jobs__claim_free WHERE queue = :queue AND {FREE}"
 

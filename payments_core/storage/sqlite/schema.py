@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from payments_core.clock import Instant
-from payments_core.storage.fingerprints import compute_fingerprint
+from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.records import Collection, Record
-from payments_core.storage.unreadable import try_decode
+from payments_core.storage.schema_fingerprint import compute_fingerprint
 
 if TYPE_CHECKING:
     import sqlite_utils

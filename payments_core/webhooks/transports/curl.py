@@ -19,13 +19,13 @@ import attrs
 
 from payments_core.http.connection_pool import IDLE_TIMEOUT_S, ConnectionKey, ConnectionPool
 from payments_core.http.response import MAX_HEAD_BYTES, MAX_HEAD_LINES, MAX_INTERIM_RESPONSES
+from payments_core.webhooks.transports.http_request import header_lines
 from payments_core.webhooks.transports.port import (
     MAX_RESPONSE_BODY_BYTES,
     Deadline,
     TransportResult,
     WebhookRequest,
 )
-from payments_core.webhooks.transports.requests import header_lines
 
 READ_BYTES = 4 * MAX_RESPONSE_BODY_BYTES
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import click
 
-from payments_core_http.cli.lazily import LazyGroup
+from payments_core_http.cli.lazy_group import LazyGroup
 
 COMMANDS: Mapping[str, str] = {
     "migrate": "Bring the storage's tables up to date.",

@@ -8,9 +8,9 @@ import click
 
 from payments_core.credentials.secrets import MODES
 from payments_core.service import PaymentsService
-from payments_core.tenants.listing import iterate_apps
+from payments_core.tenants.queries import iterate_apps
 from payments_core.tenants.record import PRODUCTS, App
-from payments_core_http.cli.admin.administering import CommandResult, format_time, with_service
+from payments_core_http.cli.admin.service_command import CommandResult, format_time, with_service
 
 
 @click.group()

@@ -10,8 +10,8 @@ import click
 
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.backups import Backup, BackupFailed, backup, restore
-from payments_core_http.cli.admin.administering import CommandResult, print_result
-from payments_core_http.cli.configured import with_configuration
+from payments_core_http.cli.admin.service_command import CommandResult, print_result
+from payments_core_http.cli.config_option import with_configuration
 from payments_core_http.deployment.configuration import Configuration
 
 _file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))

@@ -9,7 +9,7 @@ import attrs
 import click
 
 from payments_core.adapters import scheme_of
-from payments_core.maintenance.copying import (
+from payments_core.maintenance.storage_copy import (
     CannotRetire,
     CopyDiffers,
     CopyResult,
@@ -24,9 +24,9 @@ from payments_core.maintenance.copying import (
 from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.sqlite.backups import BackupFailed, require_unused
 from payments_core.storage_loader import open_storage
-from payments_core_http.cli.admin.administering import CommandResult, FailingResult, print_result
-from payments_core_http.cli.configured import with_configuration
-from payments_core_http.deployment import assembling
+from payments_core_http.cli.admin.service_command import CommandResult, FailingResult, print_result
+from payments_core_http.cli.config_option import with_configuration
+from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
 
 _to = click.option(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from payments_core.maintenance.parked import list_parked_jobs, retry
+from payments_core.maintenance.parked_jobs import list_parked_jobs, retry
 from payments_core.service import PaymentsService
-from payments_core_http.cli.admin.administering import CommandResult, render_job, with_service
+from payments_core_http.cli.admin.service_command import CommandResult, render_job, with_service
 
 
 @click.group()

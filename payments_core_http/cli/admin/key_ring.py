@@ -8,10 +8,10 @@ import attrs
 import click
 
 from payments_core.credentials.keyring import KeyRing
-from payments_core.maintenance.resealing import KeyOnOldDigest, MasterKeyUsage, Resealer
+from payments_core.maintenance.reseal import KeyOnOldDigest, MasterKeyUsage, Resealer
 from payments_core.service import PaymentsService
 from payments_core.tenants import master_keys
-from payments_core_http.cli.admin.administering import (
+from payments_core_http.cli.admin.service_command import (
     CommandResult,
     FailingResult,
     format_time,

@@ -9,9 +9,9 @@ import click
 from payments_core.clock import DAY
 from payments_core.credentials.secrets import SecretKind
 from payments_core.service import PaymentsService
-from payments_core.tenants.listing import load_key_uses
+from payments_core.tenants.queries import load_key_uses
 from payments_core.tenants.record import SCOPE_PRODUCT, Key
-from payments_core_http.cli.admin.administering import (
+from payments_core_http.cli.admin.service_command import (
     CommandResult,
     environment_argument,
     find_environment,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from payments_core.service import PaymentsService
-from payments_core_http.cli.admin.administering import (
+from payments_core_http.cli.admin.service_command import (
     CommandResult,
     environment_argument,
     find_environment,

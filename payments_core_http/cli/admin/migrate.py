@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from payments_core.storage.port import FinishesMigrations
-from payments_core_http.cli.admin.administering import CommandResult, print_result
-from payments_core_http.cli.configured import with_configuration
-from payments_core_http.deployment import assembling
+from payments_core_http.cli.admin.service_command import CommandResult, print_result
+from payments_core_http.cli.config_option import with_configuration
+from payments_core_http.deployment import build as assembling
 from payments_core_http.deployment.configuration import Configuration
 
 

@@ -6,7 +6,7 @@ import click
 
 from payments_core.service import PaymentsService
 from payments_core.tenants.record import PRODUCTS
-from payments_core_http.cli.admin.administering import (
+from payments_core_http.cli.admin.service_command import (
     CommandResult,
     environment_argument,
     find_environment,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from payments_core.clock import DAY
-from payments_core.maintenance.purging import Retention, RetentionPurge
+from payments_core.maintenance.retention import Retention, RetentionPurge
 from payments_core.service import PaymentsService
-from payments_core_http.cli.admin.administering import CommandResult, with_service
-from payments_core_http.deployment import assembling
+from payments_core_http.cli.admin.service_command import CommandResult, with_service
+from payments_core_http.deployment import build as assembling
 
 _EVENTS = click.IntRange(31, 3_650)
 """A replay may ask for those of the last thirty days."""

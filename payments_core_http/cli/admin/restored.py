@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from payments_core.maintenance.restored import (
+from payments_core.maintenance.after_restore import (
     SenderBehindChain,
     find_senders_behind_chain,
     stop_sending,
 )
 from payments_core.service import PaymentsService
-from payments_core_http.cli.admin.administering import CommandResult, render_job, with_service
+from payments_core_http.cli.admin.service_command import CommandResult, render_job, with_service
 
 
 @click.group()

@@ -13,13 +13,14 @@ import math
 import msgspec
 
 from payments_core.assets import CHAINS
-from payments_core.chains.evm import answers, calls
+from payments_core.chains.evm import abi as calls
+from payments_core.chains.evm import responses as answers
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment
 from payments_core.chains.evm.artifacts import load_contract
 from payments_core.chains.evm.blocks import block_call
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.evm.fees import Action
+from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.rpc import RpcCall
 from payments_core.chains.evm.signers import LocalSigner
 from payments_core.chains.evm.transactions import (

@@ -15,12 +15,12 @@ from typing import NoReturn
 
 import click
 
-from payments_core_http.cli.anvil.missing import explain_missing_anvil
+from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable, find_anvil_program
-from payments_core_http.cli.children import ChildFailed, ReceiverChild, SandboxChild
-from payments_core_http.cli.client import ApiClient, HttpExchange, NoResponse, shorten_secret
+from payments_core_http.cli.api_client import ApiClient, HttpExchange, NoResponse, shorten_secret
+from payments_core_http.cli.child_processes import ChildFailed, ReceiverChild, SandboxChild
 from payments_core_http.cli.demo.output import DemoOutput, JsonOutput, StepResult, make_text_output
-from payments_core_http.cli.demo.stage import DemoContext, DemoState, DemoStep, StepFailed
+from payments_core_http.cli.demo.scenario import DemoContext, DemoState, DemoStep, StepFailed
 from payments_core_http.cli.demo.steps import STEPS
 
 NEXT_STEPS_TEXT = """\

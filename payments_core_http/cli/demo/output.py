@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import attrs
 import click
 
-from payments_core_http.cli.client import HttpExchange
-from payments_core_http.cli.demo.stage import DemoStep
+from payments_core_http.cli.api_client import HttpExchange
+from payments_core_http.cli.demo.scenario import DemoStep
 
 PrintStyled = Callable[[str, str], None]
 """Prints a text in a style of rich's, such as `bold`."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from payments_core_http.cli.client import ApiResponse, Summarize, bearer_authorization
-from payments_core_http.cli.demo.stage import (
+from payments_core_http.cli.api_client import ApiResponse, Summarize, bearer_authorization
+from payments_core_http.cli.demo.scenario import (
     DemoContext,
     DemoState,
     DemoStep,

@@ -32,7 +32,7 @@ from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core_http.app import create_app
 from payments_core_http.cli.address_file import publish_address
-from payments_core_http.cli.anvil.missing import explain_missing_anvil
+from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable
 from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
 from payments_core_http.server.server import Server

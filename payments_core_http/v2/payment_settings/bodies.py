@@ -9,7 +9,9 @@ import attrs
 from msgspec import Meta
 
 from payments_core.clock import DAY, SECOND
-from payments_core.payment_settings.checking import (
+from payments_core.payment_settings.origins import MAX_ORIGIN_CHARACTERS
+from payments_core.payment_settings.record import PAYMENT_METHODS
+from payments_core.payment_settings.validation import (
     EXPIRY_RANGE_S,
     MAX_CONFIRMATIONS,
     MAX_FEE_BPS,
@@ -18,8 +20,6 @@ from payments_core.payment_settings.checking import (
     MAX_TOLERANCE_BPS,
     MONITORING_RANGE_S,
 )
-from payments_core.payment_settings.origins import MAX_ORIGIN_CHARACTERS
-from payments_core.payment_settings.record import PAYMENT_METHODS
 from payments_core_http.v2.payments.bodies import Methods
 from payments_core_http.v2.types import Address, Amount, AssetSymbol, ChainId, Url
 

@@ -12,7 +12,7 @@ from payments_core.clock import format_iso
 from payments_core.engine.events import CATALOGUE, Event
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.record import Delivery, DeliveryStatus, Endpoint, EndpointStatus
-from payments_core.webhooks.replaying import Recovery
+from payments_core.webhooks.replay import Recovery
 from payments_core.webhooks.settings import WebhookSettings
 
 

@@ -10,7 +10,7 @@ from eth_account.messages import encode_typed_data
 from eth_account.signers.local import LocalAccount
 from eth_utils.crypto import keccak
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, PurseKind, RoleModule
 from payments_core.chains.evm.artifacts import load_contract, load_contracts
 from tests.chains.evm.nodes import (

@@ -16,9 +16,9 @@ from typing import Any
 
 import attrs
 
-from payments_core.chains.evm.endpoints import NodeQuorum
 from payments_core.chains.evm.finality import Finality
-from payments_core.chains.evm.reading import EvmReader
+from payments_core.chains.evm.quorum import NodeQuorum
+from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.http.client import RequestLimits
 from payments_core.conformance.transport.certificates import server_context
 

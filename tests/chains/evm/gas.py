@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import Deployment
 from payments_core.chains.evm.artifacts import load_contract
 from payments_core_http.cli.anvil.process import AnvilProcess

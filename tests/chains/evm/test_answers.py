@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.chains.evm import answers
-from payments_core.chains.evm.answers import BadResponse, Log, Receipt
+from payments_core.chains.evm import responses as answers
+from payments_core.chains.evm.responses import BadResponse, Log, Receipt
 from payments_core.chains.port import Block, ChainUnavailable, TransferLog
 from tests.chains.evm.fake_node import (
     ESCROW,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.chains.evm import artifacts, calls
+from payments_core.chains.evm import abi as calls
+from payments_core.chains.evm import artifacts
 from payments_core_http.cli.anvil.npm_cache import PackageNotCached, ensure_npm_package
 from tests.chains.evm.deployed import functions
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.evm.chain import EvmChain, connect
-from payments_core.chains.evm.endpoints import NodeQuorum
+from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable
 from payments_core.errors import DependencyFailed
 from payments_core.storage.memory.adapter import MemoryStorage

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import hash_id
 from tests.chains.evm.deployed import ENV, call
 from tests.chains.evm.nodes import MERCHANT, OWNER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import DEPLOYER
 from payments_core.chains.evm.artifacts import load_contract
 from tests.chains.evm.deployed import ENV, MILLION, OTHER_ENV, Deployed, call

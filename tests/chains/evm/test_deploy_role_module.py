@@ -13,10 +13,11 @@ import attrs
 import pytest
 from coincurve import PrivateKey
 
-from payments_core.chains.evm import calls, role_modules
+from payments_core.chains.evm import abi as calls
+from payments_core.chains.evm import role_modules
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, RoleModule
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.endpoints import NodeQuorum
+from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.evm.role_modules import (
     AvatarCall,
     AvatarKind,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.chains.evm import answers
-from payments_core.chains.evm.endpoints import (
+from payments_core.chains.evm import responses as answers
+from payments_core.chains.evm.quorum import (
     MAX_BACKOFF_S,
     MAX_CONCURRENT_QUERIES,
     NodeLagging,

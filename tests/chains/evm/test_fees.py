@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payments_core.assets import CHAINS
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import DEPLOYER, Deployment, RoleModule
 from payments_core.chains.evm.fees import (
     GWEI,

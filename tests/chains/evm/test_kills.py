@@ -21,14 +21,14 @@ import attrs
 import pytest
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.chains.evm.answers import TRANSFER
+from payments_core.chains.evm.responses import TRANSFER
 from payments_core.chains.outbox.record import Sender
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.record import Payment
 from payments_core.service import PaymentsService
 from payments_core.storage.port import Storage
-from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.child_processes import ChildProcess
 from tests.chains.evm.kill_victim import AIMS, chain_at, service_over, storage_in
 from tests.chains.evm.nodes import Node
 from tests.service.world import BASE, RING, USDC, World, atomic

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.evm.chain import EvmChain
-from payments_core.chains.evm.endpoints import NodeQuorum
+from payments_core.chains.evm.quorum import NodeQuorum
 from payments_core.chains.port import ChainUnavailable, Heads
 from payments_core.errors import DependencyFailed, InsufficientBalance
 from tests.chains.evm.lying_node import Lie, LyingNode, lag, lying, truly

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from tests.chains.evm.deployed import ENV, MILLION, Deployed, batched, call
 from tests.chains.evm.nodes import ADMIN, MERCHANT, OPERATOR, STRANGER
 from tests.chains.evm.test_contracts import operators_calls

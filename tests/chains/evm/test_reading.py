@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from payments_core.chains.evm.finality import Finality
-from payments_core.chains.evm.reading import EvmReader
+from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.port import Block, ChainUnavailable, Heads, TransactionView
 from tests.chains.evm.fake_node import (
     ESCROW,

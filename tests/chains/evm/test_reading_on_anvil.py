@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from payments_core.chains.evm import calls
-from payments_core.chains.evm.endpoints import NodeQuorum
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.finality import Finality
-from payments_core.chains.evm.reading import EvmReader
+from payments_core.chains.evm.quorum import NodeQuorum
+from payments_core.chains.evm.reader import EvmReader
 from payments_core.chains.port import ChainMismatch, ChainUnavailable, TransactionView
 from tests.chains.evm.deployed import Deployed
 from tests.chains.evm.nodes import MERCHANT, OWNER, PAYER, STRANGER, Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import RoleModule, hash_id
 from payments_core.chains.evm.artifacts import load_contract
 from tests.chains.evm.deployed import MILLION, OTHER_ENV, Deployed, account, call

@@ -11,7 +11,7 @@ from eth_account import Account
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.role_modules import (
     AvatarCall,
     TxData,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.addresses import hash_id
 from tests.chains.evm.deployed import MILLION, Deployed, account, call
 from tests.chains.evm.nodes import MERCHANT, OPERATOR, OWNER, PAYER, STRANGER

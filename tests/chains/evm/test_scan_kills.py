@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.artifacts import load_contract
-from payments_core_http.cli.children import ChildProcess
+from payments_core_http.cli.child_processes import ChildProcess
 from tests.chains.evm.deployed import batched
 from tests.chains.evm.nodes import OWNER, PAYER, STRANGER, Node
 from tests.chains.evm.watched import (

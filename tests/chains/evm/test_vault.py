@@ -9,7 +9,7 @@ from eth_account.signers.local import LocalAccount
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from payments_core.chains.evm import calls
+from payments_core.chains.evm import abi as calls
 from payments_core.chains.evm.artifacts import load_contract
 from payments_core_http.cli.anvil.process import AnvilProcess
 from tests.chains.evm.deployed import CHAIN, ENV, MILLION, Deployed, account, call, signed

@@ -17,9 +17,9 @@ from typing import Any
 import attrs
 
 from payments_core.addresses import encode_checksum_address
-from payments_core.chains.evm import calls
-from payments_core.chains.evm.answers import TRANSFER
-from payments_core.deposits.arrivals import WATCH_DEPOSIT
+from payments_core.chains.evm import abi as calls
+from payments_core.chains.evm.responses import TRANSFER
+from payments_core.deposits.discovery import WATCH_DEPOSIT
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION
 from payments_core.payments.receipts.record import tracked_transaction_id
 from tests.chains.evm.kill_victim import chain_at, storage_in

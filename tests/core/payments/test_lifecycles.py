@@ -16,8 +16,8 @@ from payments_core.errors import (
     PaymentsError,
 )
 from payments_core.payments import lifecycle as payments
+from payments_core.payments.payer_totals import MAX_PAYERS
 from payments_core.payments.record import Payment, Reconciliation
-from payments_core.payments.senders import MAX_PAYERS
 from tests.core.examples import (
     ALICE,
     BOB,

@@ -8,7 +8,7 @@ from typing import TypeVar
 import attrs
 
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.memory.rows import StoredRow, UniqueKey
+from payments_core.storage.memory.transaction import StoredRow, UniqueKey
 from payments_core.storage.port import Transaction
 from payments_core.tenants.record import KeyUse
 

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from payments_core_http.observability import health
-from payments_core_http.reference import rows as reference
+from payments_core_http.reference import routes as reference
 from payments_core_http.v2.routes import ROUTES
 from tests.http.authorization.matrix import BY_NAME, CROWDED, Fault, matrix
 from tests.http.authorization.model import TABLE, Row

@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from payments_core.clock import DAY, FixedClock
-from payments_core.engine.idempotency.flight import SingleFlight
 from payments_core.engine.idempotency.record import StoredResponse
+from payments_core.engine.idempotency.single_flight import SingleFlight
 from payments_core.errors import IdempotencyInProgress
 from tests.http.door import Door, Seen, Thing, real_time
 

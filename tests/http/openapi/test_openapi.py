@@ -22,7 +22,7 @@ from payments_core.versions import FIRST_VERSION
 from payments_core_http.errors import status_of
 from payments_core_http.observability import health
 from payments_core_http.openapi.document import build_document, format_document
-from payments_core_http.openapi.failures import errors_of
+from payments_core_http.openapi.error_responses import errors_of
 from payments_core_http.openapi.operations import SCHEMES
 from payments_core_http.openapi.resources import operation_id
 from payments_core_http.routing import Credential, Nothing, Route

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.accounts.contract_wallets import MAX_CHECK_MS
+from payments_core.accounts.erc1271 import MAX_CHECK_MS
 from payments_core.accounts.record import Account, Wallet, WalletChallenge
 from payments_core.accounts.wallet_signatures import personal_digest
 from payments_core.assets import CHAINS

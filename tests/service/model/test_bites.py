@@ -17,12 +17,13 @@ from payments_core.chains.scanner import Scanner
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
 from payments_core.payments import progress
-from payments_core.payments.journal import lifecycle as journal
+from payments_core.payments.journal import posting as journal
 from payments_core.payments.mandates import lifecycle as mandates
 from payments_core.payments.operations import Payments
-from payments_core.payments.receipts import evidence, outcome
+from payments_core.payments.receipts import evaluation as evidence
+from payments_core.payments.receipts import observation as outcome
 from payments_core.payments.refunds import lifecycle as refunds
-from payments_core.storage.memory.rows import MemoryTransaction
+from payments_core.storage.memory.transaction import MemoryTransaction
 from tests.service.model.episode import Violation, run
 
 SEEDS = 400
@@ -126,7 +127,7 @@ def what_was_sent_can_be_withdrawn(patch: pytest.MonkeyPatch) -> None:
         return attrs.evolve(outgoing, status="withdrawn")
 
     patch.setattr(outcome, "withdraw", withdraw)
-    patch.setattr("payments_core.payments.ending.withdraw", withdraw)
+    patch.setattr("payments_core.payments.option_cleanup.withdraw", withdraw)
 
 
 def reverted_transfers_are_not_noticed(patch: pytest.MonkeyPatch) -> None:

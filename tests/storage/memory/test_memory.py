@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION, fetch_existing, lock_existing
 from payments_core.conformance.storage.jobs import LEASE_MS, NOW, QUEUE, claim, job
 from payments_core.conformance.storage.records import Counter, Note
-from payments_core.conformance.storage.setting import PARTITION, fetch_existing, lock_existing
 from payments_core.storage.memory.adapter import MemoryStorage, Weakness, open_url
 from payments_core.storage.port import (
     CommitUnknown,

@@ -11,15 +11,7 @@ import pytest
 from psycopg import errors
 
 from payments_core.clock import HasServerTime, SystemClock
-from payments_core.conformance.storage.jobs import claim, job
-from payments_core.conformance.storage.records import (
-    RECORD_TYPES,
-    RECORD_TYPES_AFTER_MIGRATION,
-    Counter,
-    Mark,
-    Note,
-)
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     PARTITION,
     Rendezvous,
     fetch,
@@ -27,6 +19,14 @@ from payments_core.conformance.storage.setting import (
     find_errors,
     lock_existing,
     run_concurrently,
+)
+from payments_core.conformance.storage.jobs import claim, job
+from payments_core.conformance.storage.records import (
+    RECORD_TYPES,
+    RECORD_TYPES_AFTER_MIGRATION,
+    Counter,
+    Mark,
+    Note,
 )
 from payments_core.storage import documents
 from payments_core.storage.jobs import Job
@@ -38,7 +38,7 @@ from payments_core.storage.port import (
     VersionConflict,
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.rows import locate_statement
+from payments_core.storage.postgres.snapshot import locate_statement
 from payments_core.storage.records import Record
 from tests.storage.lossy import fail_next_postgres_commit
 

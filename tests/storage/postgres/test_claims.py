@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from payments_core.conformance.storage.harness import OTHER_PARTITION, PARTITION, lock_existing
 from payments_core.conformance.storage.jobs import LEASE_MS, NOW, QUEUE, claim, ids, job
 from payments_core.conformance.storage.records import RECORD_TYPES
-from payments_core.conformance.storage.setting import OTHER_PARTITION, PARTITION, lock_existing
 from payments_core.storage import bulk, documents
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import Transaction

@@ -10,8 +10,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from payments_core.conformance.storage.harness import PARTITION, fetch
 from payments_core.conformance.storage.records import RECORD_TYPES, Mark, Note
-from payments_core.conformance.storage.setting import PARTITION, fetch
+from payments_core.storage.maintenance import to_record_row
 from payments_core.storage.port import (
     CommitUnknown,
     LockTimeout,
@@ -20,7 +21,6 @@ from payments_core.storage.port import (
     UniqueConflict,
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.postgres.address import ConnectionSettings, parse_url
 from payments_core.storage.postgres.errors import (
     ServerTimeout,
     commit_error,
@@ -31,7 +31,7 @@ from payments_core.storage.postgres.errors import (
     redact_error,
     storage_error,
 )
-from payments_core.storage.wholesale import to_record_row
+from payments_core.storage.postgres.url import ConnectionSettings, parse_url
 
 SECRET = "open sesame".partition(" ")[2]  # not in this form: a traceback quotes its source
 

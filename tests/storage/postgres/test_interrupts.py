@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION, fetch
 from payments_core.conformance.storage.records import RECORD_TYPES, Mark
-from payments_core.conformance.storage.setting import PARTITION, fetch
+from payments_core.storage.maintenance import to_record_row
 from payments_core.storage.postgres.adapter import PostgresStorage
-from payments_core.storage.wholesale import to_record_row
 
 pytestmark = pytest.mark.postgres
 
@@ -56,7 +56,9 @@ def test_one_as_a_transaction_is_left_costs_no_connection(
     def interrupted(transaction: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres.exchange.Exchange.close", interrupted)
+    monkeypatch.setattr(
+        "payments_core.storage.postgres.pending_transaction.PendingTransaction.close", interrupted
+    )
     with pytest.raises(KeyboardInterrupt):
         fetch(single, Mark, "m")
     monkeypatch.undo()
@@ -71,7 +73,8 @@ def test_one_amid_what_nobody_has_read_ends_the_connection(
     def interrupted(pipeline: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire._skip_result", interrupted)
+    pipeline_class = "payments_core.storage.postgres.pipeline.PipelinedConnection"
+    monkeypatch.setattr(f"{pipeline_class}._skip_result", interrupted)
     with pytest.raises(KeyboardInterrupt):
         single.scan_page(Mark)
     monkeypatch.undo()

@@ -11,8 +11,7 @@ import attrs
 import psycopg
 import pytest
 
-from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     PARTITION,
     Rendezvous,
     fetch,
@@ -21,6 +20,7 @@ from payments_core.conformance.storage.setting import (
     lock_existing,
     run_concurrently,
 )
+from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark
 from payments_core.storage.port import CommitUnknown, StorageError, StorageUnavailable, Transaction
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.records import Record
@@ -128,7 +128,10 @@ def test_a_pooled_connection_that_dies_unseen_costs_a_retry(
     """Its end has not been told yet when it is taken."""
     pid = storage.transact(PARTITION, pid_of)
     terminate(url, pid)
-    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire.is_alive", lambda pipeline: True)
+    monkeypatch.setattr(
+        "payments_core.storage.postgres.pipeline.PipelinedConnection.is_alive",
+        lambda pipeline: True,
+    )
     insert(storage, Mark(id="m"))
     terminate(url, storage.transact(PARTITION, pid_of))
     assert fetch(storage, Mark, "m") is not None
@@ -216,7 +219,8 @@ def test_an_interrupt_amid_an_answer_ends_the_connection(
     def interrupted(pipeline: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("payments_core.storage.postgres.wire.Wire._read_next", interrupted)
+    pipeline_class = "payments_core.storage.postgres.pipeline.PipelinedConnection"
+    monkeypatch.setattr(f"{pipeline_class}._read_next", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch(storage, Mark, "m")
     monkeypatch.undo()
@@ -227,7 +231,7 @@ def test_a_work_that_a_stricter_isolation_undoes_runs_again(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As an engine does whose READ COMMITTED is SERIALIZABLE: 40001 at a write or at COMMIT."""
-    monkeypatch.setattr("payments_core.storage.postgres.adapter.WRITING", STRICT)
+    monkeypatch.setattr("payments_core.storage.postgres.adapter.BEGIN_WRITE", STRICT)
     insert(storage, Counter(id="a"), Counter(id="b"))
     meeting = Rendezvous()
     runs: list[str] = []

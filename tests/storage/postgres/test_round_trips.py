@@ -9,6 +9,7 @@ import attrs
 import psycopg
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION, fetch_existing, lock_existing
 from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import (
     RECORD_TYPES,
@@ -17,7 +18,6 @@ from payments_core.conformance.storage.records import (
     Mark,
     Note,
 )
-from payments_core.conformance.storage.setting import PARTITION, fetch_existing, lock_existing
 from payments_core.storage import bulk
 from payments_core.storage.port import (
     StorageError,
@@ -27,8 +27,8 @@ from payments_core.storage.port import (
     VersionConflict,
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
+from payments_core.storage.postgres.pipeline import PipelinedConnection
 from payments_core.storage.postgres.pool import to_driver_connection
-from payments_core.storage.postgres.wire import PipelinedConnection
 
 pytestmark = pytest.mark.postgres
 
@@ -217,7 +217,7 @@ def test_statements_can_go_unprepared(url: str, storage: PostgresStorage) -> Non
 def test_no_more_statements_are_prepared_than_allowed(
     url: str, storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.wire.MAX_PREPARED", 6)
+    monkeypatch.setattr("payments_core.storage.postgres.pipeline.MAX_PREPARED", 6)
     few = PostgresStorage(f"{url}&pool=1", RECORD_TYPES)
     for kind in (Mark, Counter, Note):
         for _ in range(5):
@@ -238,7 +238,7 @@ def test_texts_of_a_list_are_quoted(through: PostgresStorage) -> None:
 def test_what_comes_once_is_forgotten(
     storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.wire.MAX_PREPARED", 2)
+    monkeypatch.setattr("payments_core.storage.postgres.pipeline.MAX_PREPARED", 2)
     pipeline = storage._pool.acquire()
     for number in range(50):
         assert pipeline.run([(f"SELECT {number}", ())]) == [[(b"%d" % number,)]]

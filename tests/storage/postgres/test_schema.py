@@ -16,6 +16,13 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from payments_core.conformance.storage.harness import (
+    PARTITION,
+    fetch_all_pages,
+    fetch_existing,
+    lock_existing,
+    run_concurrently,
+)
 from payments_core.conformance.storage.records import (
     RECORD_TYPES,
     RECORD_TYPES_AFTER_MIGRATION,
@@ -24,13 +31,6 @@ from payments_core.conformance.storage.records import (
     IndexedParcel,
     Mark,
     Parcel,
-)
-from payments_core.conformance.storage.setting import (
-    PARTITION,
-    fetch_all_pages,
-    fetch_existing,
-    lock_existing,
-    run_concurrently,
 )
 from payments_core.record_types import RECORD_TYPES as ALL_KINDS
 from payments_core.storage.port import (
@@ -42,7 +42,7 @@ from payments_core.storage.port import (
 )
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.postgres.indexes import CLAIM_INDEXES
-from payments_core.storage.postgres.patience import retry_on_lock
+from payments_core.storage.postgres.lock_retry import retry_on_lock
 from payments_core.storage.records import Collection, Index, Record
 
 pytestmark = pytest.mark.postgres
@@ -215,7 +215,7 @@ def test_a_change_during_the_filling_is_not_lost(
             once.pop()()
         return retry_on_lock(change)
 
-    monkeypatch.setattr("payments_core.storage.postgres.filling.patiently", slowly)
+    monkeypatch.setattr("payments_core.storage.postgres.backfill.retry_on_lock", slowly)
     after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
     assert fetch_existing(after, IndexedParcel, "p0001").weight == 9_999
     assert ask(url, "SELECT weight FROM suite_parcels WHERE id = 'p0001'") == [(None,)]
@@ -328,7 +328,7 @@ def test_a_change_that_does_not_get_its_lock_is_tried_again(
         waited.append(seconds)
         holder.rollback()
 
-    monkeypatch.setattr("payments_core.storage.postgres.patience.time.sleep", release)
+    monkeypatch.setattr("payments_core.storage.postgres.lock_retry.time.sleep", release)
     with psycopg.connect(url) as holder:
         holder.execute("SELECT 1 FROM suite_parcels")
         after = opened(url, RECORD_TYPES_AFTER_MIGRATION)
@@ -338,7 +338,7 @@ def test_a_change_that_does_not_get_its_lock_is_tried_again(
 
 
 def test_what_never_gets_its_lock_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("payments_core.storage.postgres.patience.RETRY_PAUSE_S", 0)
+    monkeypatch.setattr("payments_core.storage.postgres.lock_retry.RETRY_PAUSE_S", 0)
     tries: list[int] = []
 
     def locked_out() -> None:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION, fetch
 from payments_core.conformance.storage.records import RECORD_TYPES, Mark
-from payments_core.conformance.storage.setting import PARTITION, fetch
 from payments_core.storage.port import CommitUnknown, StorageUnavailable
 from payments_core.storage.postgres.adapter import PostgresStorage
 from tests.storage.postgres.proxy import Proxy

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION, fetch
 from payments_core.conformance.storage.records import RECORD_TYPES, Mark
-from payments_core.conformance.storage.setting import PARTITION, fetch
 from payments_core.storage.port import StorageError
 from payments_core.storage.postgres.adapter import PostgresStorage
 from payments_core.storage.records import Record

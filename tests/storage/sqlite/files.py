@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 from payments_core.record_types import RECORD_TYPES
+from payments_core.storage.maintenance import Retirable, scan_all
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from payments_core.storage.sqlite.backups import Backup
-from payments_core.storage.wholesale import Retirable, scan_all
 from payments_core.tenants.record import KeyUse
 
 Act = Callable[..., Backup]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION, fetch
 from payments_core.conformance.storage.records import Note
-from payments_core.conformance.storage.setting import PARTITION, fetch
 from payments_core.storage.port import Transaction
 from payments_core.storage.sqlite.adapter import SqliteStorage
 

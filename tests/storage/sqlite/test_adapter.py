@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION, fetch, run_concurrently
 from payments_core.conformance.storage.jobs import claim, job
 from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
-from payments_core.conformance.storage.setting import PARTITION, fetch, run_concurrently
 from payments_core.storage.port import (
     CommitUnknown,
     StorageError,
@@ -400,7 +400,7 @@ def test_a_machine_without_room_for_another_file_is_an_outage_that_passes(
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as without:
-        without.setattr("payments_core.storage.sqlite.gate.os.open", no_more)
+        without.setattr("payments_core.storage.sqlite.writer_lock.os.open", no_more)
         with pytest.raises(StorageUnavailable, match="gate"):
             insert(storage, job("j"))
     insert(storage, job("j"))

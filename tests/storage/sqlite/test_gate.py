@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from payments_core.conformance.storage.setting import run_concurrently
+from payments_core.conformance.storage.harness import run_concurrently
 from payments_core.storage.port import StorageUnavailable
-from payments_core.storage.sqlite.gate import WriterLock
+from payments_core.storage.sqlite.writer_lock import WriterLock
 from tests.storage.sqlite.groups import until
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.conformance.storage.jobs import claim, job
-from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
-from payments_core.conformance.storage.setting import (
+from payments_core.conformance.storage.harness import (
     PARTITION,
     fetch,
     lock_existing,
     run_concurrently,
 )
+from payments_core.conformance.storage.jobs import claim, job
+from payments_core.conformance.storage.records import RECORD_TYPES, Counter, Mark, Note
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     CommitUnknown,

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from payments_core.conformance.storage.harness import PARTITION
 from payments_core.conformance.storage.records import RECORD_TYPES, Note
-from payments_core.conformance.storage.setting import PARTITION
 from payments_core.storage.port import CommitUnknown, Transaction
-from payments_core.storage.sqlite import groups as sqlite_groups
+from payments_core.storage.sqlite import group_commit as sqlite_groups
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.storage.sqlite.groups import in_one_group, insert, there, until
 

@@ -13,7 +13,7 @@ import time
 from payments_core.webhooks.destinations import parse_url
 from payments_core.webhooks.transports.curl import CurlTransport
 from payments_core.webhooks.transports.port import Deadline, Transport, WebhookRequest
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 
 
 def main(kind: str, url: str, deadline_s: float) -> None:

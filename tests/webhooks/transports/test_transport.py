@@ -30,7 +30,7 @@ from payments_core.webhooks.transports.port import (
     TransportResult,
     WebhookRequest,
 )
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 
 Start = Callable[..., LocalServer]
 SECRET = b"WHAT-THE-OTHER-SIDE-SAYS"

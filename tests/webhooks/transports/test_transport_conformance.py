@@ -10,7 +10,7 @@ import pytest
 from payments_core.conformance.transport import TransportConformance
 from payments_core.webhooks.transports.curl import CurlTransport
 from payments_core.webhooks.transports.port import Transport
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 
 
 class TestThreads(TransportConformance):

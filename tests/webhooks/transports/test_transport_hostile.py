@@ -33,7 +33,7 @@ from payments_core.webhooks.transports.port import (
     Transport,
     WebhookRequest,
 )
-from payments_core.webhooks.transports.threads import SocketTransport
+from payments_core.webhooks.transports.sockets import SocketTransport
 from tests.webhooks.webhook_bench import PUBLIC, Bench
 
 ROOT = Path(__file__).resolve().parents[3]

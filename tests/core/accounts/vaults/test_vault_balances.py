@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.accounts.vaults.lifecycle import (
+from payments_core.accounts.vaults.balance import (
     StaleBalance,
     daily_spend,
     reserve,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from payments_core.engine.step import Step
 from payments_core.errors import PaymentsError
 from payments_core.payments import lifecycle as payments
-from payments_core.payments.journal.lifecycle import post
+from payments_core.payments.journal.posting import post
 from payments_core.payments.journal.record import (
     JOURNAL_ACCOUNTS,
     JournalBalances,

@@ -16,11 +16,11 @@ from payments_core.errors import (
     PaymentsError,
     ResourceConflict,
 )
-from payments_core.payments.options import direct
+from payments_core.payments.options import direct_lifecycle as direct
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core.payments.options.record import DirectOption, Submission
-from payments_core.payments.receipts.direct import HINT_TTL_MS, recheck_hint
-from payments_core.payments.receipts.evidence import ObservedTransaction
+from payments_core.payments.receipts.attribution import HINT_TTL_MS, recheck_hint
+from payments_core.payments.receipts.evaluation import ObservedTransaction
 from payments_core.payments.receipts.record import TrackedTransaction, tracked_transaction_id
 from tests.core.examples import NOW, a_payment
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from payments_core.chains.judge import ExpectedTransfer
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.payments.receipts import lifecycle
-from payments_core.payments.receipts.evidence import (
+from payments_core.payments.receipts.evaluation import (
     MAX_RECEIPTS_PER_TRANSACTION,
     Evaluation,
     ObservedTransaction,

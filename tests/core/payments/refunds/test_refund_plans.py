@@ -15,6 +15,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.payments import lifecycle as payments
+from payments_core.payments.payer_totals import MAX_PAYERS
 from payments_core.payments.record import Destination, PayerTotal, Payment
 from payments_core.payments.refunds.lifecycle import (
     FUNDS_PAID_OUT,
@@ -30,7 +31,6 @@ from payments_core.payments.refunds.lifecycle import (
     plan_refund,
 )
 from payments_core.payments.refunds.record import PENDING, Refund
-from payments_core.payments.senders import MAX_PAYERS
 from tests.core.examples import (
     ALICE,
     BOB,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from payments_core.accounts.vaults.lifecycle import daily_spend
+from payments_core.accounts.vaults.balance import daily_spend
 from payments_core.accounts.vaults.provisioning import ProvisionedVault
 from payments_core.accounts.vaults.record import AllowedDestination, Policy, PolicyTerms, Vault
 from payments_core.clock import DAY, SECOND

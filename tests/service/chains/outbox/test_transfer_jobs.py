@@ -31,14 +31,14 @@ from payments_core.chains.outbox.record import (
 from payments_core.chains.port import AddressSpec, ChainUnavailable, Contract, SignedTransaction
 from payments_core.chains.simulated.chain import SimulatedChain
 from payments_core.clock import SECOND, Instant
-from payments_core.deposits.sweeping import SweepOwner
+from payments_core.deposits.sweep import SweepOwner
 from payments_core.engine.decision import Decision, StaleView, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.jobs.parking import Queue
 from payments_core.engine.jobs.worker import Worker
 from payments_core.errors import DependencyFailed
-from payments_core.payments.funding.sending import FundingOwner
-from payments_core.payments.refunds.sending import RefundOwner
+from payments_core.payments.funding.transfer import FundingOwner
+from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.storage.jobs import Job
 from payments_core.storage.memory.adapter import MemoryStorage

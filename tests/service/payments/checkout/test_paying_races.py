@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from payments_core.payments.options.direct import MAX_SUBMISSIONS
+from payments_core.payments.options.direct_lifecycle import MAX_SUBMISSIONS
 from tests.service.payer import Payer
 from tests.service.payments.test_concurrency import at_once, kinds
 from tests.service.world import World, atomic

@@ -1,0 +1,248 @@
+"""The read side of the chain port for EVM chains: what enough nodes say, and nothing else.
+
+Every answer is checked against the chain that the same node tells of: a receipt's block must be
+the one of its height, logs must be of the blocks asked for, balances of the final block by its
+hash. What does not fit together yet is ChainUnavailable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from payments_core.assets import ChainType
+from payments_core.chains.evm import contract_probe as questions
+from payments_core.chains.evm import contract_signatures, scans
+from payments_core.chains.evm import responses as answers
+from payments_core.chains.evm import transaction_status as sightings
+from payments_core.chains.evm.blocks import call_at_block, read_blocks
+from payments_core.chains.evm.contract_probe import ProbeResult
+from payments_core.chains.evm.finality import Finality
+from payments_core.chains.evm.quorum import (
+    NodeLagging,
+    NodeQuorum,
+    NodeSession,
+    QuorumResult,
+    find_agreed_value,
+)
+from payments_core.chains.evm.responses import BadResponse, Log
+from payments_core.chains.evm.rpc import RpcCall
+from payments_core.chains.evm.scans import Scan
+from payments_core.chains.evm.transaction_status import TransactionStatus
+from payments_core.chains.port import (
+    Block,
+    ChainUnavailable,
+    FinalBalances,
+    Heads,
+    ScannedTransfer,
+    TransactionView,
+)
+
+HEADS_GRACE_S = 0.25
+"""For so long the heads of more nodes than must agree are waited for: one may be far behind."""
+
+FORK_BLOCKS = 4
+"""So far below the newest block one is looked for that enough nodes have in common."""
+
+_BALANCE_OF = "0x70a08231" + 24 * "0"
+"""The selector of `balanceOf(address)`, and what stands before the address."""
+
+
+@attrs.frozen
+class _Tip:
+    """The newest block of a node, and the one with the policy's tag."""
+
+    latest: Block
+    tagged: Block | None
+
+    def at(self, height: int) -> Block | None:
+        """The one of the two that has this height."""
+        return next((block for block in (self.tagged, self.latest) if _is_at(block, height)), None)
+
+
+_Votes = tuple[TransactionStatus | None, ...]
+_Views = dict[str, TransactionView | None]
+
+
+class EvmReader:
+    """Reads one EVM chain. Threads may share it."""
+
+    chain_type: ChainType = "evm"
+
+    def __init__(self, endpoints: NodeQuorum, finality: Finality) -> None:
+        self._endpoints = endpoints
+        self._finality = finality
+
+    @property
+    def chain_id(self) -> int:
+        """The chain's number."""
+        return self._endpoints.chain_id
+
+    def heads(self) -> Heads:
+        """The highest block that enough nodes have, and the highest that is final to enough."""
+        enough = self._endpoints.enough
+
+        def decide(told: Sequence[_Tip], is_last: bool) -> QuorumResult[tuple[_Tip, ...]] | None:
+            return QuorumResult(tuple(told)) if len(told) >= enough else None
+
+        tips = self._endpoints.query_until_decided(self._read_tip, decide, patience_s=HEADS_GRACE_S)
+        newest = _agreed_height((tip.latest for tip in tips), enough)
+        tagged = (
+            None if self._finality.tag is None else _agreed_height((t.tagged for t in tips), enough)
+        )
+        height = self._finality.final_height(newest, tagged)
+        latest = find_agreed_value(
+            (tip.latest for tip in tips if tip.latest.number == newest), enough
+        )
+        final = find_agreed_value((tip.at(height) for tip in tips), enough)
+        if latest is not None and final is not None:
+            return Heads(latest, final)
+        return self._find_common_heads(newest, height)
+
+    def block(self, number: int) -> Block | None:
+        """The block that has this height now, or None above the newest."""
+        return self._endpoints.query_agreed(lambda session: read_blocks(session, [number])[0])
+
+    def transaction(self, hash: str) -> TransactionView | None:
+        """The transaction, or None where the nodes do not know it."""
+        return self.transactions([hash])[hash]
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        """What is known of each transaction; those that cannot be told now are left out.
+
+        So that one that cannot be told does not hold up the others.
+        """
+        wanted = tuple(dict.fromkeys(hashes))
+        if not wanted:
+            return {}
+        enough = self._endpoints.enough
+
+        def decide(told: Sequence[_Votes], is_last: bool) -> QuorumResult[_Views] | None:
+            views: _Views = {}
+            for hash, votes in zip(wanted, zip(*told, strict=True), strict=True):
+                settled = sightings.agree_on_transaction(hash, votes, enough)
+                if settled is not None:
+                    views[hash] = settled.value
+            return QuorumResult(views) if len(views) == len(wanted) or (is_last and views) else None
+
+        def ask(session: NodeSession) -> _Votes:
+            return sightings.read_statuses(session, wanted)
+
+        return self._endpoints.query_until_decided(ask, decide)
+
+    def scan(
+        self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
+    ) -> tuple[ScannedTransfer, ...]:
+        """Every transfer of these tokens in the blocks `first` to `last`, in the chain's order.
+
+        Without `recipients` the transfers to anybody. What is found may not be final.
+        """
+        scan = Scan.of(tokens, recipients, first, last)
+        if scan.is_empty:
+            return ()
+        found = self._endpoints.query_until_decided(
+            lambda session: scans.scan_node(session, scan),
+            lambda told, is_last: scans.agree_on_scan(told, is_last, self._endpoints.enough),
+        )
+        logs = answers.sort_logs(found.agreed + self._prove_logs(found.disputed))
+        return tuple(map(answers.to_scanned_transfer, logs))
+
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
+        """Balances at the newest final block."""
+        final = self.heads().final
+        calls = [
+            {"to": token_address, "data": _BALANCE_OF + holder[2:].lower()} for holder in holders
+        ]
+
+        def ask(session: NodeSession) -> tuple[int, ...]:
+            return tuple(map(answers.parse_uint256, call_at_block(session, calls, final)))
+
+        amounts = self._endpoints.query_agreed(ask)
+        return FinalBalances(final.number, dict(zip(holders, amounts, strict=True)))
+
+    def check_contract_signature(
+        self, address: str, digest: bytes, signature: bytes
+    ) -> bool | None:
+        """Whether the contract at an address accepts a signature of 32 bytes (ERC-1271).
+
+        None where no contract stands there.
+        """
+        call = contract_signatures.build_eth_call(address, digest, signature)
+        if call is None:
+            return False
+        latest = self.heads().latest
+
+        def ask(session: NodeSession) -> bool | None:
+            (raw,) = call_at_block(session, [call], latest)
+            return contract_signatures.accepts(answers.parse_data(raw))
+
+        return self._endpoints.query_agreed(ask)
+
+    def call_contracts(self, asked: Sequence[tuple[str, bytes]]) -> tuple[ProbeResult, ...]:
+        """What contracts (address, calldata) answer at the newest block, all at the same.
+
+        A revert is an answer too. None of the calldata is longer than
+        `questions.MAX_CALLDATA_BYTES`.
+        """
+        put = [questions.build_eth_call(address, data) for address, data in asked]
+        latest = self.heads().latest
+
+        def ask(session: NodeSession) -> tuple[ProbeResult, ...]:
+            return tuple(
+                questions.parse_result(answers.parse_data(raw))
+                for raw in call_at_block(session, put, latest)
+            )
+
+        return self._endpoints.query_agreed(ask)
+
+    def _read_tip(self, session: NodeSession) -> _Tip:
+        tags = ["latest"] + ([self._finality.tag] if self._finality.tag else [])
+        results = session.call_all([RpcCall("eth_getBlockByNumber", (tag, False)) for tag in tags])
+        latest, *tagged = [answers.parse_block(raw) for raw in results]
+        if latest is None or None in tagged:
+            raise NodeLagging(f"{session.name}: has no {self._finality.tag} block yet")
+        if tagged and tagged[0] is not None and tagged[0].number > latest.number:
+            raise BadResponse("a final block above the newest")
+        return _Tip(latest, tagged[0] if tagged else None)
+
+    def _find_common_heads(self, newest: int, final: int) -> Heads:
+        """The highest block of the last few that enough nodes have alike, and the final one."""
+        lowest = max(final, newest - FORK_BLOCKS + 1)
+        heights = (final, *range(newest, lowest - 1, -1))
+        enough = self._endpoints.enough
+
+        def decide(
+            told: Sequence[tuple[Block | None, ...]], is_last: bool
+        ) -> QuorumResult[Heads] | None:
+            last, *firsts = (
+                find_agreed_value(blocks, enough) for blocks in zip(*told, strict=True)
+            )
+            first = next((block for block in firsts if block is not None), None)
+            return None if first is None or last is None else QuorumResult(Heads(first, last))
+
+        return self._endpoints.query_until_decided(
+            lambda session: read_blocks(session, heights), decide
+        )
+
+    def _prove_logs(self, disputed: tuple[Log, ...]) -> tuple[Log, ...]:
+        """Those logs that some nodes did not tell of, and that enough have in the receipt."""
+        views = self.transactions([log.transaction_hash for log in disputed])
+        proven = []
+        for log in disputed:
+            if log.transaction_hash not in views:
+                raise ChainUnavailable(f"chain {self.chain_id}: too few nodes agree on logs")
+            view = views[log.transaction_hash]
+            if view is not None and view.block == log.block:
+                transfers = {attrs.evolve(transfer, position=0) for transfer in view.logs}
+                proven += [log] if answers.to_transfer_log(log, 0) in transfers else []
+        return tuple(proven)
+
+
+def _is_at(block: Block | None, height: int) -> bool:
+    return block is not None and block.number == height
+
+
+def _agreed_height(blocks: Iterable[Block | None], enough: int) -> int:
+    """The highest height that so many of these are at or above."""
+    return sorted((block.number for block in blocks if block), reverse=True)[enough - 1]

@@ -1,0 +1,269 @@
+"""Deposits found: what a scan of a chain means for deposit addresses.
+
+Finding settles nothing. It writes the deposit, and has it looked at; the same transfer may be
+found any number of times, and a block may be undone that was never found.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from payments_core.accounts.record import Account
+from payments_core.chains.backoff import back_off
+from payments_core.chains.outbox.record import find_own_hashes
+from payments_core.chains.port import (
+    Block,
+    Chain,
+    ChainUnavailable,
+    ScannedTransfer,
+    TransactionView,
+)
+from payments_core.clock import Instant
+from payments_core.deposits import lifecycle
+from payments_core.deposits.chain_view import incoming_transfer_of
+from payments_core.deposits.lifecycle import IncomingTransfer
+from payments_core.deposits.record import REORGED, Deposit, DepositAddress
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import (
+    MAX_LOCATE_KEYS,
+    ClaimedJob,
+    LocatedRecord,
+    Snapshot,
+    Transaction,
+)
+from payments_core.tenants.modes import is_of_mode
+from payments_core.tenants.record import Environment
+
+WATCH_DEPOSIT = "deposits.watch"
+ARRIVE = "deposits.arrive"
+
+LOOKUP_BATCH = 50
+"""So many transactions are asked for in one question."""
+
+AddressRows = Mapping[str, Mapping[str, Sequence[DepositAddress]]]
+"""The rows of deposit addresses: by address, then by partition."""
+
+_log = logging.getLogger(__name__)
+
+
+class DepositDiscovery:
+    """Listens to the scanner of one mode."""
+
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain], mode: str) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._chains = chains
+        self._mode = mode
+
+    def filter_known(self, recipients: set[str]) -> set[str]:
+        """Those of the recipients that are deposit addresses."""
+        return set(self._find_addresses(recipients))
+
+    def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
+        """Write every transfer to a deposit address, whatever chain the address was issued for.
+
+        Our own transfers make no deposit, nor do those of nothing or of an unknown token. What
+        cannot be told of a transaction now, a job asks until it can: a stranger may make one that
+        no node tells, and the scan must go on.
+        """
+        addresses = self._find_addresses({transfer.recipient for transfer in transfers})
+        to_us = {item.transaction_hash: item for item in transfers if item.recipient in addresses}
+        hashes = sorted(to_us.keys() - find_own_hashes(self._storage, to_us))
+        for start in range(0, len(hashes), LOOKUP_BATCH):
+            batch = hashes[start : start + LOOKUP_BATCH]
+            views = self._read_transactions(chain_id, batch)
+            for hash in batch:
+                if hash in views:
+                    self._record_transfers(chain_id, views[hash], addresses)
+                else:
+                    self._schedule_lookup(chain_id, to_us[hash], addresses[to_us[hash].recipient])
+
+    def retry_lookup(self, claimed: ClaimedJob) -> None:
+        """The job: ask once more for a transaction that could not be told when it was found."""
+        chain_id, hash = int(claimed.job.arguments["chainId"]), claimed.job.subject
+        found = Block(int(claimed.job.arguments["height"]), claimed.job.arguments["block"])
+        view = self._read_transactions(chain_id, [hash]).get(hash)
+        if view is not None:
+            self._record_transfers(
+                chain_id, view, self._find_addresses({log.recipient for log in view.logs})
+            )
+        elif not self._is_reorged(chain_id, found):  # else it is scanned again where it is now
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now()))
+            return
+        self._committer.finish(claimed)
+
+    def on_reorg(self, chain_id: int, first: int, last: int) -> None:
+        """Have every deposit looked at again that was seen in these blocks."""
+        for start in range(first, last + 1, MAX_LOCATE_KEYS):
+            heights = range(start, min(start + MAX_LOCATE_KEYS, last + 1))
+            after: tuple[str, str] | None = None
+            while page := self._storage.locate(
+                Deposit, "by_block", [(chain_id, height) for height in heights], after=after
+            ):
+                for located in page:
+                    self._recheck_deposit(located.partition, located.record.id)
+                after = (page[-1].partition, page[-1].record.id)
+
+    def _read_transactions(
+        self, chain_id: int, hashes: Sequence[str]
+    ) -> Mapping[str, TransactionView]:
+        """Those of the transactions that can be told, and are in a block."""
+        try:
+            views = self._chains[chain_id].transactions(hashes)
+        except ChainUnavailable:
+            return {}
+        return {hash: view for hash, view in views.items() if view is not None and view.block}
+
+    def _record_transfers(
+        self, chain_id: int, view: TransactionView, addresses: AddressRows
+    ) -> None:
+        """Write the transfers of a transaction that count, with their places in it."""
+        assert view.block is not None
+        for log in view.logs if view.succeeded else ():
+            incoming = incoming_transfer_of(chain_id, view.hash, view.block, log)
+            if incoming is None:
+                continue
+            for partition, issued in addresses.get(incoming.address, {}).items():
+                self._record_deposit(partition, _choose_address(chain_id, issued), incoming)
+
+    def _schedule_lookup(
+        self, chain_id: int, transfer: ScannedTransfer, partitions: Iterable[str]
+    ) -> None:
+        hash, block = transfer.transaction_hash, transfer.block
+        arguments = {"chainId": str(chain_id), "height": str(block.number), "block": block.hash}
+        _log.info("chain %d: %s was found, and cannot be told yet", chain_id, hash)
+        for partition in partitions:
+            if not is_of_mode(self._storage, partition, self._mode):
+                continue
+            now = self._clock.now()
+            ask = NewJob("chain", ARRIVE, f"arrival:{chain_id}:{hash}", now, hash, arguments)
+            outcome: Decision[None] = Decision(None, jobs=(ask,))
+            self._committer.commit(
+                WorkerAuthority(partition, self._mode),
+                lambda tx, id_sequence, it=outcome: it,  # type: ignore[misc]
+            )
+
+    def _is_reorged(self, chain_id: int, found: Block) -> bool:
+        """Whether another block has taken the place of the one in which it was found."""
+        try:
+            block = self._chains[chain_id].block(found.number)
+        except ChainUnavailable:
+            return False
+        return block is not None and block.hash != found.hash
+
+    def _find_addresses(self, recipients: set[str]) -> AddressRows:
+        """Those of the recipients that are deposit addresses: their rows, by partition."""
+        rows: dict[str, dict[str, list[DepositAddress]]] = defaultdict(lambda: defaultdict(list))
+        keys = [(address,) for address in sorted(recipients)]
+        for start in range(0, len(keys), MAX_LOCATE_KEYS):
+            for located in self._locate_addresses(keys[start : start + MAX_LOCATE_KEYS]):
+                rows[located.record.address][located.partition].append(located.record)
+        return rows
+
+    def _locate_addresses(self, keys: Sequence[tuple[str]]) -> list[LocatedRecord[DepositAddress]]:
+        """All rows of these addresses: an address has one for each chain it was issued for."""
+        found: list[LocatedRecord[DepositAddress]] = []
+        after: tuple[str, str] | None = None
+        while page := self._storage.locate(DepositAddress, "by_address", keys, after=after):
+            found += page
+            after = (page[-1].partition, page[-1].record.id)
+        return found
+
+    def _record_deposit(
+        self, partition: str, address: DepositAddress, incoming: IncomingTransfer
+    ) -> None:
+        def load(snapshot: Snapshot) -> tuple[Environment, Account, Deposit | None]:
+            environment = snapshot.get(Environment, partition)
+            account = snapshot.get(Account, address.account_id)
+            assert environment is not None
+            assert account is not None
+            return environment, account, _find_deposit(snapshot, incoming)
+
+        environment, account, known = self._storage.read(partition, load)
+        if environment.mode != self._mode or (
+            known is not None and not _has_moved(known, incoming)
+        ):
+            return
+        now = self._clock.now()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            # One that is not found may be there all the same: its unique key then begins this anew.
+            found = _find_deposit(tx, incoming)
+            if found is not None:
+                known = _lock_deposit(tx, found.id)
+                return (
+                    _schedule_watch(known, now) if _has_moved(known, incoming) else Decision(None)
+                )
+            new = lifecycle.detect(
+                id_sequence.issue("deposit"),
+                address,
+                incoming,
+                external_user_id=account.external_user_id,
+                api_version=environment.api_version,
+                now=now,
+            )
+            return new.as_decision().merge(Decision(None, jobs=(_watch_job(new.record.id, now),)))
+
+        self._committer.commit(WorkerAuthority(partition, self._mode), decide)
+
+    def _recheck_deposit(self, partition: str, deposit_id: str) -> None:
+        if not is_of_mode(self._storage, partition, self._mode):
+            return
+        now = self._clock.now()
+        self._committer.commit(
+            WorkerAuthority(partition, self._mode),
+            lambda tx, id_sequence: _schedule_watch(_lock_deposit(tx, deposit_id), now),
+        )
+
+
+def _has_moved(known: Deposit, incoming: IncomingTransfer) -> bool:
+    """Whether the chain shows a deposit elsewhere than it was last seen.
+
+    One that failed for another reason than a reorg waits for a check.
+    """
+    if known.status == "failed" and known.failure != REORGED:
+        return False
+    return known.block_hash != incoming.block_hash
+
+
+def _schedule_watch(deposit: Deposit, now: Instant) -> Decision[None]:
+    """Have it looked at, by a job of its own unless it has one.
+
+    The record is replaced in any case: a look that is under way may have been too early, and
+    finds the version changed.
+    """
+    jobs = () if deposit.watched else (_watch_job(deposit.id, now),)
+    return Decision(None, replaces=(attrs.evolve(deposit, watched=True),), jobs=jobs)
+
+
+def _watch_job(deposit_id: str, now: Instant) -> NewJob:
+    return NewJob("chain", WATCH_DEPOSIT, f"deposit:{deposit_id}", now, deposit_id)
+
+
+def _choose_address(chain_id: int, issued: Sequence[DepositAddress]) -> DepositAddress:
+    """The row of that chain, or else the one that was issued first."""
+    return min(issued, key=lambda row: (row.chain_id != chain_id, row.created_at, row.id))
+
+
+def _find_deposit(snapshot: Snapshot, incoming: IncomingTransfer) -> Deposit | None:
+    key = (
+        incoming.chain_id,
+        incoming.transaction_hash,
+        incoming.position,
+        incoming.address,
+    )
+    records = snapshot.find(Deposit, "by_log", key, limit=1).records
+    return records[0] if records else None
+
+
+def _lock_deposit(tx: Transaction, deposit_id: str) -> Deposit:
+    deposit = tx.get(Deposit, deposit_id, for_update=True)
+    assert deposit is not None
+    return deposit

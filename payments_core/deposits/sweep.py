@@ -1,0 +1,143 @@
+"""The sweep: what arrived at a deposit address is brought to the account's vault.
+
+Every deposit has a sweep of its own, of exactly its amount, so that what settles is what arrived.
+On a real chain anybody may bring what is there to the vault, and nowhere else: a sweep that fails
+for that settles its deposit all the same. Dust is swept like everything else, whatever the fee: an
+account sees all that was sent to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    TransferOutcome,
+    TransferPurpose,
+    new_transfer,
+    watch_job,
+)
+from payments_core.chains.port import (
+    AddressSpec,
+    Chain,
+    ChainUnavailable,
+    Contract,
+    SignedTransaction,
+)
+from payments_core.clock import Instant
+from payments_core.deposits import lifecycle
+from payments_core.deposits.chain_view import observe_deposit
+from payments_core.deposits.record import Deposit
+from payments_core.engine.decision import Decision
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import Transaction
+
+SWEEP = "deposits.sweep"
+WATCH_SWEEP = "deposits.watch_sweep"
+
+
+def vault_address(chain: Chain, partition: str, account_id: str) -> str:
+    """Where an account's deposits go; an account older than the chain's service has it as well."""
+    return chain.derive(AddressSpec(partition, "vault", account_id))
+
+
+def new_sweep(deposit: Deposit, id: str, vault: str, *, now: Instant) -> OutboundTransfer:
+    """The transfer of a deposit to the vault at that address."""
+    return new_transfer(
+        id,
+        deposit.asset,
+        "sweep",
+        deposit.id,
+        source=Contract("deposit", deposit.account_id, deposit.address),
+        recipient=vault,
+        amount=deposit.amount,
+        now=now,
+    )
+
+
+class SweepOwner:
+    """A deposit whose funds go to the vault. `chains.outbox.jobs` sends and follows the sweep."""
+
+    purpose: TransferPurpose = "sweep"
+    record_type = Deposit
+    send_kind = SWEEP
+    watch_kind = WATCH_SWEEP
+    on_unsent = None
+
+    def __init__(self, chains: Mapping[int, Chain]) -> None:
+        self._chains = chains
+
+    def find_to_send(self, record: Deposit) -> TransferToSend | None:
+        """It may be withdrawn: the deposit was reorged out."""
+        if record.status != "confirmed" or record.sweep_id is None:
+            return None
+        return TransferToSend(record.chain_id, record.sweep_id)
+
+    def on_sent(
+        self, tx: Transaction, record: Deposit, signed: SignedTransaction, *, now: Instant
+    ) -> Decision[None]:
+        """The deposit is `confirmed` until its sweep is final."""
+        assert record.sweep_id is not None
+        of = {"sweepId": record.sweep_id}
+        watch = watch_job(WATCH_SWEEP, f"deposit:{record.id}", record.id, of, now=now)
+        return Decision(None, jobs=(watch,))
+
+    def find_to_watch(self, record: Deposit, job: Job) -> TransferToWatch | None:
+        """A deposit may have another sweep by now, so the job says which."""
+        return TransferToWatch(job.arguments["sweepId"])
+
+    def read_chain(self, partition: str, record: Deposit, outcome: TransferOutcome) -> bool:
+        """Whether a sweep that failed settles its deposit: somebody else has swept."""
+        return outcome.reason is not None and _is_swept(
+            self._chains[record.chain_id], record, outcome.height
+        )
+
+    def lock(self, tx: Transaction, record: Deposit, outgoing_id: str) -> Deposit | None:
+        """The deposit, if it still waits for this sweep."""
+        deposit = _lock_deposit(tx, record.id)
+        if deposit.status != "confirmed" or deposit.sweep_id != outgoing_id:
+            return None
+        return deposit
+
+    def on_final(
+        self,
+        tx: Transaction,
+        locked: Deposit,
+        outcome: TransferOutcome,
+        facts: bool,
+        *,
+        now: Instant,
+    ) -> Decision[None]:
+        """In the vault, or failed for good."""
+        if outcome.reason is None or facts:
+            change = lifecycle.settle(locked, now=now)
+        else:
+            change = lifecycle.fail(locked, outcome.reason, now=now)
+        return change.as_decision()
+
+    def on_reversed(
+        self, tx: Transaction, outgoing: OutboundTransfer, reason: str, *, now: Instant
+    ) -> Decision[None]:
+        """The deposit is out of the vault again."""
+        deposit = _lock_deposit(tx, outgoing.owner_id)
+        if deposit.status != "settled" or deposit.sweep_id != outgoing.id:
+            return Decision(None)
+        return lifecycle.reverse_settlement(deposit, reason, now=now).as_decision()
+
+
+def _is_swept(chain: Chain, deposit: Deposit, height: int) -> bool:
+    """Whether the deposit is final, and by then nothing is left at its address."""
+    seen = observe_deposit(chain, deposit)
+    if seen.incoming is None or not seen.is_final:
+        return False
+    left = chain.balances(deposit.asset.address, [deposit.address])
+    if left.height < height:
+        raise ChainUnavailable("the node is behind the one that was asked before")
+    return left.amounts[deposit.address] == 0
+
+
+def _lock_deposit(tx: Transaction, deposit_id: str) -> Deposit:
+    deposit = tx.get(Deposit, deposit_id, for_update=True)
+    assert deposit is not None
+    return deposit

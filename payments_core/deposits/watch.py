@@ -1,0 +1,162 @@
+"""Following a deposit until its transfer is final, and beyond where the chain is reorganised.
+
+One job per deposit looks at the chain and commits in one step what the look means. Only this
+confirms a deposit, and every look may be repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, back_off
+from payments_core.chains.outbox.record import OutboundTransfer, send_job, withdraw
+from payments_core.chains.port import Chain, ChainUnavailable
+from payments_core.chains.scanner import get_scanned_height
+from payments_core.clock import Instant
+from payments_core.deposits import lifecycle
+from payments_core.deposits.chain_view import DepositObservation, observe_deposit
+from payments_core.deposits.record import REORGED, Deposit
+from payments_core.deposits.sweep import SWEEP, new_sweep, vault_address
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.engine.step import Step
+from payments_core.storage.port import ClaimedJob, Transaction
+
+_log = logging.getLogger(__name__)
+
+
+class DepositWatch:
+    """Looks at deposits."""
+
+    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._chains = chains
+
+    def watch(self, claimed: ClaimedJob) -> None:
+        """Look at the deposit, and look again while it may still change."""
+        authority = WorkerAuthority.of(claimed)
+        deposit = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(Deposit, claimed.job.subject)
+        )
+        assert deposit is not None
+        chain = self._chains.get(deposit.chain_id)
+        scanned = get_scanned_height(self._storage, authority.mode, deposit.chain_id)
+        try:
+            observation = None if chain is None else observe_deposit(chain, deposit)
+        except ChainUnavailable:
+            observation = None
+        if chain is None or observation is None:
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now()))
+            return
+        vault = vault_address(chain, authority.partition, deposit.account_id)
+        is_too_late = self._committer.commit(
+            authority,
+            lambda tx, id_sequence: apply_observation(
+                tx,
+                id_sequence,
+                authority.partition,
+                deposit,
+                observation,
+                vault,
+                scanned,
+                now=self._clock.now(),
+            ),
+            claimed=claimed,
+        )
+        if is_too_late:
+            _log.critical(
+                "ALARM: deposit %s is %s, and chain %d has undone it",
+                deposit.id, deposit.status, deposit.chain_id,
+            )  # fmt: skip
+
+
+def apply_observation(
+    tx: Transaction,
+    id_sequence: IdSequence,
+    partition: str,
+    known: Deposit,
+    observation: DepositObservation,
+    vault: str,
+    scanned: int,
+    *,
+    now: Instant,
+) -> Decision[bool]:
+    """What a look makes of a deposit. The result is whether it was undone and can no longer be
+    taken back, since its funds are in the vault or on their way there.
+
+    `known` is the deposit as it was before the look: one that changed since is looked at again.
+    `scanned` is how far the chain had been scanned then.
+    """
+    current = tx.get(Deposit, known.id, for_update=True)
+    assert current is not None
+    if current.version != known.version:
+        return Decision(False, next_run_at=now)
+    step, stopped = Step(current), None
+    if _is_reorged(current, observation):
+        stopped = _withdraw_sweep(tx, current)
+        if current.status == "settled" or (current.status == "confirmed" and stopped is None):
+            return _stop_watching(current)
+        step = step.then(lifecycle.reorg, now=now)
+    if observation.incoming is not None and _is_marked_reorged(step.record):
+        step = step.then(lifecycle.reappear, observation.incoming, now=now)
+    outcome: Decision[bool] = Decision(False, replaces=(stopped,) if stopped else ())
+    if observation.incoming is not None and step.record.status != "failed":
+        step = attrs.evolve(step, record=lifecycle.with_location(step.record, observation.incoming))
+    if step.record.status == "detected" and observation.is_final:
+        outgoing = new_sweep(step.record, id_sequence.issue("out"), vault, now=now)
+        step = step.then(lifecycle.confirm, outgoing.id, now=now)
+        sweep = send_job(SWEEP, partition, outgoing, now)
+        outcome = outcome.merge(Decision(None, inserts=(outgoing,), jobs=(sweep,)))
+    next_run_at = _next_watch_at(step.record, observation, scanned, now=now)
+    after = attrs.evolve(step.record, watched=next_run_at is not None)
+    if after != current:
+        outcome = outcome.merge(attrs.evolve(step, record=after).as_decision())
+    return attrs.evolve(outcome, next_run_at=next_run_at)
+
+
+def _is_reorged(deposit: Deposit, observation: DepositObservation) -> bool:
+    """Whether the chain no longer shows what has been told of the deposit."""
+    if deposit.status == "failed":
+        return False
+    if observation.incoming is None or not lifecycle.is_same(deposit, observation.incoming):
+        return True
+    return deposit.status != "detected" and not observation.is_final
+
+
+def _is_marked_reorged(deposit: Deposit) -> bool:
+    return deposit.status == "failed" and deposit.failure == REORGED
+
+
+def _next_watch_at(
+    deposit: Deposit, observation: DepositObservation, scanned: int, *, now: Instant
+) -> Instant | None:
+    """When to look again: until it is final, and a scan would notice its undoing.
+
+    What is gone may come back to where it was while that height is not final, and a scan that
+    never saw it gone would not tell of it; later blocks are scanned in any case.
+    """
+    if _is_marked_reorged(deposit):
+        return now + POLL_MS if observation.final_height < deposit.block_number else None
+    if deposit.status == "detected":
+        return now + POLL_MS
+    return None if deposit.block_number <= scanned else now + REORG_RECHECK_MS
+
+
+def _withdraw_sweep(tx: Transaction, deposit: Deposit) -> OutboundTransfer | None:
+    """The sweep of a confirmed deposit, withdrawn; None where it has none or it is too late."""
+    if deposit.status != "confirmed" or deposit.sweep_id is None:
+        return None
+    outgoing = tx.get(OutboundTransfer, deposit.sweep_id, for_update=True)
+    assert outgoing is not None
+    return withdraw(outgoing)
+
+
+def _stop_watching(deposit: Deposit) -> Decision[bool]:
+    """The deposit as it is, though it was undone, and watched no longer."""
+    return Decision(True, replaces=(attrs.evolve(deposit, watched=False),))

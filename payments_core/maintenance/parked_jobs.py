@@ -1,0 +1,66 @@
+"""Jobs that were parked: which they are, and how one is put back to work.
+
+A job parks after many claims without an outcome, or when its handler gave it up: it has a lease or
+a due time that never comes (`jobs/parking.py`), and nobody looks at it again without being told.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.clock import Clock
+from payments_core.engine.committer import Committer
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.errors import NotFound, ResourceConflict
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.maintenance import scan_all
+from payments_core.storage.port import Storage, Transaction
+
+
+@attrs.frozen
+class ParkedJob:
+    """A parked job, and the partition that it lies in."""
+
+    partition: str
+    job: Job
+
+
+def list_parked_jobs(storage: Storage, mode: str) -> tuple[ParkedJob, ...]:
+    """The parked jobs of a mode, in every partition. Raises NoMaintenanceAccess,
+    StorageUnavailable.
+
+    One that cannot be read is missing, with an alarm.
+    """
+    return tuple(
+        ParkedJob(found.partition, found.record)
+        for found in scan_all(storage, Job)
+        if found.record.queue.startswith(f"{mode}.") and is_parked(found.record)
+    )
+
+
+def is_parked(job: Job) -> bool:
+    """Whether nothing will ever happen to the job by itself."""
+    return NEVER in (job.due_at, job.lease_until)
+
+
+def retry(committer: Committer, clock: Clock, partition: str, job_id: str) -> Job:
+    """Make a parked job due at once, with all its claims before it.
+
+    What it did before it parked it may do again: every handler bears that. Raises NotFound,
+    and Conflicting for a job that is not parked, which its worker would lose.
+    """
+    now = clock.now()
+
+    def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Job]:
+        job = tx.get(Job, job_id, for_update=True)
+        if job is None:
+            raise NotFound("job")
+        freed = attrs.evolve(job, due_at=now, lease_until=0, claims=0)
+        if attrs.evolve(freed, version=0) == attrs.evolve(job, version=0):
+            return Decision(job)  # by a run whose COMMIT was not answered
+        if not is_parked(job):
+            raise ResourceConflict(f"The job {job_id} is not parked.")
+        return Decision(freed, replaces=(freed,))
+
+    return committer.commit(WorkerAuthority(partition, "upkeep"), decide)

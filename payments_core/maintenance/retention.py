@@ -1,0 +1,269 @@
+"""Forgetting what is over and says nothing about money.
+
+Events with their deliveries, the trail of console actions, client sessions, wallet challenges, and
+stored answers whose time is over. Payments, what they rest on and what was sent for them (receipts,
+evidence, the journal, transfers and every replacement of theirs) are never touched: nothing in here
+names them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import attrs
+
+from payments_core.accounts.record import WalletChallenge
+from payments_core.clock import DAY, Instant
+from payments_core.engine.committer import Committer
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.events import Event
+from payments_core.engine.idempotency.record import StoredResponse
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.storage import bulk
+from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.jobs import Job
+from payments_core.storage.maintenance import scan_all
+from payments_core.storage.port import Page, Position, Snapshot, Storage, Transaction
+from payments_core.storage.records import R, Record, Value
+from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
+from payments_core.tenants.record import Environment
+from payments_core.webhooks.lifecycle import OPEN_STATUSES
+from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
+from payments_core.webhooks.replay import MAX_RECOVERY_DAYS
+
+_log = logging.getLogger(__name__)
+
+BATCH = 200
+EVENTS_PER_BATCH = 50
+"""Each has a delivery for every endpoint that ever wanted it."""
+
+MIN_EVENTS_MS = (MAX_RECOVERY_DAYS + 1) * DAY
+"""So far back an endpoint may ask for what it has missed."""
+
+MIN_SESSIONS_MS = 2 * DAY
+"""A session lives for a day at most; after that nobody can come with its token."""
+
+MIN_CHALLENGES_MS = 1 * DAY
+"""A challenge lives for minutes; who comes late is then told so."""
+
+Progress = Callable[[str, int], None]
+"""Told from which collection how many records have gone."""
+
+
+@attrs.frozen
+class Retention:
+    """How long what is over is kept, in milliseconds.
+
+    `events_ms` counts from the event, and from the last change of each of its deliveries;
+    `sessions_ms` and `challenges_ms` from the end of a client session and of a wallet's challenge.
+    Stored answers have their own ends.
+    Raises ValueError for what is shorter than anything could still ask for.
+    """
+
+    events_ms: int = 90 * DAY
+    sessions_ms: int = 30 * DAY
+    challenges_ms: int = 30 * DAY
+
+    def __attrs_post_init__(self) -> None:
+        if self.events_ms < MIN_EVENTS_MS:
+            raise ValueError(f"events are kept for at least {MIN_EVENTS_MS // DAY} days")
+        if self.sessions_ms < MIN_SESSIONS_MS:
+            raise ValueError(f"sessions are kept for at least {MIN_SESSIONS_MS // DAY} days")
+        if self.challenges_ms < MIN_CHALLENGES_MS:
+            raise ValueError("challenges are kept for at least a day")
+
+
+@attrs.frozen
+class PurgeResult:
+    """How many records of which collection went, or would go."""
+
+    records: Mapping[str, int]
+
+
+IsExpired = Callable[[Any], bool]
+"""Whether a record is over. It is asked again, of the locked record, before that goes."""
+
+
+class RetentionPurge:
+    """Deletes in batches, each in a transaction of its own; stopped anywhere, it is run again."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+
+    def run(
+        self, retention: Retention, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> PurgeResult:
+        """Forget what is older than the retention, in every environment; with `dry_run`, count it.
+
+        What cannot be read stays, with an alarm, and all that comes after it in its environment.
+        Raises NoMaintenanceAccess, StorageUnavailable, Unavailable.
+        """
+        now = self._clock.now()
+        run = _PurgeRun(self._storage, self._committer, dry_run=dry_run, progress=progress)
+        events_before = now - retention.events_ms
+        ended = now - retention.sessions_ms
+        asked = now - retention.challenges_ms
+        run.purge_records(ConsoleAction, lambda action: action.created_at < events_before)
+        run.purge_records(WalletChallenge, lambda challenge: challenge.expires_at < asked)
+        run.purge_sessions(lambda session: session.expires_at < ended)
+        for environment in scan_all(self._storage, Environment):
+            for what, forget, before in (
+                ("answers", run.purge_responses, now),
+                ("events", run.purge_events, events_before),
+            ):
+                try:
+                    forget(environment.partition, before)
+                except UnreadableDocument:  # its text may quote what it holds
+                    _log.critical(
+                        "ALARM: a record of %s cannot be read; its %s are not purged",
+                        environment.partition,
+                        what,
+                    )
+        return PurgeResult(dict(run.gone))
+
+
+class _PurgeRun:
+    """One run, and what went in it."""
+
+    def __init__(
+        self, storage: Storage, committer: Committer, *, dry_run: bool, progress: Progress | None
+    ) -> None:
+        self._storage = storage
+        self._committer = committer
+        self._dry_run = dry_run
+        self._progress = progress
+        self.gone: Counter[str] = Counter()
+
+    def purge_records(self, kind: type[R], over: IsExpired) -> None:
+        """Records that stand alone."""
+        for partition, records in self._iter_batches(kind, over):
+            self._delete(partition, partial(_lock_expired, records=records, over=over))
+
+    def purge_sessions(self, over: IsExpired) -> None:
+        """Client sessions, each with its exchange."""
+        for partition, sessions in self._iter_batches(ClientSession, over):
+
+            def choose(tx: Transaction, sessions: Sequence[Record] = sessions) -> list[Record]:
+                gone: list[Record] = _lock_expired(tx, sessions, over)
+                exchanges = bulk.lock_many(tx, SessionExchange, [session.id for session in gone])
+                return [*gone, *exchanges.values()]
+
+            self._delete(partition, choose)
+
+    def purge_responses(self, partition: str, now: Instant) -> None:
+        """Stored answers whose time is over; the job of each environment does the same."""
+        for answers in self._iter_pages(partition, StoredResponse, "by_expiry"):
+            over = [answer for answer in answers if answer.expires_at <= now]
+            if over:
+                self._delete(
+                    partition,
+                    partial(_lock_expired, records=over, over=lambda one: one.expires_at <= now),
+                )
+            if len(over) < len(answers):
+                return
+
+    def purge_events(self, partition: str, before: Instant) -> None:
+        """Events with all their deliveries, unless one is still open or was touched since.
+
+        Together, since an event without its deliveries looks as if it had been missed, and a
+        recovery would send it again.
+        """
+        endpoints = [
+            endpoint.id
+            for page in self._iter_pages(partition, Endpoint, "by_created")
+            for endpoint in page
+        ]
+        lane = (f"events:{partition}",)
+        waiting = {
+            job.subject
+            for page in self._iter_pages(partition, Job, "by_lane", key=lane)
+            for job in page
+        }
+        for page in self._iter_pages(partition, Event, "by_created", limit=EVENTS_PER_BATCH):
+            old = [event for event in page if event.created_at < before]
+            over = [event for event in old if event.id not in waiting]
+            if over:
+                self._delete(
+                    partition,
+                    partial(_lock_with_deliveries, events=over, endpoints=endpoints, before=before),
+                )
+            if len(old) < len(page):
+                return
+
+    def _delete(self, partition: str, choose: Callable[[Transaction], Sequence[Record]]) -> None:
+        """Delete what is chosen under its locks, and count it."""
+        chosen: Sequence[Record] = ()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            nonlocal chosen
+            chosen = choose(tx)
+            return Decision(None, deletes=() if self._dry_run else tuple(chosen))
+
+        self._committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+        for record in chosen:
+            self.gone[type(record).collection.name] += 1
+        for name in {type(record).collection.name for record in chosen}:
+            if self._progress is not None:
+                self._progress(name, self.gone[name])
+
+    def _iter_batches(self, kind: type[R], over: IsExpired) -> Iterator[tuple[str, Sequence[R]]]:
+        """What is over of a kind, by partition and a batch at a time."""
+        found: dict[str, list[R]] = defaultdict(list)
+        for one in scan_all(self._storage, kind):
+            if over(one.record):
+                found[one.partition].append(one.record)
+                if len(found[one.partition]) == BATCH:
+                    yield one.partition, found.pop(one.partition)
+        yield from found.items()
+
+    def _iter_pages(
+        self,
+        partition: str,
+        kind: type[R],
+        index: str,
+        *,
+        key: Sequence[Value] = (),
+        limit: int = BATCH,
+    ) -> Iterator[Sequence[R]]:
+        after: Position | None = None
+        while True:
+
+            def look(snapshot: Snapshot, after: Position | None = after) -> Page[R]:
+                return snapshot.find(kind, index, key, after=after, limit=limit)
+
+            page = self._storage.read(partition, look)
+            if page.records:
+                yield page.records
+            after = page.next
+            if after is None:
+                return
+
+
+def _lock_expired(tx: Transaction, records: Sequence[R], over: IsExpired) -> list[R]:
+    """Those of the records that are there, locked, and still over."""
+    if not records:
+        return []
+    kind = type(records[0])
+    found = bulk.lock_many(tx, kind, [record.id for record in records])
+    return [record for record in found.values() if over(record)]
+
+
+def _lock_with_deliveries(
+    tx: Transaction, events: Sequence[Event], endpoints: Sequence[str], before: Instant
+) -> list[Record]:
+    ids = {event.id: [delivery_id(event.id, id) for id in endpoints] for event in events}
+    stored = bulk.lock_many(tx, Delivery, [id for of_event in ids.values() for id in of_event])
+    present = bulk.lock_many(tx, Event, list(ids))
+    gone: list[Record] = []
+    for event_id, event in present.items():
+        deliveries = [stored[id] for id in ids[event_id] if id in stored]
+        if all(one.status not in OPEN_STATUSES and one.updated_at < before for one in deliveries):
+            gone += [event, *deliveries]
+    return gone

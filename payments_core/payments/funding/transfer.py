@@ -1,0 +1,118 @@
+"""The transfer of an authorization, as its operation owns it: sent once, and never others' bytes.
+
+`chains.outbox.jobs` sends it; `receipts.watching` finds out what became of it, since it arrives in
+our own escrow as a receipt.
+"""
+
+from __future__ import annotations
+
+from payments_core.accounts.vaults.reservations import void_reservation
+from payments_core.chains.backoff import POLL_MS
+from payments_core.chains.outbox.jobs import Doubt, TransferToSend
+from payments_core.chains.outbox.record import lock_transfer, withdraw
+from payments_core.chains.port import SignedTransaction
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.step import Step
+from payments_core.payments.details import lock_option, lock_payment
+from payments_core.payments.funding import lifecycle
+from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
+from payments_core.payments.funding.operations import SEND_FUNDING
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.receipts.discovery import track_transaction
+from payments_core.storage.port import Transaction
+
+_UNSENT = ("authorized", "unknown")
+
+
+class FundingOwner:
+    """An operation with its option and Payment. A lost answer makes it `unknown`."""
+
+    record_type = FundingOperation
+    send_kind = SEND_FUNDING
+
+    def find_to_send(self, record: FundingOperation) -> TransferToSend | None:
+        """Until it ended, or was sent before a crash."""
+        if record.status not in _UNSENT:
+            return None
+        assert record.outgoing_id is not None
+        return TransferToSend(record.chain_id, record.outgoing_id, record.status == "unknown")
+
+    def on_sent(
+        self, tx: Transaction, record: FundingOperation, signed: SignedTransaction, *, now: Instant
+    ) -> Decision[None]:
+        """The operation is `broadcast`, and its receipt is watched."""
+        payment = lock_payment(tx, record.payment_id)
+        option, operation = lock_option(tx, record.option_id)
+        if operation.status not in _UNSENT:
+            return Decision(None)
+        sent = lifecycle.apply_trigger(
+            operation, "broadcast", payment, now=now, transaction_hash=signed.hash
+        )
+        watch = track_transaction(
+            tx,
+            payment.id,
+            operation.chain_id,
+            signed.hash,
+            now=now,
+            due_at=now + POLL_MS,
+            option_id=option.id,
+        )
+        return sent.as_decision().merge(watch)
+
+    def on_unsent(
+        self,
+        tx: Transaction,
+        id_sequence: IdSequence,
+        partition: str,
+        record: FundingOperation,
+        doubt: Doubt,
+        *,
+        now: Instant,
+    ) -> Decision[None] | None:
+        """`unknown` when the answer is lost, `authorized` again when the chain denies it.
+
+        While the chain is silent the operation waits no longer than its authorization lives.
+        """
+        if doubt == "silent":
+            return _expire_operation(tx, id_sequence, partition, record, now=now)
+        payment = lock_payment(tx, record.payment_id)
+        _, operation = lock_option(tx, record.option_id)
+        if operation.status != record.status:
+            return None
+        trigger = "lose" if doubt == "lost" else "reorg"
+        return lifecycle.apply_trigger(operation, trigger, payment, now=now).as_decision()
+
+
+def _expire_operation(
+    tx: Transaction,
+    id_sequence: IdSequence,
+    partition: str,
+    known: FundingOperation,
+    *,
+    now: Instant,
+) -> Decision[None] | None:
+    """The operation expired and its transfer withdrawn; None before its time, or if too late."""
+    if known.expires_at is None or now < known.expires_at:
+        return None
+    payment = lock_payment(tx, known.payment_id)
+    option, operation = lock_option(tx, known.option_id)
+    assert operation.outgoing_id is not None
+    stopped = withdraw(lock_transfer(tx, operation.outgoing_id))
+    if operation.status != "authorized" or stopped is None:
+        return None
+    return Decision(None, replaces=(stopped,)).merge(
+        fail_funding(
+            tx,
+            id_sequence,
+            partition,
+            Step(payment),
+            option,
+            operation,
+            "expire",
+            lambda: void_reservation(tx, reservation_of_operation(operation, payment)),
+            reason="expired",
+            now=now,
+        )
+    )

@@ -1,0 +1,114 @@
+"""What strangers' transfers and payers' hints mean for direct options.
+
+A Payment has one escrow, whichever option a payer means: a transfer is taken to be for the option
+that names its transaction, else for one of its sender, the selected one, or the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from payments_core.chains.backoff import POLL_MS
+from payments_core.clock import MINUTE, Instant
+from payments_core.engine.decision import Decision
+from payments_core.payments.details import lock_direct_option
+from payments_core.payments.options import direct_lifecycle as direct
+from payments_core.payments.options.lifecycle import OPTION
+from payments_core.payments.options.record import DirectOption
+from payments_core.payments.receipts.evaluation import Evaluation, ObservedTransaction
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Transaction
+
+HINT_TTL_MS = 10 * MINUTE
+"""So long a transaction is looked for of which nobody but a payer has told."""
+
+
+# Options.
+
+
+def find_direct_option(
+    tx: Transaction, payment: Payment, tracked: TrackedTransaction, observed: ObservedTransaction
+) -> DirectOption | None:
+    """The direct option that a transaction came by, locked; None where it pays by no such option.
+
+    Once there was a transfer that stays the same.
+    """
+    if tracked.option_id is not None or not payment.direct_option_ids:
+        return None
+    if tracked.direct_option_id is not None:
+        return lock_direct_option(tx, tracked.direct_option_id)
+    logs = observed.view.logs if observed.view is not None else ()
+    senders = [log.sender for log in logs if log.recipient == payment.escrow_address]
+    if not senders:
+        return None
+    options = [lock_direct_option(tx, id) for id in payment.direct_option_ids]
+    return _choose_option(options, payment, tracked, senders[0])
+
+
+def update_direct_option(
+    option: DirectOption,
+    before: Payment,
+    after: Payment,
+    tracked: TrackedTransaction,
+    known: Sequence[Receipt],
+    receipts: Sequence[Receipt],
+    *,
+    now: Instant,
+) -> Decision[None]:
+    """The option after a look that made `receipts` of those `known`, and `after` of the Payment."""
+    gained = _verified_amount(receipts, option) - _verified_amount(known, option)
+    moved = direct.apply_observation(option, before, after, tracked.id, gained, now)
+    if after.status == "awaiting_payment" and now >= after.expires_at:  # it expires in this commit
+        moved = moved.then(direct.close, "expire", now=now)
+    return Decision(None) if moved.record == option else moved.as_decision()
+
+
+def _choose_option(
+    options: Sequence[DirectOption], payment: Payment, tracked: TrackedTransaction, sender: str
+) -> DirectOption:
+    chain_id, hash = tracked.chain_id, tracked.transaction_hash
+    rules = (
+        [option for option in options if direct.has_submitted(option, chain_id, hash)][:1],
+        [option for option in options if option.payer_address == sender and _is_open(option)],
+        [option for option in options if option.payer_address == sender],
+        [option for option in options if option.id == payment.selected_option_id],
+        [option for option in options if _is_open(option)],
+        options,
+    )
+    return next(fitting[-1] for fitting in rules if fitting)
+
+
+def _is_open(option: DirectOption) -> bool:
+    return option.status not in OPTION.terminal and option.selection_status != "superseded"
+
+
+def _verified_amount(receipts: Sequence[Receipt], option: DirectOption) -> int:
+    own = (receipt for receipt in receipts if receipt.option_id == option.id)
+    return sum(receipt.amount for receipt in own if receipt.status == "verified")
+
+
+# Hints.
+
+
+def is_only_hint(tracked: TrackedTransaction, evaluation: Evaluation) -> bool:
+    """Whether a payer alone tells of the transaction, and it brings the Payment nothing yet."""
+    return (
+        tracked.hinted_until is not None and tracked.option_id is None and not evaluation.receipts
+    )
+
+
+def recheck_hint(
+    tracked: TrackedTransaction, observed: ObservedTransaction, *, now: Instant
+) -> Decision[None]:
+    """Look for it again, more and more seldom, until its time is over or it is in a block.
+
+    In a block without a transfer to the escrow it is forgotten: whatever else becomes of it, a
+    scan will see. So whoever invents transactions has each of them looked for a dozen times.
+    """
+    assert tracked.hinted_until is not None
+    if observed.block is None and now < tracked.hinted_until:
+        return Decision(None, next_run_at=now + max(POLL_MS, now - tracked.created_at))
+    return Decision(None, replaces=(attrs.evolve(tracked, watched=False),))

@@ -1,0 +1,448 @@
+"""What a look at a transaction means, committed in one step.
+
+Receipts, the operation that sent the transaction, its option, the Payment with its journal, the
+vault's balance: all of them move together or not at all (contract §6 "In step"). No other file
+moves so much at once, so this page goes through one look, in the order of `decide`.
+
+Before. A job (`watching.py`) has asked the chain, outside any transaction: the heads first, then
+the transaction, then, where the answer ends a reservation, the vault's balance. What is judged
+final is therefore contained in that balance. The answers are a Look. Its `view` is None where the
+node does not know the transaction; the view's block is None where it is in no block. When `decide`
+runs, a Look is already old, and the rows that it meets may be newer.
+
+1. Lock. Everything that changes a Payment locks it first. So two looks, a cancellation or an expiry
+wait for each other here, and the Payment's other rows may be locked in any order. Of what is locked
+later, only a mandate and a balance belong to several Payments; the mandate comes first.
+
+Evidence that is not `watched` any more was decided by another job: a scan that finds a transaction
+after a payer's hint adds a job, and does not wait for the slow one of the hint. Evidence in another
+version than the job has read was written meanwhile: found in another block, or known to be ours.
+The Look does not answer that, so the job asks the chain once more.
+
+2. Who sent it. The attempt is the operation that sent the transaction; a stranger's has none. It is
+`live` while its vault's balance is reserved, and only then does the look decide it. What arrives
+from an operation that has ended still counts, like a stranger's: the money is there.
+
+3. The same transfer under another hash. All bytes that are signed for one transfer have its nonce,
+so one of them at most gets into a block. `included_as` is its hash, where it is not this one. It is
+watched from this commit on, so that the money is followed at every moment. If this hash never had
+a receipt, that is all. If it had, its block was undone: the look goes on and takes them back.
+
+4. The direct option. A stranger's transfer may be what a payer has announced. Its option is chosen
+at the first sight of a transfer and kept in the evidence: a later offer must not draw the receipts
+of an earlier one to itself.
+
+5. Weigh. `evidence.py` compares the transaction's logs with the known receipts. If there is no
+receipt, and only a payer has told of the transaction, then the evidence is a mere hint: it is
+looked at less and less often, and dropped in the end.
+
+6. Count. What was undone is taken back before anything is counted: a log may come back with another
+amount, and then needs the room that it had. A receipt keeps the part of it that counted towards the
+escrow, so the journal reverses exactly what it had posted. A release that relied on the receipt is
+stopped, if it has no nonce yet. If it has one, its bytes may be out: it goes on, the escrow is
+short, and the books say so.
+
+A transfer that is right but not final makes the Payment wait for it (`sight`), unless it waits for
+the live operation already. `count` ends that wait in the same step, so that no Payment waits for
+what it has received.
+
+7. Is it decided? `_ends` says whether another look could bring anything else. If not, the Payment
+stops waiting for the transaction. It also stops where the node does not know it now, or dust that
+nobody sees would keep payers out; what comes back is sighted again. And it stops where the sender
+turns out to be a live operation, for which it waits by that name.
+
+8. When to look again. What is decided may still be undone beyond finality. A scan notices that for
+blocks that it has passed, so until then the job stays. After that `again_at` is None: the job ends
+with this commit, and evidence that is not `watched` gets a new job when its block is undone. Only
+rows that changed are written: a look that saw nothing new sends no other look back to step 1.
+
+9. The direct option follows the Payment as counting left it, and succeeds by what covers that.
+
+10. The operation. `asked` is the vault's balance at a final height. It is None until the
+transaction is final, or its nonce was taken by one that is not ours (`is_lost`). Until then the
+operation stays live, and what was undone is sent again. With the balance the operation ends:
+
+- It has proven its transfer: operation and option succeed, and the reservation is spent.
+- It has proven nothing: the operation fails, its bytes are never sent again, and what it took of
+  the mandate and the balance is free.
+
+In both cases one write has the new total and the end of the reservation. Were the reservation given
+back against the old total, the same funds could be authorized twice. Where an authorization has
+read a newer balance meanwhile, the vault refuses the old one with StaleBalance: nothing of this
+look is committed, and the job looks again.
+
+11. The Payment is last, since what follows for it depends on all of the above: `advance_payment`
+adds the release of what is covered, or the expiry of what is late. An expiry ends every open option
+but `ended`, which this decision writes already: two writes of one row would collide.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.vaults.reservations import BalanceReading, settle_reservation
+from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, poll_again
+from payments_core.chains.judge import ExpectedTransfer
+from payments_core.chains.outbox.record import OutboundTransfer, mark_failed, send_job, withdraw
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.step import Step
+from payments_core.payments import lifecycle as payments
+from payments_core.payments.details import lock_option, lock_payment
+from payments_core.payments.funding import lifecycle as funding
+from payments_core.payments.funding.failure import fail_funding, reservation_of_operation
+from payments_core.payments.funding.operations import SEND_FUNDING
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options import lifecycle as options
+from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.progress import advance_payment
+from payments_core.payments.receipts import lifecycle
+from payments_core.payments.receipts.attribution import (
+    find_direct_option,
+    is_only_hint,
+    recheck_hint,
+    update_direct_option,
+)
+from payments_core.payments.receipts.discovery import track_transaction
+from payments_core.payments.receipts.evaluation import Evaluation, ObservedTransaction, evaluate
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
+from payments_core.payments.record import Payment
+from payments_core.storage.port import Transaction
+from payments_core.storage.records import R, Record
+
+
+@attrs.frozen
+class Observation:
+    """What a look saw, and the balance of the operation's vault where it ends a reservation.
+
+    `scanned_to` is how far the chain had been scanned before it. `included_hash` is the hash of the
+    transaction that is in a block instead of this one, being the same with other fees;
+    `nonce_was_taken` says that another transaction than ours has taken its place for good.
+    """
+
+    observed: ObservedTransaction
+    reading: BalanceReading | None
+    scanned_to: int
+    included_hash: str | None = None
+    nonce_was_taken: bool = False
+
+
+@attrs.frozen
+class _FundingAttempt:
+    """The operation that sent the transaction, and its option, as the look finds them."""
+
+    option: Option
+    operation: FundingOperation
+
+
+@attrs.frozen
+class _Case:
+    """All that the meaning of a look depends on: the look, and the records it is about, locked.
+
+    `option` is the direct option that a stranger's transaction pays by, and `receipts` are those
+    of the evidence, as they were before.
+    """
+
+    tx: Transaction
+    id_sequence: IdSequence
+    partition: str
+    observation: Observation
+    now: Instant
+    payment: Payment
+    tracked: TrackedTransaction
+    attempt: _FundingAttempt | None
+    option: DirectOption | None
+    receipts: tuple[Receipt, ...]
+
+    @property
+    def live(self) -> _FundingAttempt | None:
+        """The attempt, where the look may still decide it."""
+        is_live = self.attempt is not None and self.attempt.operation.status in funding.LIVE
+        return self.attempt if is_live else None
+
+
+@attrs.frozen
+class _ReceiptEffects:
+    """The receipts after the look, what they changed of the Payment, and a release stopped."""
+
+    step: Step[Payment]
+    receipts: tuple[Receipt, ...]
+    cancelled_release: Decision[None]
+
+
+def apply_observation(
+    tx: Transaction,
+    id_sequence: IdSequence,
+    partition: str,
+    known: TrackedTransaction,
+    observation: Observation,
+    *,
+    now: Instant,
+) -> Decision[None]:
+    """What a look means; `known` is the evidence that it was made for. Raises StaleBalance."""
+    payment = lock_payment(tx, known.payment_id)  # 1. Lock.
+    found = _lock(tx, TrackedTransaction, known.id)
+    if not found.watched:
+        return Decision(None)
+    if found.version != known.version:
+        return poll_again(now)
+    attempt = _lock_attempt(tx, found)  # 2. Who sent it.
+    instead = _follow_included(tx, found, observation, now)  # 3. The same under another hash.
+    if observation.included_hash is not None and not found.receipt_ids:
+        return instead.merge(Decision(None, replaces=(attrs.evolve(found, watched=False),)))
+    option = find_direct_option(tx, payment, found, observation.observed)  # 4. The direct option.
+    tracked = attrs.evolve(found, direct_option_id=option.id) if option else found
+    receipts = tuple(_lock(tx, Receipt, id) for id in tracked.receipt_ids)
+    case = _Case(
+        tx, id_sequence, partition, observation, now, payment, tracked, attempt, option, receipts
+    )
+    evaluation = _weigh(case)  # 5. Weigh.
+    if is_only_hint(tracked, evaluation):
+        return recheck_hint(tracked, observation.observed, now=now)
+    counted = _apply_receipts(case, evaluation)  # 6. Count.
+    step, live, ends = counted.step, case.live, _is_decided(case)  # 7. Is it decided?
+    if ends or observation.observed.view is None or live is not None:
+        step = step.then(payments.end_attempt, tracked.id, now=now, reason="reorged")
+    next_run_at = _next_check_at(observation, ends=ends, now=now)  # 8. When to look again.
+    noted = _update_tracked(
+        tracked, counted.receipts, observation.observed, watched=next_run_at is not None
+    )
+    base = Decision(None, next_run_at=next_run_at).merge(
+        _save_changes((*receipts, found), (*counted.receipts, noted)),
+        counted.cancelled_release,
+        instead,
+    )
+    if option is not None:  # 9. The direct option.
+        base = base.merge(
+            update_direct_option(
+                option, payment, step.record, tracked, receipts, counted.receipts, now=now
+            )
+        )
+    if live is None:  # 10. The operation; 11. and the Payment last.
+        return base.merge(_write_payment(case, step, ended=option.id if option else None))
+    if observation.reading is None:
+        moved = _advance_operation(case, live, step.record)
+        return base.merge(moved, _write_payment(case, step, ended=None))
+    if not _verified_amount(evaluation):
+        return base.merge(_fail_operation(case, live, observation.reading, step, evaluation))
+    confirmed = _confirm_operation(case, live, observation.reading, step.record, evaluation)
+    done = step.then(payments.end_attempt, live.operation.id, now=now, reason="confirmed")
+    return base.merge(confirmed, _write_payment(case, done, ended=live.option.id))
+
+
+def _lock_attempt(tx: Transaction, tracked: TrackedTransaction) -> _FundingAttempt | None:
+    if tracked.option_id is None:
+        return None
+    return _FundingAttempt(*lock_option(tx, tracked.option_id))
+
+
+def _follow_included(
+    tx: Transaction, found: TrackedTransaction, observation: Observation, now: Instant
+) -> Decision[None]:
+    """Have the transaction looked at that is in a block instead of this one."""
+    if observation.included_hash is None:
+        return Decision(None)
+    return track_transaction(
+        tx, found.payment_id, found.chain_id, observation.included_hash,
+        now=now, due_at=now, option_id=found.option_id,
+    )  # fmt: skip
+
+
+def _is_decided(case: _Case) -> bool:
+    """Whether what the transaction brings is decided.
+
+    A stranger's transaction that is gone may be on another fork: not every node has switched yet.
+    It is looked for until the height at which it was is final without it. Our own is sent again
+    until it is in a block, or can never be in one.
+    """
+    observation, observed, tracked, attempt = (
+        case.observation,
+        case.observation.observed,
+        case.tracked,
+        case.attempt,
+    )
+    if observation.included_hash is not None or observation.nonce_was_taken or observed.is_final:
+        return True
+    if observed.view is not None:
+        return False
+    if attempt is not None and attempt.operation.status in (*funding.LIVE, "confirmed"):
+        return False
+    return tracked.block_number is None or observed.heads.final.number >= tracked.block_number
+
+
+def _next_check_at(observation: Observation, *, ends: bool, now: Instant) -> Instant | None:
+    """When to look again: also at what is decided, until a scan would notice its undoing."""
+    if not ends:
+        return now + POLL_MS
+    block = observation.observed.block
+    return (
+        None if block is None or block.number <= observation.scanned_to else now + REORG_RECHECK_MS
+    )
+
+
+def _update_tracked(
+    tracked: TrackedTransaction,
+    receipts: tuple[Receipt, ...],
+    observed: ObservedTransaction,
+    *,
+    watched: bool,
+) -> TrackedTransaction:
+    block = observed.block
+    return attrs.evolve(
+        tracked,
+        receipt_ids=tuple(receipt.id for receipt in receipts),
+        block_number=block.number if block else tracked.block_number,
+        block_hash=block.hash if block else None,
+        watched=watched,
+    )
+
+
+def _save_changes(before: tuple[Record, ...], after: tuple[Record, ...]) -> Decision[None]:
+    """Insert what is new, replace what has changed."""
+    return Decision(
+        None,
+        inserts=tuple(record for record in after if record.version == 0),
+        replaces=tuple(record for record in after if record.version and record not in before),
+    )
+
+
+# The receipts and the Payment.
+
+
+def _weigh(case: _Case) -> Evaluation:
+    payment = case.payment
+    assert payment.escrow_address is not None
+    return evaluate(
+        case.tracked,
+        case.receipts,
+        case.observation.observed,
+        ExpectedTransfer(payment.chain_id, payment.asset.address, payment.escrow_address),
+        lambda: case.id_sequence.issue("receipt"),
+        now=case.now,
+    )
+
+
+def _apply_receipts(case: _Case, evaluation: Evaluation) -> _ReceiptEffects:
+    """Take back what was undone, note what is coming, count what is proven."""
+    step, stopped, now = Step(case.payment), Decision(None), case.now
+    for receipt in evaluation.reorged:
+        release = _try_cancel_release(case.tx, step.record, receipt)
+        step = step.then(
+            payments.reverse_receipt, receipt, now=now, release_stopped=release is not None
+        )
+        if release is not None:
+            stopped = stopped.merge(Decision(None, replaces=(release,)))
+    brought_by = case.live.operation.id if case.live is not None else case.tracked.id
+    if evaluation.has_pending_transfer and case.live is None:
+        step = step.then(payments.add_pending_transfer, brought_by, now=now)
+    receipts = {receipt.id: receipt for receipt in evaluation.receipts}
+    for receipt in evaluation.proven:
+        before = step.record.counted
+        step = step.then(payments.apply_receipt, receipt, brought_by, now=now)
+        kept = step.record.counted - before
+        receipts[receipt.id] = lifecycle.mark_verified(receipt, kept, now).record
+    return _ReceiptEffects(step, tuple(receipts.values()), stopped)
+
+
+def _try_cancel_release(
+    tx: Transaction, payment: Payment, receipt: Receipt
+) -> OutboundTransfer | None:
+    """The release that misses this receipt, withdrawn; None if it cannot be, or need not."""
+    if payment.status != "accepted" or payment.release_id is None or not receipt.counted:
+        return None
+    return withdraw(_lock(tx, OutboundTransfer, payment.release_id))
+
+
+def _write_payment(case: _Case, step: Step[Payment], *, ended: str | None) -> Decision[None]:
+    """The Payment with what follows for it, unless the look has changed nothing of it."""
+    if step == Step(case.payment):
+        return Decision(None)
+    return advance_payment(
+        case.tx, case.id_sequence, case.partition, step, now=case.now, ended=ended
+    )
+
+
+# The operation that sent the transaction, with its option and its reservation.
+
+
+def _advance_operation(case: _Case, attempt: _FundingAttempt, payment: Payment) -> Decision[None]:
+    """The operation while its transaction is not final; undone, it is handed to its sender."""
+    moved = _note_chain_state(case, attempt.operation, payment)
+    if moved.record == attempt.operation:
+        return Decision(None)
+    if moved.record.status != "authorized":
+        return moved.as_decision()
+    outgoing = _lock(case.tx, OutboundTransfer, str(attempt.operation.outgoing_id))
+    again = send_job(SEND_FUNDING, case.partition, outgoing, case.now)
+    return moved.as_decision().merge(Decision(None, jobs=(again,)))
+
+
+def _confirm_operation(
+    case: _Case,
+    attempt: _FundingAttempt,
+    reading: BalanceReading,
+    payment: Payment,
+    evaluation: Evaluation,
+) -> Decision[None]:
+    """The operation and its option at their end, and the reservation spent."""
+    hash = case.tracked.transaction_hash  # of all that were signed for it, the one that moved it
+    confirmed = _note_chain_state(case, attempt.operation, payment).then(
+        funding.apply_trigger, "confirm", payment, now=case.now, transaction_hash=hash
+    )
+    paid = attempt.option.paid + _verified_amount(evaluation)
+    succeeded = options.apply_trigger(attempt.option, "verify", now=case.now, paid=paid)
+    reservation = reservation_of_operation(confirmed.record, payment)
+    return confirmed.as_decision().merge(
+        succeeded.as_decision(), settle_reservation(case.tx, reservation, reading, succeeded=True)
+    )
+
+
+def _note_chain_state(
+    case: _Case, operation: FundingOperation, payment: Payment
+) -> Step[FundingOperation]:
+    """The operation as far as the chain knows its transaction; unchanged where that is no news."""
+    observed, trigger = case.observation.observed, None
+    was_in_a_block = operation.status == "broadcast" and case.tracked.block_hash is not None
+    if observed.view is not None and operation.status in ("authorized", "unknown"):
+        trigger = "broadcast"
+    elif observed.block is None and (was_in_a_block or operation.status == "unknown"):
+        trigger = "reorg"
+    if trigger is None:
+        return Step(operation)
+    hash = case.tracked.transaction_hash
+    return funding.apply_trigger(operation, trigger, payment, now=case.now, transaction_hash=hash)
+
+
+def _verified_amount(evaluation: Evaluation) -> int:
+    """What the transaction has proven to bring, now or at a look before."""
+    verified = [receipt for receipt in evaluation.receipts if receipt.status == "verified"]
+    return sum(receipt.amount for receipt in (*verified, *evaluation.proven))
+
+
+def _fail_operation(
+    case: _Case,
+    attempt: _FundingAttempt,
+    reading: BalanceReading,
+    step: Step[Payment],
+    evaluation: Evaluation,
+) -> Decision[None]:
+    """The transaction is final and proves nothing: what was reserved is free again."""
+    reasons = [receipt.rejection_reason for receipt in evaluation.receipts]
+    has_failed = case.observation.nonce_was_taken or case.observation.observed.has_failed
+    failed = "transaction_failed" if has_failed else "wrong_recipient"
+    reservation = reservation_of_operation(attempt.operation, step.record)
+    assert attempt.operation.outgoing_id is not None
+    void = mark_failed(case.tx, attempt.operation.outgoing_id)
+    nothing = fail_funding(
+        case.tx, case.id_sequence, case.partition, step, attempt.option, attempt.operation, "fail",
+        lambda: settle_reservation(case.tx, reservation, reading, succeeded=False),
+        reason=next((reason for reason in reasons if reason), failed), now=case.now,
+    )  # fmt: skip
+    return void.merge(nothing)
+
+
+def _lock(tx: Transaction, kind: type[R], id: str) -> R:
+    record = tx.get(kind, id, for_update=True)
+    assert record is not None, f"no {kind.__name__} {id}"
+    return record

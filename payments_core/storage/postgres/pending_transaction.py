@@ -1,0 +1,119 @@
+"""A transaction in PostgreSQL as it travels: what is sent when, and what is waited for.
+
+BEGIN goes with the first statement; what writes goes with the next question, or with COMMIT. So
+a transaction waits once for each of its questions and once for its end. Every statement that
+writes says by an error that it could not do what was wanted, and the server then runs nothing
+behind it: so COMMIT can be sent before the answers to the writes have come.
+
+A COMMIT whose answer is lost is unknown, whether or not the writes travelled with it: the server
+runs them in order, so a row that the transaction inserts is there exactly if it was committed,
+and by that the ledger resolves it. What must not become unknown is that a connection had died in
+the pool: so COMMIT is never in the first packet of a transaction, and whatever goes wrong before
+the second has committed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import psycopg
+
+from payments_core.storage.port import StorageError
+from payments_core.storage.postgres.errors import commit_error, redact_error, storage_error
+from payments_core.storage.postgres.pipeline import (
+    EncodedParams,
+    Param,
+    PipelinedConnection,
+    ResultRow,
+    StatementFailed,
+    encode_params,
+)
+
+ErrorTranslator = Callable[[psycopg.Error], StorageError]
+
+BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class PendingTransaction:
+    """One transaction on a connection."""
+
+    def __init__(self, pipeline: PipelinedConnection, begin: str) -> None:
+        self._pipeline = pipeline
+        self._begin = begin
+        self._begun = False
+        self._queue: list[tuple[str, EncodedParams]] = []
+        self._means: list[ErrorTranslator] = []
+        self._failure: StorageError | None = None
+
+    def enqueue(
+        self, sql: str, values: Sequence[Param], translate: ErrorTranslator = storage_error
+    ) -> None:
+        """Run a statement before anything else is answered; `translate` makes ours of its error."""
+        self.raise_failure()
+        try:
+            self._queue.append((sql, encode_params(values)))
+        except psycopg.Error as error:
+            raise self.fail(storage_error(error)) from error
+        self._means.append(translate)
+
+    def query(self, sql: str, values: Sequence[Param]) -> list[ResultRow]:
+        """Run what is queued and this, and return its rows."""
+        self.enqueue(sql, values)
+        return self._run()[-1]
+
+    def fail(self, failure: StorageError) -> StorageError:
+        """Take note of why nothing of this transaction will be committed."""
+        self._failure = failure
+        return failure
+
+    def raise_failure(self) -> None:
+        """Raise what ended the transaction, should the work have swallowed it."""
+        if self._failure is not None:
+            raise self._failure
+
+    def commit(self) -> None:
+        """Run what is queued, and commit. Raises CommitUnknown where no answer came."""
+        self.raise_failure()
+        if not self._begun:
+            if not self._queue:
+                return
+            self._run()
+        queue, translate = self._take_queue()
+        try:
+            self._pipeline.run([*queue, ("COMMIT", ())])
+        except StatementFailed as failed:
+            error, broken = failed.error, self._pipeline.broken
+            if broken or failed.place >= len(queue):
+                raise self.fail(commit_error(error, broken=broken)) from redact_error(error)
+            raise self.fail(translate[failed.place](error)) from redact_error(error)
+
+    def close(self) -> None:
+        """Undo what was not committed, and let the connection go."""
+        self._queue.clear()
+        if self._pipeline.broken or not self._pipeline.in_transaction:
+            return
+        if (
+            self._begin == BEGIN_SNAPSHOT
+        ):  # nothing to undo, and no lock that another could run into
+            self._pipeline.send_unawaited("COMMIT")
+            return
+        with suppress(StatementFailed):
+            self._pipeline.run([("ROLLBACK", ())])
+
+    def _run(self) -> list[list[ResultRow]]:
+        queue, translate = self._take_queue()
+        if not self._begun:
+            queue, translate = [(self._begin, ()), *queue], [storage_error, *translate]
+            self._begun = True
+        try:
+            return self._pipeline.run(queue)
+        except StatementFailed as failed:
+            place = 0 if self._pipeline.broken else failed.place
+            raise self.fail(translate[place](failed.error)) from redact_error(failed.error)
+
+    def _take_queue(self) -> tuple[list[tuple[str, EncodedParams]], list[ErrorTranslator]]:
+        queue, translate = self._queue, self._means
+        self._queue, self._means = [], []
+        return queue, translate

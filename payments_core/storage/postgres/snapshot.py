@@ -1,0 +1,218 @@
+"""What a snapshot or a transaction reads in PostgreSQL, and the statements for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Ids
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from re import sub
+
+from payments_core.storage import documents
+from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, Page, Position, Where
+from payments_core.storage.postgres.pending_transaction import PendingTransaction
+from payments_core.storage.postgres.pipeline import ResultRow
+from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
+from payments_core.storage.records import Collection, Index, Lookup, R, Value
+
+_ARRAYS = {str: "text[]", int: "bigint[]"}
+
+
+def index_name(collection: Collection, name: str) -> str:
+    """The name in the database of a collection's index or unique key."""
+    return f"{collection.name}__{name}"
+
+
+class PostgresSnapshot:
+    """What a snapshot may do."""
+
+    def __init__(self, transaction: PendingTransaction, partition: str) -> None:
+        self._transaction = transaction
+        self._partition = partition
+
+    def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
+        if "\0" in id:  # PostgreSQL has no such text, so no such row
+            return None
+        sql = select_statement(kind.collection.name, for_update)
+        rows = self._transaction.query(sql, (self._partition, id))
+        if for_update and not rows:
+            # A row deleted and inserted again while this one waited is seen by the next look.
+            rows = self._transaction.query(sql, (self._partition, id))
+        return documents.decode(kind, rows[0][0] or b"") if rows else None
+
+    def get_many(
+        self, kind: type[R], ids: Ids[str], *, for_update: bool = False
+    ) -> Mapping[str, R]:
+        wanted = sorted({id for id in ids if "\0" not in id})
+        sql = select_many_statement(kind.collection.name, for_update)
+        found: dict[str, R] = {}
+        for _ in range(1 + for_update):  # as in `get`
+            if wanted:
+                for (body,) in self._transaction.query(sql, (self._partition, wanted)):
+                    record = documents.decode(kind, body or b"")
+                    found[record.id] = record
+                wanted = [id for id in wanted if id not in found]
+        return found
+
+    def find(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value] = (),
+        *,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[R]:
+        chosen = kind.collection.index(index)
+        validate_query(chosen, key, after, limit)
+        if any(isinstance(value, str) and "\0" in value for value in key):
+            return Page((), None)
+        nulls = tuple(value is None for value in key)
+        inside = (self._partition, *(value for value in key if value is not None))
+        types = [kind.collection.columns[column] for column in chosen.order]
+
+        def fetch(
+            position: Position | None, comparisons: Sequence[Where], tail: tuple[int, int, int]
+        ) -> list[ResultRow]:
+            """Rows of body and position after one; `tail` is the scan, its offset, the limit."""
+            sql = page_statement(
+                kind.collection.name,
+                chosen,
+                nulls,
+                tuple((item.column, item.operator) for item in comparisons),
+                position is not None,
+            )
+            scan, offset, most = tail
+            values = (item.value for item in comparisons)
+            return self._transaction.query(
+                sql, (*inside, *(position or ()), scan, offset, *values, most)
+            )
+
+        def position_of(row: ResultRow) -> Position:
+            return tuple(
+                None if text is None else type_(text.decode())
+                for type_, text in zip((*types, str), row[1:], strict=True)
+            )
+
+        scan = SCAN_LIMIT if where else min(limit, SCAN_LIMIT) + 1
+        most = limit if where else min(limit, SCAN_LIMIT)
+        rows = fetch(after, where, (scan, 0, most + 1))
+        records = tuple(documents.decode(kind, row[0] or b"") for row in rows[:most])
+        if len(rows) > most:
+            return Page(records, position_of(rows[most - 1]))
+        if not where:
+            return Page(records, None)
+        if len(rows) == most:  # full: does anything follow?
+            last = position_of(rows[-1])
+            return Page(records, last if fetch(last, (), (1, 0, 1)) else None)
+        edge = fetch(after, (), (2, SCAN_LIMIT - 1, 2))  # the last row scanned, and the next
+        return Page(records, position_of(edge[0]) if len(edge) == 2 else None)
+
+
+@lru_cache(maxsize=512)
+def select_statement(table: str, for_update: bool) -> str:
+    """SELECT one row."""
+    lock = " FOR UPDATE" * for_update
+    return f'SELECT body FROM "{table}" WHERE partition = $1 AND id = $2{lock}'
+
+
+@lru_cache(maxsize=512)
+def select_many_statement(table: str, for_update: bool) -> str:
+    """SELECT rows by a list of ids; they are locked in the order of their ids."""
+    lock = " ORDER BY id FOR UPDATE" * for_update
+    return f'SELECT body FROM "{table}" WHERE partition = $1 AND id = ANY ($2::text[]){lock}'
+
+
+def number_parameters(sql: str) -> str:
+    """A statement with `$1`, `$2`, … in the places of its `%s`."""
+    places = count(1)
+    return sub("%s", lambda _: f"${next(places)}", sql)
+
+
+@lru_cache(maxsize=2048)
+def page_statement(
+    table: str,
+    index: Index,
+    nulls: tuple[bool, ...],
+    comparisons: tuple[tuple[str, str], ...],
+    after: bool,
+) -> str:
+    """SELECT rows of the index in order; the inner LIMIT is the scan, the outer the page."""
+    order = [*index.order, "id"]
+    names = ", ".join(f'"{column}"' for column in order)
+    inside = "".join(
+        f' AND "{column}" ' + ("IS NULL" if null else "= %s")
+        for column, null in zip(index.key, nulls, strict=True)
+    )
+    if after:
+        sign = "<" if index.descending else ">"
+        inside += f" AND ({names}) {sign} ({', '.join(['%s'] * len(order))})"
+    direction = "DESC" if index.descending else "ASC"
+    sort = ", ".join(f'"{column}" {direction}' for column in order)
+    fits = " AND ".join(f'"{column}" {operator} %s' for column, operator in comparisons)
+    return number_parameters(
+        f'SELECT body, {names} FROM (SELECT * FROM "{table}" WHERE partition = %s{inside} '
+        f"ORDER BY {sort} LIMIT %s OFFSET %s) AS scanned "
+        f"{'WHERE ' * bool(fits)}{fits} ORDER BY {sort} LIMIT %s"
+    )
+
+
+def locate(
+    transaction: PendingTransaction,
+    kind: type[R],
+    lookup: str,
+    keys: Sequence[Sequence[Value]],
+    where: Sequence[Where],
+    after: tuple[str, str] | None,
+    limit: int,
+) -> list[LocatedRecord[R]]:
+    """What `Storage.locate` promises, in a transaction."""
+    collection = kind.collection
+    chosen = collection.lookup(lookup)
+    found = valid_lookup_keys(collection, chosen, keys, limit)
+    sql = locate_statement(
+        collection.name,
+        chosen,
+        tuple(_ARRAYS[collection.columns[column]] for column in chosen.columns),
+        tuple((item.column, item.operator) for item in where),
+        after is not None,
+    )
+    values = (
+        *([key[place] for key in found] for place in range(len(chosen.columns))),
+        *(item.value for item in where),
+        *(after or ()),
+        limit,
+    )
+    return [
+        LocatedRecord((partition or b"").decode(), documents.decode(kind, body or b""))
+        for partition, body in transaction.query(sql, values)
+    ]
+
+
+@lru_cache(maxsize=512)
+def locate_statement(
+    table: str,
+    lookup: Lookup,
+    arrays: tuple[str, ...],
+    comparisons: tuple[tuple[str, str], ...],
+    after: bool,
+) -> str:
+    """SELECT partition and body of the rows with a key of the arrays, one for each column.
+
+    OFFSET 0 keeps the comparisons and the order outside: the planner guesses a range of
+    (partition, id) from the partition alone, and would rather pass over all of a large one.
+    """
+    names = ", ".join(f"key_{place}" for place in range(len(arrays)))
+    lists = ", ".join(f"%s::{array}" for array in arrays)
+    key = " AND ".join(
+        f'stored."{column}" = keys.key_{place}' for place, column in enumerate(lookup.columns)
+    )
+    fits = [f'"{column}" {operator} %s' for column, operator in comparisons]
+    if after:
+        fits.append("(partition, id) > (%s, %s)")
+    return number_parameters(
+        f"SELECT partition, body FROM (SELECT stored.* FROM unnest({lists}) AS keys ({names}) "
+        f'JOIN "{table}" AS stored ON {key} OFFSET 0) AS found '
+        f"{'WHERE ' * bool(fits)}{' AND '.join(fits)} ORDER BY partition, id LIMIT %s"
+    )

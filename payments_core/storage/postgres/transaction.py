@@ -1,0 +1,187 @@
+"""What a transaction writes in PostgreSQL.
+
+Nothing here waits for an answer. A row that is not as the caller knows it must therefore be an
+error of the server's, or COMMIT, which may travel right behind, would keep half of the work:
+`_GUARD` divides by the number of rows that it found and locked at the expected version. (The
+server's log shows it as a division by zero.) Rows that the transaction has locked itself are known,
+and cost no guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Ids
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+
+import attrs
+import psycopg
+
+from payments_core.storage import documents
+from payments_core.storage.port import Conflict, StorageError, UniqueConflict, VersionConflict
+from payments_core.storage.postgres.errors import DIVISION_BY_ZERO, UNIQUE_VIOLATION, storage_error
+from payments_core.storage.postgres.pending_transaction import PendingTransaction
+from payments_core.storage.postgres.pipeline import Param
+from payments_core.storage.postgres.snapshot import PostgresSnapshot, index_name
+from payments_core.storage.records import Collection, R, Record
+
+_ROW = "WHERE partition = $1 AND id = $2"
+_GUARD = 'SELECT 1 / count(*) FROM (SELECT 1 FROM "{table}" {row} AND version = $3 {lock}) AS held'
+
+RecordKey = tuple[str, str]
+
+
+@attrs.frozen
+class Statements:
+    """The SQL of one collection. `$1` and `$2` are partition and id.
+
+    `hold`, `lock` and `delete` take the version as `$3`; `insert` and `update` the new version,
+    the columns and the body.
+    """
+
+    hold: str
+    lock: str
+    insert: str
+    update: str
+    delete: str
+
+
+@lru_cache(maxsize=512)
+def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
+    """The statements for a table."""
+    names = [f'"{name}"' for name in ("version", *columns, "body")]
+    sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(names, 3))
+    values = ", ".join(f"${place}" for place in range(1, len(names) + 3))
+    return Statements(
+        hold=_GUARD.format(table=table, row=_ROW, lock="FOR SHARE"),
+        lock=_GUARD.format(table=table, row=_ROW, lock="FOR UPDATE"),
+        insert=f'INSERT INTO "{table}" (partition, id, {", ".join(names)}) VALUES ({values})',
+        update=f'UPDATE "{table}" SET {sets} {_ROW}',
+        delete=f'DELETE FROM "{table}" {_ROW} AND version = $3',
+    )
+
+
+def statements_of(collection: Collection) -> Statements:
+    """The statements of a collection."""
+    return build_statements(collection.name, tuple(collection.columns))
+
+
+class PostgresTransaction(PostgresSnapshot):
+    """What the work of a `transact` may do."""
+
+    def __init__(self, transaction: PendingTransaction, partition: str) -> None:
+        super().__init__(transaction, partition)
+        self._locked: dict[RecordKey, int | None] = {}
+        """Versions that cannot change any more but by this transaction; None is gone."""
+        self._held: dict[RecordKey, int] = {}
+        self._read: dict[RecordKey, Record] = {}
+        """Records that are locked, as long as this transaction has not written them."""
+
+    def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
+        known = self._read.get((kind.collection.name, id))
+        if isinstance(known, kind):
+            self._transaction.raise_failure()
+            return known
+        record = super().get(kind, id, for_update=for_update)
+        if for_update and record is not None:
+            self._note_locked(record)
+        return record
+
+    def get_many(
+        self, kind: type[R], ids: Ids[str], *, for_update: bool = False
+    ) -> Mapping[str, R]:
+        found = super().get_many(kind, ids, for_update=for_update)
+        if for_update:
+            for record in found.values():
+                self._note_locked(record)
+        return found
+
+    def hold(self, record: Record) -> None:
+        place = _record_key(record)
+        for known in (self._locked, self._held):
+            if place in known:
+                self._require_version(record, known[place])
+                return
+        self._guard(record, statements_of(type(record).collection).hold)
+        self._held[place] = record.version
+
+    def insert(self, record: Record) -> None:
+        collection = type(record).collection
+        sql = statements_of(collection).insert
+        values = self._values(documents.stamp(record, 1))
+        self._transaction.enqueue(sql, values, partial(_translate_unique_error, collection))
+        self._note_written(record, 1)
+
+    def replace(self, record: Record) -> None:
+        collection = type(record).collection
+        values = self._values(documents.stamp(record, record.version + 1))
+        self._lock(record)
+        sql = statements_of(collection).update
+        self._transaction.enqueue(sql, values, partial(_translate_unique_error, collection))
+        self._note_written(record, record.version + 1)
+
+    def delete(self, record: Record) -> None:
+        self._lock(record)
+        sql = statements_of(type(record).collection).delete
+        self._transaction.enqueue(sql, (self._partition, record.id, record.version))
+        self._note_written(record, None)
+
+    def write(
+        self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
+    ) -> None:
+        for record in replaces:
+            self.replace(record)
+        for record in deletes:
+            self.delete(record)
+        for record in inserts:
+            self.insert(record)
+
+    def _note_locked(self, record: Record) -> None:
+        self._locked[_record_key(record)] = record.version
+        self._read[_record_key(record)] = record
+
+    def _note_written(self, record: Record, version: int | None) -> None:
+        self._locked[_record_key(record)] = version
+        self._read.pop(_record_key(record), None)
+
+    def _lock(self, record: Record) -> None:
+        """See to it that the row is at the record's version, and this transaction's alone."""
+        place = _record_key(record)
+        if place in self._locked:
+            self._require_version(record, self._locked[place])
+        else:
+            self._guard(record, statements_of(type(record).collection).lock)
+
+    def _guard(self, record: Record, sql: str) -> None:
+        if "\0" in record.id:
+            raise self._transaction.fail(_version_conflict(record))
+        values = (self._partition, record.id, record.version)
+        self._transaction.enqueue(sql, values, partial(_translate_guard_error, record))
+
+    def _require_version(self, record: Record, known: int | None) -> None:
+        self._transaction.raise_failure()
+        if known != record.version:
+            raise self._transaction.fail(_version_conflict(record))
+
+    def _values(self, stored: Record) -> tuple[Param, ...]:
+        columns = type(stored).collection.values(stored)
+        body = documents.encode(stored)
+        return (self._partition, stored.id, stored.version, *columns, body)
+
+
+def _record_key(record: Record) -> RecordKey:
+    return type(record).collection.name, record.id
+
+
+def _version_conflict(record: Record) -> Conflict:
+    return VersionConflict(f"{type(record).collection.name}: {record.id} has changed")
+
+
+def _translate_guard_error(record: Record, error: psycopg.Error) -> StorageError:
+    return _version_conflict(record) if error.sqlstate == DIVISION_BY_ZERO else storage_error(error)
+
+
+def _translate_unique_error(collection: Collection, error: psycopg.Error) -> StorageError:
+    if error.sqlstate != UNIQUE_VIOLATION:
+        return storage_error(error)
+    names = {index_name(collection, item.name): item.name for item in collection.uniques}
+    return UniqueConflict(collection.name, names.get(error.diag.constraint_name or "", "id"))

@@ -1,0 +1,180 @@
+"""One writer for many threads: works commit in groups, and share the wait for the disk.
+
+There is no writer thread. Who comes while nobody leads is the leader: it runs the works that
+wait, its own among them, in one transaction, each in a savepoint; who comes meanwhile waits, and
+the first of these leads the next group. No outcome leaves before the COMMIT, refusals included:
+they may rest on a neighbour's rows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar
+
+from payments_core.storage.port import CommitUnknown, StorageError
+from payments_core.storage.sqlite.transaction import storage_error
+
+T = TypeVar("T")
+WorkFunction = Callable[[sqlite3.Connection], T]
+
+GROUP_LIMIT = 64
+"""So many works at most hold each other up, should one of them be slow."""
+
+
+class _PendingWork(Generic[T]):
+    """A work, and what became of it."""
+
+    def __init__(self, run: WorkFunction[T], durable: bool) -> None:
+        self.run = run
+        self.durable = durable
+        self.turn = threading.Lock()
+        self.turn.acquire()  # released once: with the answer, or to lead
+        self.leads = False
+        self.answered = False
+        self.committing = False
+        self.settled = False
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+    def run_on(self, connection: sqlite3.Connection) -> None:
+        """Run, and keep the outcome."""
+        self.result, self.error = None, None
+        try:
+            self.result = self.run(connection)
+        except sqlite3.Error as error:
+            self.fail(storage_error(error), error)
+        except Exception as error:
+            self.error = error
+
+    def fail(self, error: StorageError, cause: BaseException) -> None:
+        """Keep an error of its own: a raised one takes the traceback of its thread."""
+        self.result, self.error = None, type(error)(str(error))
+        self.error.__cause__ = cause
+
+    def result_or_raise(self) -> T:
+        if self.error is not None:
+            raise self.error
+        return self.result  # type: ignore[return-value]  # the work has run
+
+
+class GroupCommit:
+    """Runs works on a connection that one thread at a time may use."""
+
+    def __init__(
+        self,
+        writing: Callable[[bool], AbstractContextManager[sqlite3.Connection]],
+        commit: Callable[[sqlite3.Connection], None],
+        *,
+        limit: int = GROUP_LIMIT,
+    ) -> None:
+        """`writing` begins a transaction, told whether its commit waits for the disk."""
+        self._writing = writing
+        self._commit = commit
+        self._limit = limit
+        self._mutex = threading.Lock()
+        self._queue: deque[_PendingWork[Any]] = deque()
+        self._led = False
+
+    def run(self, run: WorkFunction[T], *, durable: bool = True) -> T:
+        """Run and commit, perhaps with others; return or raise as the work did.
+
+        What is not `durable` may be undone by a power cut, though not by the end of a process.
+        Raises StorageUnavailable or CommitUnknown where the commit of the group failed.
+        """
+        mine = _PendingWork(run, durable)
+        try:
+            with self._mutex:
+                self._queue.append(mine)
+                mine.leads = not self._led
+                self._led = True
+            if not mine.leads:
+                mine.turn.acquire()
+            if not mine.answered:
+                self._lead_group(mine)
+        finally:  # also where Ctrl-C came: nobody else would lead for those who wait
+            self._step_down(mine)
+        return mine.result_or_raise()
+
+    def _lead_group(self, mine: _PendingWork[T]) -> None:
+        """Commit a group that holds `mine`, answer the others, and pass the lead on."""
+        with self._mutex:
+            group = [self._queue.popleft() for _ in range(min(self._limit, len(self._queue)))]
+        others = [waiting for waiting in group if waiting is not mine]
+        try:
+            if len(group) == 1 or not self._commit_together(group):
+                for waiting in group:
+                    self._commit_alone(waiting)
+        except BaseException as error:  # Ctrl-C, or a work that leaves by SystemExit
+            others = self._requeue_uncommitted(others, error)
+            raise
+        finally:
+            self._step_down(mine)
+            for waiting in others:
+                waiting.answered = True
+                waiting.turn.release()
+
+    def _requeue_uncommitted(
+        self, others: Sequence[_PendingWork[Any]], error: BaseException
+    ) -> list[_PendingWork[Any]]:
+        """Give works back that a stopped leader has not begun to commit; return the rest."""
+        back = [w for w in others if not (w.settled or w.committing)]
+        with self._mutex:
+            self._queue.extendleft(reversed(back))
+        for waiting in others:
+            if waiting.committing and not waiting.settled:
+                waiting.fail(CommitUnknown("the leader of the group was stopped"), error)
+        return [waiting for waiting in others if waiting not in back]
+
+    def _step_down(self, mine: _PendingWork[Any]) -> None:
+        """Wait for nothing any more; if it leads, let the first that waits lead, or nobody."""
+        with self._mutex:
+            if mine in self._queue:
+                self._queue.remove(mine)
+            if not mine.leads:
+                return
+            mine.leads = False
+            if self._queue:
+                self._queue[0].leads = True
+                self._queue[0].turn.release()
+            else:
+                self._led = False
+
+    def _commit_together(self, group: Sequence[_PendingWork[Any]]) -> bool:
+        """Run a group in one transaction; False where nothing was done and each must go alone.
+
+        A full disk or an interrupt makes SQLite undo everything, and not one savepoint.
+        """
+        try:
+            with self._writing(any(waiting.durable for waiting in group)) as connection:
+                for waiting in group:
+                    connection.execute("SAVEPOINT work")
+                    waiting.run_on(connection)
+                    if not connection.in_transaction:
+                        return False
+                    if waiting.error is not None:
+                        connection.execute("ROLLBACK TO work")
+                    connection.execute("RELEASE work")
+                for waiting in group:
+                    waiting.committing = True
+                self._commit(connection)
+        except StorageError as error:
+            for waiting in group:
+                waiting.fail(error, error.__cause__ or error)
+        for waiting in group:
+            waiting.settled = True
+        return True
+
+    def _commit_alone(self, waiting: _PendingWork[Any]) -> None:
+        try:
+            with self._writing(waiting.durable) as connection:
+                waiting.run_on(connection)
+                if waiting.error is None:
+                    waiting.committing = True
+                    self._commit(connection)
+        except StorageError as error:
+            waiting.fail(error, error.__cause__ or error)
+        waiting.settled = True

@@ -1,0 +1,367 @@
+"""Records in SQLite's tables: the statements, and the transaction that runs them.
+
+Every table has the columns partition, id, version, those that its collection declares, and body.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import attrs
+
+from payments_core.storage import documents
+from payments_core.storage.port import (
+    SCAN_LIMIT,
+    Conflict,
+    LocatedRecord,
+    Page,
+    Position,
+    StorageError,
+    StorageUnavailable,
+    UniqueConflict,
+    VersionConflict,
+    Where,
+)
+from payments_core.storage.query_semantics import valid_lookup_keys, validate_query
+from payments_core.storage.records import Collection as Kept
+from payments_core.storage.records import Index, Lookup, R, Record, Value, fits_column
+from payments_core.storage.sqlite.bulk import (
+    bulk_statements_of,
+    deletion_rows,
+    group_by_collection,
+    replacement_rows,
+)
+
+T = TypeVar("T")
+
+_TRANSIENT = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}
+"""What the machine or another process may mend; all else is a fault of the file or of ours."""
+
+
+def storage_error(error: sqlite3.Error) -> StorageError:
+    """What a driver's error means to a caller. Raise it `from` the driver's."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    # The only triggers are those of a file whose records were moved: elsewhere they are served.
+    if code & 0xFF in _TRANSIENT or code == sqlite3.SQLITE_CONSTRAINT_TRIGGER:
+        return StorageUnavailable(f"SQLite: {error}")
+    if "no such table" in str(error) or "no such column" in str(error):
+        return StorageError(f"SQLite: {error}; has `migrate` been run?")
+    return StorageError(f"SQLite: {error}")
+
+
+@attrs.frozen
+class Statements:
+    """The SQL of one collection."""
+
+    select: str
+    version: str
+    insert: str
+    replace: str
+    delete: str
+
+
+@lru_cache(maxsize=512)
+def build_statements(table: str, columns: tuple[str, ...]) -> Statements:
+    """The statements of a table with those declared columns."""
+    where = "WHERE partition = ? AND id = ?"
+    names = ", ".join(f'"{column}"' for column in columns)
+    comma = ", " if columns else ""
+    marks = "?, " * len(columns)
+    sets = "".join(f'"{column}" = ?, ' for column in columns)
+    return Statements(
+        select=f'SELECT body FROM "{table}" {where}',
+        version=f'SELECT version FROM "{table}" {where}',
+        insert=f'INSERT INTO "{table}" (partition, id, version, {names}{comma}body) '
+        f"VALUES (?, ?, ?, {marks}?)",
+        replace=f'UPDATE "{table}" SET version = ?, {sets}body = ? {where} AND version = ?',
+        delete=f'DELETE FROM "{table}" {where} AND version = ?',
+    )
+
+
+def statements_of(collection: Kept) -> Statements:
+    """The statements of a collection."""
+    return build_statements(collection.name, tuple(collection.columns))
+
+
+@lru_cache(maxsize=2048)
+def page_statement(
+    table: str,
+    index: Index,
+    comparisons: tuple[tuple[str, str], ...],
+    after: bool,
+) -> str:
+    """SELECT the index's rows in order: the order columns, the id, and the body where it fits.
+
+    The comparisons stand in the result and not in WHERE, so that the caller sees how many rows
+    were passed over and can stop at the scan limit.
+    """
+    order = [*index.order, "id"]
+    names = ", ".join(f'"{column}"' for column in order)
+    fits = " AND ".join(f'"{column}" {operator} ?' for column, operator in comparisons)
+    body = f"CASE WHEN {fits} THEN body END" if comparisons else "body"
+    inside = "".join(f' AND "{column}" IS ?' for column in index.key)
+    if after:
+        sign = "<" if index.descending else ">"
+        inside += f" AND ({names}) {sign} ({', '.join('?' * len(order))})"
+    direction = "DESC" if index.descending else "ASC"
+    sort = ", ".join(f'"{column}" {direction}' for column in order)
+    return (
+        f'SELECT {body}, {names} FROM "{table}" WHERE partition = ?{inside} ORDER BY {sort} LIMIT ?'
+    )
+
+
+@lru_cache(maxsize=512)
+def locate_statement(
+    table: str, lookup: Lookup, comparisons: tuple[tuple[str, str], ...], after: bool
+) -> str:
+    """SELECT partition and body of the rows with a key of the JSON array that comes first.
+
+    CROSS JOIN tells SQLite to take key after key, and so to search the index by all its columns;
+    with `IN` it searches by the first and passes over the rest.
+    """
+    key = " AND ".join(
+        f"stored.\"{column}\" = json_extract(keys.value, '$[{place}]')"
+        for place, column in enumerate(lookup.columns)
+    )
+    more = "".join(f' AND stored."{column}" {operator} ?' for column, operator in comparisons)
+    if after:
+        more += " AND (stored.partition, stored.id) > (?, ?)"
+    return (
+        "SELECT stored.partition, stored.body FROM json_each(?) AS keys "
+        f'CROSS JOIN "{table}" AS stored ON {key}{more} '
+        "ORDER BY stored.partition, stored.id LIMIT ?"
+    )
+
+
+def locate(
+    connection: sqlite3.Connection,
+    kind: type[R],
+    lookup: str,
+    keys: Sequence[Sequence[Value]],
+    where: Sequence[Where],
+    after: tuple[str, str] | None,
+    limit: int,
+) -> list[LocatedRecord[R]]:
+    """What `Storage.locate` promises, on a connection whose transaction the caller began."""
+    collection = kind.collection
+    chosen = collection.lookup(lookup)
+    sql = locate_statement(
+        collection.name,
+        chosen,
+        tuple((item.column, item.operator) for item in where),
+        after is not None,
+    )
+    values = (
+        json.dumps(valid_lookup_keys(collection, chosen, keys, limit)),
+        *(item.value for item in where),
+        *(after or ()),
+        limit,
+    )
+    rows = connection.execute(sql, values).fetchall()
+    return [LocatedRecord(partition, documents.decode(kind, body)) for partition, body in rows]
+
+
+class SqliteSnapshot:
+    """What a snapshot may do, on a connection whose transaction the caller began."""
+
+    def __init__(self, connection: sqlite3.Connection, partition: str) -> None:
+        self._connection = connection
+        self._partition = partition
+        self._failure: StorageError | None = None
+
+    def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
+        # `for_update` asks for nothing: a writer is alone from its BEGIN IMMEDIATE on.
+        row = self._fetch_one(statements_of(kind.collection).select, (self._partition, id))
+        return None if row is None else documents.decode(kind, row[0])
+
+    def get_many(
+        self, kind: type[R], ids: Collection[str], *, for_update: bool = False
+    ) -> Mapping[str, R]:
+        sql = bulk_statements_of(kind.collection).select
+        at = {
+            "partition": self._partition,
+            "rows": json.dumps([id for id in ids if fits_column(id)]),
+        }
+        rows = self._run_guarded(lambda: self._connection.execute(sql, at).fetchall())
+        return {id: documents.decode(kind, body) for id, body in rows}
+
+    def find(
+        self,
+        kind: type[R],
+        index: str,
+        key: Sequence[Value] = (),
+        *,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[R]:
+        collection = kind.collection
+        chosen_index = collection.index(index)
+        validate_query(chosen_index, key, after, limit)
+        scan = SCAN_LIMIT if where else min(limit, SCAN_LIMIT)
+        sql = page_statement(
+            collection.name,
+            chosen_index,
+            tuple((item.column, item.operator) for item in where),
+            after is not None,
+        )
+        values = (
+            *(item.value for item in where),
+            self._partition,
+            *key,
+            *(after or ()),
+            scan + 1,
+        )
+        return self._run_guarded(lambda: self._fetch_page(kind, sql, values, limit, scan))
+
+    def _fetch_page(
+        self, kind: type[R], sql: str, values: Sequence[Value], limit: int, scan: int
+    ) -> Page[R]:
+        chosen: list[R] = []
+        position: Position | None = None
+        cursor = self._connection.execute(sql, values)
+        try:
+            for scanned, (body, *here) in enumerate(cursor):
+                if len(chosen) == limit or scanned == scan:
+                    return Page(tuple(chosen), position)
+                position = tuple(here)
+                if body is not None:
+                    chosen.append(documents.decode(kind, body))
+        finally:
+            cursor.close()  # an unfinished one would keep its snapshot open
+        return Page(tuple(chosen), None)
+
+    def _fetch_one(self, sql: str, values: Sequence[Value]) -> tuple[Any, ...] | None:
+        def fetch() -> tuple[Any, ...] | None:
+            row: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
+            return row
+
+        return self._run_guarded(fetch)
+
+    def _run_guarded(self, run: Callable[[], T]) -> T:
+        """Run statements, unless one failed before; translate and keep what they raise.
+
+        SQLite may have undone the whole transaction on an error, and what came after it would
+        then commit by itself.
+        """
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return run()
+        except sqlite3.Error as error:
+            self._failure = storage_error(error)
+            raise self._failure from error
+
+
+class SqliteTransaction(SqliteSnapshot):
+    """What the work of a `transact` may do, alone with the file."""
+
+    def hold(self, record: Record) -> None:
+        collection = type(record).collection
+        row = self._fetch_one(statements_of(collection).version, (self._partition, record.id))
+        if row is None or row[0] != record.version:
+            raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
+
+    def insert(self, record: Record) -> None:
+        collection = type(record).collection
+        stored = documents.stamp(record, 1)
+        values = collection.values(stored)
+        body = documents.encode(stored).decode()
+        self._write(
+            collection,
+            statements_of(collection).insert,
+            (self._partition, record.id, 1, *values, body),
+        )
+
+    def replace(self, record: Record) -> None:
+        collection = type(record).collection
+        stored = documents.stamp(record, record.version + 1)
+        values = collection.values(stored)
+        body = documents.encode(stored).decode()
+        changed = self._write(
+            collection,
+            statements_of(collection).replace,
+            (stored.version, *values, body, self._partition, record.id, record.version),
+        )
+        if not changed:
+            raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
+
+    def delete(self, record: Record) -> None:
+        collection = type(record).collection
+        changed = self._write(
+            collection,
+            statements_of(collection).delete,
+            (self._partition, record.id, record.version),
+        )
+        if not changed:
+            raise self._fail(VersionConflict(f"{collection.name}: {record.id} has changed"))
+
+    def write(
+        self, inserts: Sequence[Record], replaces: Sequence[Record], deletes: Sequence[Record]
+    ) -> None:
+        for collection, records in group_by_collection(replaces):
+            if len(records) == 1:
+                self.replace(records[0])
+            else:
+                rows = replacement_rows(collection, records)
+                sql = bulk_statements_of(collection).replace
+                self._write_many(collection, sql, rows, len(records))
+        for collection, records in group_by_collection(deletes):
+            sql = bulk_statements_of(collection).delete
+            self._write_many(collection, sql, deletion_rows(records), len(records))
+        for record in inserts:
+            self.insert(record)
+
+    def raise_failure(self) -> None:
+        """Raise what a statement raised before, should the work have swallowed it."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _write(
+        self, collection: Kept, sql: str, values: Sequence[Value] | Mapping[str, Value]
+    ) -> int:
+        def run() -> int:
+            try:
+                return self._connection.execute(sql, values).rowcount
+            except sqlite3.IntegrityError as error:
+                raise self._fail(unique_conflict(collection, error)) from error
+
+        return self._run_guarded(run)
+
+    def _write_many(self, collection: Kept, sql: str, rows: str, count: int) -> None:
+        changed = self._write(collection, sql, {"partition": self._partition, "rows": rows})
+        if changed != count:
+            raise self._fail(VersionConflict(f"{collection.name}: one of many has changed"))
+
+    def _fail(self, conflict: Conflict) -> Conflict:
+        self._failure = conflict
+        return conflict
+
+
+def unique_conflict(collection: Kept, error: sqlite3.IntegrityError) -> Conflict:
+    """Which key an `UNIQUE constraint failed: table.a, table.b` is about."""
+    if error.sqlite_errorcode not in (
+        sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+        sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+    ):
+        raise storage_error(error) from error
+    _, _, failed = str(error).partition(": ")
+    columns = tuple(name.rpartition(".")[2] for name in failed.split(", "))
+    for unique in collection.uniques:
+        if ("partition", *unique.columns) == columns:
+            return UniqueConflict(collection.name, unique.name)
+    return UniqueConflict(collection.name, "id")

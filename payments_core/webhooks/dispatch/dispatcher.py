@@ -1,0 +1,420 @@
+"""Sending deliveries in bulk: one thread claims and commits, many send.
+
+The conductor claims a batch of due deliveries, reads what they send, hands them to the senders,
+and commits together what came of those that ended; no sender touches the storage. So a commit
+serves many deliveries, and an endpoint that hangs holds one sender. `EndpointConcurrency` says
+how many attempts an endpoint may have. A failure stays in its environment, or with its record.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from payments_core.clock import SECOND
+from payments_core.engine.decision import FAN_OUT, Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.parking import ParkingPolicy, Queue, describe_error
+from payments_core.engine.ports import Ports
+from payments_core.errors import Unavailable
+from payments_core.storage.bulk import get_many, lock_many
+from payments_core.storage.jobs import NEVER
+from payments_core.storage.port import NO_LANE_OVERRIDES, ClaimedJob, StorageError, Transaction
+from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
+from payments_core.webhooks.dispatch.endpoint_concurrency import SLOW_AFTER_S, EndpointConcurrency
+from payments_core.webhooks.dispatch.job_handlers import (
+    DELIVERY_QUEUE,
+    FAN_OUT_QUEUE,
+    WebhookJobHandlers,
+)
+from payments_core.webhooks.dispatch.sender_pool import (
+    BLOCKED_AFTER_S,
+    WAKE_AFTER_S,
+    FinishedAttempt,
+    SenderPool,
+)
+from payments_core.webhooks.lifecycle import AttemptResult
+from payments_core.webhooks.record import Delivery, Endpoint
+
+SENDER_THREADS = 64
+PREFETCH_COUNT = 64
+"""So many more are claimed than can be sent at once, so that no sender waits for the storage."""
+
+POLL_S = 0.5
+"""The longest that work which another process committed waits to be seen."""
+
+BATCH = 128
+FAN_OUT_BATCH = 32
+
+_log = logging.getLogger(__name__)
+
+
+class Dispatcher:
+    """Sends one mode's deliveries in threads of its own; the worker starts and stops it."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        attempts: AttemptRunner,
+        delivery: WebhookJobHandlers,
+        parking: ParkingPolicy,
+        mode: str,
+        *,
+        senders: int = SENDER_THREADS,
+        refresh: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._attempts = attempts
+        self._delivery = delivery
+        self._parking = parking
+        self._mode = mode
+        self._count = senders
+        self._refresh = refresh
+        self._threads: list[threading.Thread] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        # The conductor's own. `_claims` has the newest claim of each job that is here: a lease
+        # that ends meanwhile may be claimed again by this very process.
+        self._senders = SenderPool(
+            self._attempts, self._count, self._on_finished, name="payments-webhook"
+        )
+        self._concurrency = EndpointConcurrency(self._count)
+        self._claims: dict[str, ClaimedJob] = {}
+        self._waiting: list[PreparedDelivery] = []
+        self._in_flight = 0
+        self._uncommitted: list[FinishedAttempt] = []
+        self._commit_at = 0.0
+        # What the threads share; all of it under the condition's lock.
+        self._changed = threading.Condition()
+        self._ended: list[FinishedAttempt] = []
+        self._wakeups = 0
+        self._pauses = 0
+        self._idle = True
+        self._stopping = False
+
+    # From other threads.
+
+    def start(self) -> None:
+        """Start the threads. Raises RuntimeError where some of an earlier start still run."""
+        if self._threads:
+            raise RuntimeError("the dispatcher has been started")
+        pauses = self._pauses
+        self._reset()
+        self._pauses, self._idle = pauses, False
+        conductor = threading.Thread(target=self._run, name="payments-webhooks", daemon=True)
+        self._threads = [conductor]
+        self._senders.start()
+        conductor.start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Begin nothing more, commit what ends in time, end the threads. False if some did not."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        deadline = time.monotonic() + timeout_s
+        for thread in (*self._threads, *self._senders.threads):
+            thread.join(max(0.0, deadline - time.monotonic()))
+        threads = (*self._threads, *self._senders.threads)
+        self._threads = [thread for thread in threads if thread.is_alive()]
+        return not self._threads
+
+    def wake(self) -> None:
+        """Look for work now."""
+        with self._changed:
+            self._wakeups += 1
+            self._changed.notify_all()
+
+    def pause(self, timeout_s: float) -> bool:
+        """Begin nothing more, and wait for what is under way; False if that did not end in time."""
+        with self._changed:
+            self._pauses += 1
+            self._changed.notify_all()
+            return self._changed.wait_for(lambda: self._idle, timeout_s)
+
+    def resume(self) -> None:
+        """Take back one `pause`."""
+        with self._changed:
+            self._pauses -= 1
+            self._wakeups += 1
+            self._changed.notify_all()
+
+    def _on_finished(self, ended: FinishedAttempt) -> None:
+        with self._changed:
+            self._ended.append(ended)
+            self._changed.notify_all()
+
+    # The conductor.
+
+    def _run(self) -> None:
+        while not self._has_stopped():
+            with self._changed:
+                ended, self._ended = self._ended, []
+                wakeups, halted = self._wakeups, bool(self._pauses or self._stopping)
+                if not halted:
+                    self._idle = False
+            try:
+                self._note_finished(ended)
+                self._commit_finished()
+                if halted:
+                    self._release_all()
+                    began = 0
+                else:
+                    began = self._fan_out() + self._claim_and_submit()
+                wait_s = 0.0 if began or ended else self._compute_wait_s(halted)
+                if self._senders.wake_enough():
+                    wait_s = min(wait_s, WAKE_AFTER_S)
+            except Exception as error:  # storage is out of reach: the thread must outlive that
+                _log.error("webhooks could not be dispatched: %s", describe_error(error))
+                wait_s = POLL_S
+            with self._changed:
+                self._idle = halted and not (self._in_flight or self._ended or self._uncommitted)
+                if self._idle:
+                    self._changed.notify_all()
+                if wait_s:
+                    self._changed.wait_for(lambda: self._should_wake(wakeups, halted), wait_s)  # noqa: B023
+        self._senders.shut_down()
+
+    def _has_stopped(self) -> bool:
+        return self._stopping and self._idle
+
+    def _should_wake(self, wakeups: int, halted: bool) -> bool:
+        turned = bool(self._pauses or self._stopping) != halted
+        return bool(self._ended) or turned or self._wakeups != wakeups or self._has_stopped()
+
+    def _compute_wait_s(self, halted: bool) -> float:
+        """How long nothing will fall due."""
+        if halted:
+            return POLL_S
+        due = [
+            self._storage.next_due(it.full_name(self._mode))
+            for it in (DELIVERY_QUEUE, FAN_OUT_QUEUE)
+        ]
+        ahead_ms = min(NEVER if at is None else at for at in due) - self._clock.now()
+        # What is due and was not claimed waits for its lane: an end will tell.
+        return min(POLL_S, ahead_ms / SECOND) if ahead_ms > 0 else POLL_S
+
+    # What comes.
+
+    def _fan_out(self) -> int:
+        """Make the deliveries of the events that have happened."""
+        self._refresh()
+        claimed = self._claim_runnable(
+            FAN_OUT_QUEUE, FAN_OUT_BATCH, FAN_OUT_BATCH, NO_LANE_OVERRIDES
+        )
+        for partition, items in claimed.items():
+            self._run_batch(FAN_OUT_QUEUE, items, partial(self._fan_out_batch, partition))
+        return len(claimed)
+
+    def _fan_out_batch(self, partition: str, items: Sequence[ClaimedJob]) -> None:
+        with self._parking.telemetry.observe_job(FAN_OUT_QUEUE.name, FAN_OUT, len(items)):
+            self._delivery.fan_out_all(partition, items)
+
+    def _claim_and_submit(self) -> int:
+        """Claim what is due and may be sent now, and hand it to the senders."""
+        for lane in self._senders.find_lanes_in_flight_over(BLOCKED_AFTER_S):
+            self._concurrency.mark_blocked(lane)
+        for lane in self._senders.find_lanes_in_flight_over(SLOW_AFTER_S):
+            self._concurrency.mark_slow(lane)
+            self._move_to_waiting(self._senders.withdraw_unstarted(lane))
+        self._resubmit_waiting()
+        room = self._count + self._senders.blocked_count + PREFETCH_COUNT
+        free = min(BATCH, room - self._in_flight - len(self._waiting))
+        if free < max(1, min(BATCH, self._in_flight) // 4):  # few cost as much as many
+            return 0
+        claimed = self._claim_runnable(
+            DELIVERY_QUEUE, free, self._concurrency.new_endpoint_limit, self._concurrency
+        )
+        for items in claimed.values():
+            fresh = [item for item in items if item.job.id not in self._claims]
+            self._claims.update((item.job.id, item) for item in items)
+            self._run_batch(DELIVERY_QUEUE, fresh, self._prepare_and_submit)
+        return len(claimed)
+
+    def _claim_runnable(
+        self, queue: Queue, limit: int, lane_concurrency: int, lane_overrides: Mapping[str, int]
+    ) -> Mapping[str, Sequence[ClaimedJob]]:
+        """Jobs of the queue that may be run, by their partition."""
+        claimed = self._storage.claim(
+            queue.full_name(self._mode),
+            self._clock.now(),
+            lease_ms=queue.lease_ms,
+            limit=limit,
+            lane_concurrency=lane_concurrency,
+            lane_overrides=lane_overrides,
+        )
+        by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
+        for item in claimed:
+            if self._parking.should_run(queue, item):
+                by_partition[item.partition].append(item)
+        return by_partition
+
+    def _run_batch(
+        self, queue: Queue, items: Sequence[ClaimedJob], run: Callable[[Sequence[ClaimedJob]], None]
+    ) -> None:
+        """Run jobs of a partition together; if that fails, each by itself, for the others' sake."""
+        try:
+            if items:
+                run(items)
+        except Exception as error:
+            if isinstance(error, StorageError | Unavailable):
+                _log.warning("webhooks of a partition wait: %s", describe_error(error))
+                for item in items:
+                    self._claims.pop(item.job.id, None)
+                    self._parking.release_unstarted(item)
+            elif len(items) > 1:
+                for item in items:
+                    self._run_batch(queue, [item], run)
+            else:
+                self._claims.pop(items[0].job.id, None)
+                self._parking.record_failure(queue, items[0], error)
+
+    def _prepare_and_submit(self, items: Sequence[ClaimedJob]) -> None:
+        """Hand out what the claimed jobs are to send; those that send nothing are ended."""
+        partition = items[0].partition
+        found = self._storage.read(
+            partition, lambda snapshot: self._attempts.prepare(snapshot, items)
+        )
+        meant = {prepared.claimed.job.id for prepared in found}
+        over = [item for item in items if item.job.id not in meant]
+        if over:
+            nothing: Decision[None] = Decision(None)
+            self._committer.finish_all(
+                WorkerAuthority.of(over[0]),
+                over,
+                lambda tx, id_sequence, ours: {it.job.id: nothing for it in ours},
+            )
+        for item in over:
+            self._claims.pop(item.job.id, None)
+        self._submit_allowed(found)
+
+    def _resubmit_waiting(self) -> None:
+        """Hand out what waited and may begin, as it is by now."""
+        waiting, self._waiting = self._waiting, []
+        by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
+        for prepared in waiting:
+            if self._concurrency.may_start(prepared.claimed.job.lane):
+                claimed = self._claims.get(prepared.claimed.job.id, prepared.claimed)
+                by_partition[claimed.partition].append(claimed)
+            else:
+                self._waiting.append(prepared)
+        self._count_waiting()
+        for items in by_partition.values():
+            self._run_batch(DELIVERY_QUEUE, items, self._prepare_and_submit)
+
+    def _submit_allowed(self, prepared_deliveries: Iterable[PreparedDelivery]) -> None:
+        """Give the senders what may begin; the rest waits for others of its kind to end."""
+        for prepared in prepared_deliveries:
+            lane = prepared.claimed.job.lane
+            if self._concurrency.may_start(lane):
+                self._concurrency.record_start(lane)
+                self._in_flight += 1
+                self._senders.submit(prepared)
+            elif len(self._waiting) < self._concurrency.max_waiting:
+                self._waiting.append(prepared)
+            else:
+                self._release(prepared)
+        self._count_waiting()
+
+    def _count_waiting(self) -> None:
+        paces = (self._concurrency.pace(prepared.claimed.job.lane) for prepared in self._waiting)
+        self._concurrency.waiting = Counter(paces)
+
+    def _move_to_waiting(self, prepared_deliveries: Sequence[PreparedDelivery]) -> None:
+        """What was handed out and has not begun waits after all."""
+        for prepared in prepared_deliveries:
+            self._concurrency.record_end(prepared.claimed.job.lane, None)
+        self._in_flight -= len(prepared_deliveries)
+        self._waiting += prepared_deliveries
+
+    def _release_all(self) -> None:
+        """Give back what has not begun."""
+        self._move_to_waiting(self._senders.withdraw_unstarted())
+        for prepared in self._waiting:
+            self._release(prepared)
+        self._waiting = []
+        self._count_waiting()
+
+    def _release(self, prepared: PreparedDelivery) -> None:
+        self._parking.release_unstarted(self._claims.pop(prepared.claimed.job.id, prepared.claimed))
+
+    # What ends.
+
+    def _note_finished(self, ended: Sequence[FinishedAttempt]) -> None:
+        """The senders of these are free again; what grew stale is looked at again."""
+        for item in ended:
+            self._concurrency.record_end(item.prepared.claimed.job.lane, item.duration_s)
+        self._in_flight -= len(ended)
+        self._uncommitted += [item for item in ended if not item.stale]
+        self._waiting += [item.prepared for item in ended if item.stale]
+
+    def _commit_finished(self) -> None:
+        """Commit what came of attempts; where the storage is out of reach, a little later."""
+        if not self._uncommitted or time.monotonic() < self._commit_at:
+            return
+        by_partition: dict[str, list[FinishedAttempt]] = defaultdict(list)
+        for item in self._uncommitted:
+            by_partition[item.prepared.claimed.partition].append(item)
+        self._uncommitted = []
+        for items in by_partition.values():
+            self._commit_partition(items)
+
+    def _commit_partition(self, items: Sequence[FinishedAttempt]) -> None:
+        try:
+            self._commit_results(items)
+        except Exception as error:
+            if isinstance(error, StorageError | Unavailable):
+                _log.warning("deliveries wait to be committed: %s", describe_error(error))
+                self._uncommitted += items
+                self._commit_at = time.monotonic() + POLL_S
+                return
+            if len(items) > 1:
+                for item in items:
+                    self._commit_partition([item])
+                return
+            self._record_failure(items[0], error)
+        for item in items:
+            self._claims.pop(item.prepared.claimed.job.id, None)
+
+    def _record_failure(self, item: FinishedAttempt, error: Exception) -> None:
+        claimed = self._claims.get(item.prepared.claimed.job.id, item.prepared.claimed)
+        self._parking.record_failure(DELIVERY_QUEUE, claimed, error)
+
+    def _commit_results(self, items: Sequence[FinishedAttempt]) -> None:
+        made: dict[str, tuple[PreparedDelivery, AttemptResult]] = {}
+        for item in items:
+            if isinstance(item.result, Exception):
+                self._record_failure(item, item.result)
+            elif item.result is not None:  # else its lease ends, and it is due again
+                made[item.prepared.claimed.job.id] = (item.prepared, item.result)
+        if not made:
+            return
+        claimed = [self._claims.get(id, prepared.claimed) for id, (prepared, _) in made.items()]
+        ids = {prepared.endpoint.id for prepared, _ in made.values()}
+        after = self._storage.read(
+            claimed[0].partition, lambda snapshot: get_many(snapshot, Endpoint, ids)
+        )
+
+        def decide(
+            tx: Transaction, id_sequence: IdSequence, ours: Sequence[ClaimedJob]
+        ) -> dict[str, Decision[Any]]:
+            current = lock_many(tx, Delivery, [item.job.subject for item in ours])
+            decisions = {}
+            for item in ours:
+                prepared, attempt = made[item.job.id]
+                decisions[item.job.id] = self._attempts.decide_outcome(
+                    current.get(item.job.subject),
+                    prepared,
+                    attempt,
+                    after.get(prepared.endpoint.id),
+                )
+            return decisions
+
+        self._committer.finish_all(WorkerAuthority.of(claimed[0]), claimed, decide)

@@ -1,0 +1,242 @@
+"""The jobs of webhooks: fan an event out, attempt a delivery, abandon what is no longer wanted.
+
+Each does its I/O outside any transaction and commits what came of it with the job's own end.
+A crash in between makes the job due again: ids that are fixed beforehand make a second fan-out
+repeat nothing, and a second attempt repeats the same delivery id, event id and body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from payments_core.clock import MINUTE, SECOND, format_iso
+from payments_core.engine.decision import EVENTS, FAN_OUT, Decision, WorkerAuthority
+from payments_core.engine.events import Event
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.jobs.parking import Queue
+from payments_core.engine.jobs.worker import Handler
+from payments_core.engine.ports import Ports
+from payments_core.storage.bulk import get_many, lock_many
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import ClaimedJob, Position, Transaction
+from payments_core.storage.records import R
+from payments_core.tenants.record import Environment
+from payments_core.webhooks.dispatch.attempt import AttemptRunner
+from payments_core.webhooks.lifecycle import (
+    ABANDON,
+    DELIVER,
+    DELIVERY_QUEUE_NAME,
+    OPEN_STATUSES,
+    TASK_QUEUE_NAME,
+    attempt_job,
+    decide_abandon,
+    new_delivery,
+)
+from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
+
+PAGE_SIZE = 50
+
+DELIVERY_QUEUE = Queue(
+    DELIVERY_QUEUE_NAME, lease_ms=1 * MINUTE, failure_blocks_lane=False, threads=0
+)
+"""The deliveries. The lease outlasts an attempt by far; a parked delivery stops none."""
+
+FAN_OUT_QUEUE = Queue(EVENTS, lease_ms=1 * MINUTE, failure_blocks_lane=False, threads=0)
+"""The events whose deliveries are to be made. This and the deliveries the dispatcher serves."""
+
+TASK_QUEUE = Queue(TASK_QUEUE_NAME, lease_ms=1 * MINUTE, failure_blocks_lane=False, threads=2)
+"""What partners have asked for: no endpoint is waited for."""
+
+EventEndpoint = tuple[Event, Endpoint]
+MAX_DELIVERIES_PER_COMMIT = 500
+"""So many deliveries are made in one commit."""
+
+ATTEMPT_RECHECK_MS = 15 * SECOND
+"""After this an attempt that was under way is over."""
+
+
+class WebhookJobHandlers:
+    """The handlers, over their ports."""
+
+    def __init__(self, ports: Ports, attempts: AttemptRunner, mode: str) -> None:
+        self._committer = ports.committer
+        self._storage = ports.storage
+        self._clock = ports.clock
+        self._attempts = attempts
+        self._mode = mode
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """The handler of each kind of job."""
+        return {FAN_OUT: self.fan_out, DELIVER: self.deliver, ABANDON: self.abandon}
+
+    # An event to its endpoints.
+
+    def fan_out(self, claimed: ClaimedJob) -> None:
+        """The deliveries of one event."""
+        self.fan_out_all(claimed.partition, [claimed])
+
+    def fan_out_all(self, partition: str, claimed: Sequence[ClaimedJob]) -> None:
+        """One delivery, and the job to attempt it, for each event and each active endpoint that
+        subscribed to it. The events are of one environment."""
+        authority = WorkerAuthority(partition, self._mode)
+        events, environment = self._storage.read(
+            partition,
+            lambda snapshot: (
+                get_many(snapshot, Event, {item.job.subject for item in claimed}),
+                snapshot.get(Environment, partition),
+            ),
+        )
+        pairs: list[EventEndpoint] = []
+        off = environment is not None and "webhooks" not in environment.products
+        if not off:  # a product that is off makes no deliveries; the events stay
+            for endpoints, _ in self._iterate_pages(partition, Endpoint, "by_status", "active"):
+                pairs += [
+                    (event, endpoint)
+                    for event in events.values()
+                    for endpoint in endpoints
+                    if endpoint.subscribes(event.name)
+                ]
+                while len(pairs) > MAX_DELIVERIES_PER_COMMIT:
+                    now, pairs = (
+                        pairs[:MAX_DELIVERIES_PER_COMMIT],
+                        pairs[MAX_DELIVERIES_PER_COMMIT:],
+                    )
+                    self._committer.commit(authority, partial(self._create_deliveries, now))
+        self._committer.finish_all(
+            authority, claimed, partial(self._create_deliveries_and_finish, pairs)
+        )
+
+    def _create_deliveries(
+        self, pairs: Sequence[EventEndpoint], tx: Transaction, id_sequence: IdSequence
+    ) -> Decision[None]:
+        now = self._clock.now()
+        pairs = sorted(pairs, key=lambda pair: delivery_id(pair[0].id, pair[1].id))
+        ids = [delivery_id(event.id, endpoint.id) for event, endpoint in pairs]
+        known = lock_many(tx, Delivery, ids)
+        bodies = {event.id: encode_envelope(event) for event, _ in pairs}
+        new = [
+            new_delivery(event, endpoint, bodies[event.id], now=now)
+            for id, (event, endpoint) in zip(ids, pairs, strict=True)
+            if id not in known
+        ]
+        jobs = [attempt_job(delivery, self._mode, now=now) for delivery in new]
+        return Decision(None, inserts=(*new, *jobs))
+
+    def _create_deliveries_and_finish(
+        self,
+        pairs: Sequence[EventEndpoint],
+        tx: Transaction,
+        id_sequence: IdSequence,
+        ours: Sequence[ClaimedJob],
+    ) -> dict[str, Decision[None]]:
+        """The same, and the ends of the jobs; where all were taken from us, nothing."""
+        ends: dict[str, Decision[None]] = {item.job.id: Decision(None) for item in ours}
+        if ours:
+            ends[ours[0].job.id] = self._create_deliveries(pairs, tx, id_sequence)
+        return ends
+
+    # A delivery to its endpoint.
+
+    def deliver(self, claimed: ClaimedJob) -> None:
+        """Attempt a delivery once, unless it has ended or is no longer wanted."""
+        found = self._storage.read(
+            claimed.partition, lambda snapshot: self._attempts.prepare(snapshot, [claimed])
+        )
+        if not found:
+            self._committer.finish(claimed)
+            return
+        prepared = found[0]
+        attempt = self._attempts.send(prepared)
+        if attempt is None:  # the clock has been moved: it is due again when its lease ends
+            return
+        after = self._storage.read(
+            claimed.partition, lambda snapshot: snapshot.get(Endpoint, prepared.endpoint.id)
+        )
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Any]:
+            current = tx.get(Delivery, prepared.delivery.id, for_update=True)
+            return self._attempts.decide_outcome(current, prepared, attempt, after)
+
+        self._committer.commit(
+            WorkerAuthority(claimed.partition, self._mode), decide, claimed=claimed
+        )
+
+    # What an endpoint no longer wants.
+
+    def abandon(self, claimed: ClaimedJob) -> None:
+        """Abandon the deliveries that were on their way when an endpoint stopped wanting them.
+
+        One that is being attempted is looked at again when its attempt is over.
+        """
+        busy = False
+        for status in OPEN_STATUSES:
+            key = (claimed.job.subject, status)
+            for deliveries, _ in self._iterate_pages(
+                claimed.partition, Delivery, "by_status", *key
+            ):
+                for delivery in deliveries:
+                    busy |= self._abandon_delivery(claimed, delivery)
+        later = self._clock.now() + ATTEMPT_RECHECK_MS if busy else None
+        self._committer.finish(claimed, Decision(None, next_run_at=later))
+
+    def _abandon_delivery(self, claimed: ClaimedJob, seen: Delivery) -> bool:
+        """Abandon it if it is to be; True where it is being attempted."""
+        arguments = claimed.job.arguments
+        closed = arguments["status"] != "active"
+        kept = arguments["kept"].split(",")
+        if seen.endpoint_revision >= int(arguments["revision"]):
+            return False  # made, or asked for again, since
+        if not closed and seen.event_name in kept:
+            return False
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+            job = tx.get(Job, seen.job_id, for_update=True)  # job first, as its worker locks it
+            delivery = tx.get(Delivery, seen.id, for_update=True)
+            now = self._clock.now()
+            attempted = job is not None and job.lease_until > now
+            if delivery is None or delivery.version != seen.version or attempted:
+                return Decision(
+                    attempted or (delivery is not None and delivery.status in OPEN_STATUSES)
+                )
+            abandoned = decide_abandon(delivery, "close" if closed else "unsubscribe", now=now)
+            over = Decision(False, deletes=() if job is None else (job,))
+            return over.merge(abandoned)
+
+        return self._committer.commit(WorkerAuthority(claimed.partition, self._mode), decide)
+
+    def _iterate_pages(
+        self, partition: str, kind: type[R], index: str, *key: str
+    ) -> Iterator[tuple[tuple[R, ...], bool]]:
+        """Every page of an index, and whether it is the last.
+
+        Each comes from a snapshot: a `find` inside a transaction could miss what is new.
+        """
+        after: Position | None = None
+        while True:
+            page = self._storage.read(
+                partition,
+                lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
+                    kind, index, key, after=after, limit=PAGE_SIZE
+                ),
+            )
+            yield page.records, page.next is None
+            if page.next is None:
+                return
+            after = page.next
+
+
+def encode_envelope(event: Event) -> str:
+    """The body of an event's deliveries (interface "Events", envelope)."""
+    return msgspec.json.encode(
+        {
+            "id": event.id,
+            "name": event.name,
+            "apiVersion": event.api_version,
+            "createdAt": format_iso(event.created_at),
+            "payload": event.payload,
+        }
+    ).decode()

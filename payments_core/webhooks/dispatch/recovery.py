@@ -1,0 +1,149 @@
+"""The job of a recovery: what an endpoint has missed is put on its way, a page at a time.
+
+A page is a commit of its own, and a run of pages ends with the job that goes on behind it. A
+crash repeats a run at most, and what it had put on its way is then passed over.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision, WorkerAuthority, lock_shared
+from payments_core.engine.events import Event
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import NotFound, ResourceConflict
+from payments_core.storage.bulk import lock_many
+from payments_core.storage.jobs import NEVER, Job
+from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
+from payments_core.tenants.record import Environment
+from payments_core.webhooks.lifecycle import require_active_subscriber
+from payments_core.webhooks.record import Delivery, Endpoint, delivery_id
+from payments_core.webhooks.replay import (
+    MAX_CLOCK_SKEW_MS,
+    decide_resend,
+    is_recipient,
+    recovery_job,
+)
+
+PAGE_SIZE = 50
+MAX_PAGES_PER_JOB = 20
+"""After so many pages another job goes on, so that none outlasts its lease."""
+
+MissedEvent = tuple[Event, Delivery | None]
+"""An event that an endpoint did not get, and its delivery, if there is one."""
+
+
+class WebhookRecovery:
+    """The handler, over its ports."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+
+    def recover(self, claimed: ClaimedJob) -> None:
+        """Send what the endpoint has missed until the recovery was asked for.
+
+        It ends early where the endpoint is active no longer, or the product is off.
+        """
+        authority, endpoint_id = WorkerAuthority.of(claimed), claimed.job.subject
+        arguments = claimed.job.arguments
+        asked_at = int(arguments["asked_at"])
+        after: Position = (int(arguments["after"]), arguments["after_id"])
+        for _ in range(MAX_PAGES_PER_JOB):
+            page, missed = self._storage.read(
+                claimed.partition,
+                partial(_read_missed, claimed.partition, endpoint_id, after, asked_at),
+            )
+            if missed:
+                self._committer.commit(
+                    authority, partial(self._decide_resends, authority, endpoint_id, missed)
+                )
+            if page.next is None or _position_time(page.next) > asked_at + MAX_CLOCK_SKEW_MS:
+                self._committer.finish(claimed)
+                return
+            after = page.next
+        rest = (_position_time(after), str(after[1]))
+        going_on = recovery_job(endpoint_id, rest, asked_at=asked_at, now=self._clock.now())
+        self._committer.finish(claimed, Decision(None, jobs=(going_on,)))
+
+    def _decide_resends(
+        self,
+        authority: WorkerAuthority,
+        endpoint_id: str,
+        missed: list[MissedEvent],
+        tx: Transaction,
+        id_sequence: IdSequence,
+    ) -> Decision[None]:
+        """The deliveries of a page. What has got under way meanwhile is left to itself."""
+        now = self._clock.now()
+        # All the jobs and then all the deliveries, as those lock them who end a batch of attempts.
+        known = [delivery for _, delivery in missed if delivery is not None]
+        lock_many(tx, Job, [delivery.job_id for delivery in known])
+        lock_many(tx, Delivery, [delivery.id for delivery in known])
+        sent: list[Decision[Delivery]] = []
+        for event, seen in missed:
+            try:
+                decision = _revive_pending(tx, seen, endpoint_id, now) or decide_resend(
+                    tx, event, endpoint_id, seen, authority.mode, now=now, trigger="retry"
+                )
+            except (ResourceConflict, NotFound):
+                continue
+            sent.append(decision)
+        joined: Decision[None] = Decision(None).merge(*sent)
+        return attrs.evolve(joined, holds=joined.holds[:1])  # each holds the one endpoint
+
+
+def _read_missed(
+    partition: str, endpoint_id: str, after: Position, asked_at: Instant, snapshot: Snapshot
+) -> tuple[Page[Event], list[MissedEvent]]:
+    """A page of events, and those of them that the endpoint wants and did not get."""
+    endpoint = snapshot.get(Endpoint, endpoint_id)
+    environment = snapshot.get(Environment, partition)
+    off = environment is not None and "webhooks" not in environment.products
+    if endpoint is None or endpoint.status != "active" or off:
+        return Page((), None), []
+    page = snapshot.find(Event, "by_created", after=after, limit=PAGE_SIZE)
+    missed: list[MissedEvent] = []
+    for event in page.records:
+        if event.created_at > asked_at + MAX_CLOCK_SKEW_MS or not is_recipient(event, endpoint):
+            continue
+        delivery = snapshot.get(Delivery, delivery_id(event.id, endpoint_id))
+        if delivery is None or _is_missed(delivery, asked_at):
+            missed.append((event, delivery))
+    return page, missed
+
+
+def _is_missed(delivery: Delivery, asked_at: Instant) -> bool:
+    if delivery.status == "delivered":
+        return False
+    # What changed since was put on its way by this very recovery, or tried after it was asked for.
+    return delivery.updated_at <= asked_at + MAX_CLOCK_SKEW_MS
+
+
+def _revive_pending(
+    tx: Transaction, seen: Delivery | None, endpoint_id: str, now: Instant
+) -> Decision[Delivery] | None:
+    """A pending delivery that was doomed when the endpoint closed, and is wanted again."""
+    if seen is None or seen.status != "pending":
+        return None
+    endpoint = lock_shared(tx, Endpoint, endpoint_id)
+    if endpoint is None or seen.endpoint_revision >= endpoint.revision:
+        return None
+    job = tx.get(Job, seen.job_id, for_update=True)  # job first, as its worker locks it
+    delivery = tx.get(Delivery, seen.id, for_update=True)
+    if job is None or job.due_at == NEVER or delivery is None:
+        return None
+    if delivery.version != seen.version:
+        return None
+    require_active_subscriber(endpoint, delivery.event_name)
+    kept = attrs.evolve(delivery, endpoint_revision=endpoint.revision, updated_at=now)
+    return Decision(kept, holds=(endpoint,), replaces=(kept,))
+
+
+def _position_time(position: Position) -> Instant:
+    return int(position[0] or 0)

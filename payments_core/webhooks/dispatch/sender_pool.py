@@ -1,0 +1,167 @@
+"""The threads that send: they take from a backlog, and tell what came of it.
+
+As few as keep up are awake: many at once pass the interpreter to and fro, and one serves quick
+endpoints faster. Where a delivery waits, or all that are awake are held up, one more is woken.
+Those that are held up for long have others started in their place, up to a bound.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import attrs
+
+from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
+from payments_core.webhooks.dispatch.endpoint_concurrency import MAX_SPARE_SENDERS
+from payments_core.webhooks.lifecycle import AttemptResult
+
+WAKE_AFTER_S = 0.005
+"""A delivery that waits for longer has one more woken; a sender that is at one for longer may be
+held up for good."""
+
+
+BLOCKED_AFTER_S = 0.25
+"""A sender that is at one attempt for longer has another started in its place."""
+
+STALE_AFTER_S = 0.25
+"""What was read of a delivery and its endpoint longer ago is read again before it is sent: the
+secret may have been rotated since, or the endpoint closed."""
+
+
+@attrs.frozen
+class FinishedAttempt:
+    """An attempt that was made, or the fault of ours that kept it from being made.
+
+    Without either the delivery was not sent, since its lease had ended, or as it was `stale`.
+    """
+
+    prepared: PreparedDelivery
+    result: AttemptResult | Exception | None
+    duration_s: float | None
+    stale: bool = False
+
+
+class SenderPool:
+    """A pool of threads. Its methods are for one thread, the conductor, but for
+    `find_lanes_in_flight_over`."""
+
+    def __init__(
+        self,
+        attempts: AttemptRunner,
+        count: int,
+        on_finished: Callable[[FinishedAttempt], None],
+        *,
+        name: str,
+    ) -> None:
+        """`on_finished` hears of each end, in the thread of its sender."""
+        self._attempts = attempts
+        self._count = count
+        self._on_finished = on_finished
+        self._name = name
+        self._backlog: deque[tuple[PreparedDelivery, float]] = deque()
+        self._in_flight: dict[str, tuple[PreparedDelivery, float]] = {}
+        self._calls = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._awake = 0
+        self._over = False
+        self.threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Start the threads. Once only: a pool that was ended stays ended."""
+        for _ in range(self._count):
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        name = f"{self._name}-{len(self.threads)}"
+        thread = threading.Thread(target=self._run, name=name, daemon=True)
+        thread.start()
+        self.threads.append(thread)
+
+    def shut_down(self) -> None:
+        """Let the threads end when they are done."""
+        self._over = True
+        self._calls.release(len(self.threads))
+
+    @property
+    def blocked_count(self) -> int:
+        """How many attempts hold a sender up, as far as others can be started in its place."""
+        since = time.monotonic() - BLOCKED_AFTER_S
+        blocked = sum(began < since for _, began in tuple(self._in_flight.values()))
+        return min(blocked, MAX_SPARE_SENDERS)
+
+    def submit(self, prepared: PreparedDelivery) -> None:
+        """Give a delivery to be sent; `wake_enough` afterwards."""
+        self._backlog.append((prepared, time.monotonic()))
+
+    def wake_enough(self) -> bool:
+        """Wake some where those that are awake do not keep up; True where it should be asked
+        again soon."""
+        oldest = next(iter(self._backlog.copy()), None)  # a sender may take it meanwhile
+        if oldest is None:
+            return False
+        since = time.monotonic() - WAKE_AFTER_S
+        blocked = sum(began < since for _, began in tuple(self._in_flight.values()))
+        with self._lock:
+            if self._awake > blocked and oldest[1] > since:
+                return True
+            if self._awake == len(self.threads):
+                spare = len(self.threads) - self._count
+                if spare >= self.blocked_count:
+                    return spare < MAX_SPARE_SENDERS
+                self._start_thread()
+            self._awake += 1
+        self._calls.release()
+        return True
+
+    def withdraw_unstarted(self, lane: str | None = None) -> list[PreparedDelivery]:
+        """What has not begun, of a lane or of all."""
+        back: list[tuple[PreparedDelivery, float]] = []
+        rest: list[tuple[PreparedDelivery, float]] = []
+        while True:
+            try:
+                item = self._backlog.popleft()
+            except IndexError:
+                break
+            (back if lane in (None, item[0].claimed.job.lane) else rest).append(item)
+        self._backlog.extendleft(reversed(rest))
+        return [prepared for prepared, _ in back]
+
+    def find_lanes_in_flight_over(self, longer_than_s: float) -> set[str]:
+        """The lanes with an attempt that has been under way for longer."""
+        since = time.monotonic() - longer_than_s
+        in_flight = tuple(self._in_flight.values())
+        return {prepared.claimed.job.lane for prepared, began in in_flight if began < since}
+
+    def _run(self) -> None:
+        while True:
+            self._calls.acquire()
+            while True:
+                try:
+                    prepared, handed_at = self._backlog.popleft()
+                except IndexError:
+                    break
+                if time.monotonic() - handed_at > STALE_AFTER_S:
+                    self._on_finished(FinishedAttempt(prepared, None, None, stale=True))
+                else:
+                    self._on_finished(self._send(prepared))
+            with self._lock:
+                self._awake -= 1
+            if self._over:
+                return
+
+    def _send(self, prepared: PreparedDelivery) -> FinishedAttempt:
+        job_id, began = prepared.claimed.job.id, time.monotonic()
+        self._in_flight[job_id] = (prepared, began)
+        try:
+            attempt = self._attempts.send(prepared)
+        except Exception as error:  # a fault of ours, which the endpoint must not pay for
+            return FinishedAttempt(prepared, error, None)
+        finally:
+            self._in_flight.pop(job_id, None)
+        took_s = time.monotonic() - began
+        return FinishedAttempt(
+            prepared, attempt, None if attempt is None or prepared.abandon_reason else took_s
+        )

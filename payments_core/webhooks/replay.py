@@ -1,0 +1,303 @@
+"""Events looked at again and sent again: tests, resends and recoveries (contract §8).
+
+What is sent again keeps its event id, delivery id and body, by which receivers know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import attrs
+
+from payments_core.clock import DAY, SECOND, Instant
+from payments_core.engine.decision import Decision, NewJob, lock_shared
+from payments_core.engine.events import TEST, Event
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import NotFound, ResourceConflict, ValidationFailed
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
+from payments_core.tenants.authorization import Authority
+from payments_core.webhooks.dispatch.job_handlers import encode_envelope
+from payments_core.webhooks.lifecycle import (
+    RECOVER,
+    TASK_QUEUE_NAME,
+    attempt_job,
+    decide_retry,
+    new_delivery,
+    require_active_subscriber,
+)
+from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, delivery_id
+
+MAX_RESEND_ENDPOINTS = 100
+"""An event is resent to no more endpoints than this in one commit."""
+
+MAX_RECOVERY_DAYS = 30
+MAX_CLOCK_SKEW_MS = 30 * SECOND
+"""How far the clocks of the processes may differ that stamp events and deliveries."""
+
+
+@attrs.frozen
+class Recovery:
+    """A recovery that is under way."""
+
+    endpoint_id: str
+    since: Instant
+
+
+class WebhookEvents:
+    """The events of the environment of the authority that asks, and their sending again."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._committer = ports.committer
+        self._storage = ports.storage
+        self._clock = ports.clock
+
+    def get(self, authority: Authority, event_id: str) -> Event:
+        """An event. Raises NotFound."""
+        return self._storage.read(
+            authority.partition, lambda snapshot: _get_event(snapshot, event_id)
+        )
+
+    def list(
+        self,
+        authority: Authority,
+        *,
+        account_id: str | None = None,
+        where: Sequence[Where] = (),
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[Event]:
+        """Events, newest first, of one account or of all; `where` filters by their columns."""
+        index = "newest" if account_id is None else "by_account"
+        key = () if account_id is None else (account_id,)
+        return self._storage.read(
+            authority.partition,
+            lambda snapshot: snapshot.find(
+                Event, index, key, where=where, after=after, limit=limit
+            ),
+        )
+
+    def send_test(
+        self, authority: Authority, endpoint_id: str, *, idempotent: IdempotentRequest | None = None
+    ) -> Delivery:
+        """Send `webhook.test` to the endpoint and no other, whatever it subscribed to.
+
+        Raises NotFound, and Conflicting where the endpoint is not active.
+        """
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Delivery]:
+            endpoint = _lock_endpoint_shared(tx, endpoint_id)
+            require_active_subscriber(endpoint, TEST)
+            now = self._clock.now()
+            event = Event(
+                id=id_sequence.issue("evt"),
+                name=TEST,
+                api_version=authority.api_version,
+                created_at=now,
+                payload={"webhookId": endpoint.id},
+            )
+            delivery = new_delivery(event, endpoint, encode_envelope(event), now=now)
+            job = attempt_job(delivery, authority.mode, now=now)
+            # A row like any other, and not `events`: those fan out to every endpoint.
+            inserts = (event, delivery, job, _console_action(id_sequence, endpoint.id, "test", now))
+            return Decision(delivery, holds=(endpoint,), inserts=inserts)
+
+        return self._committer.commit(authority, decide, idempotent=idempotent)
+
+    def resend(
+        self,
+        authority: Authority,
+        event_id: str,
+        *,
+        endpoint_id: str | None = None,
+        idempotent: IdempotentRequest | None = None,
+    ) -> tuple[Delivery, ...]:
+        """Deliver the event again, to one endpoint or to every active one that wants it.
+
+        The deliveries that were put on their way; of all endpoints, those whose delivery is on
+        its way already are passed over. Raises NotFound, and Conflicting where the named
+        endpoint is not active or not subscribed or its delivery is under way, or where nothing
+        is left to send.
+        """
+        event, seen = self._storage.read(
+            authority.partition,
+            lambda snapshot: _read_resend_targets(snapshot, event_id, endpoint_id),
+        )
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Delivery, ...]]:
+            now = self._clock.now()
+            sent: list[Decision[Delivery]] = []
+            for endpoint, delivery in seen:
+                try:
+                    sent.append(
+                        decide_resend(tx, event, endpoint.id, delivery, authority.mode, now=now)
+                    )
+                except (ResourceConflict, NotFound):
+                    if endpoint_id is not None:
+                        raise
+            if not sent:
+                raise ResourceConflict(
+                    f"No active webhook endpoint waits for {event.name}: none is subscribed, or "
+                    "its delivery is on its way."
+                )
+            told = Decision(
+                tuple(item.result for item in sent),
+                inserts=(_console_action(id_sequence, event.id, "resend", now),),
+            )
+            return told.merge(*sent)
+
+        return self._committer.commit(authority, decide, idempotent=idempotent)
+
+    def recover(
+        self,
+        authority: Authority,
+        endpoint_id: str,
+        since: Instant,
+        *,
+        idempotent: IdempotentRequest | None = None,
+    ) -> Recovery:
+        """Send the endpoint every event since then that it wants and was not delivered.
+
+        A job does it, oldest event first. `since` is at most 30 days ago. Raises NotFound,
+        ValidationFailed, and Conflicting where the endpoint is not active.
+        """
+        self._committer.replay(authority, idempotent)  # before `since` has become too old
+        now = self._clock.now()
+        if since > now:
+            raise ValidationFailed.at("since", "must not be in the future")
+        if since < now - MAX_RECOVERY_DAYS * DAY:
+            raise ValidationFailed.at("since", f"must be at most {MAX_RECOVERY_DAYS} days ago")
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Recovery]:
+            endpoint = _lock_endpoint_shared(tx, endpoint_id)
+            if endpoint.status != "active":
+                raise ResourceConflict(
+                    f"The webhook endpoint is {endpoint.status}; activate it first."
+                )
+            at = self._clock.now()
+            return Decision(
+                Recovery(endpoint.id, since),
+                holds=(endpoint,),
+                inserts=(_console_action(id_sequence, endpoint.id, "recover", at),),
+                jobs=(recovery_job(endpoint.id, (since, ""), asked_at=at, now=at),),
+            )
+
+        return self._committer.commit(authority, decide, idempotent=idempotent)
+
+
+def recovery_job(
+    endpoint_id: str, after: tuple[Instant, str], *, asked_at: Instant, now: Instant
+) -> NewJob:
+    """The job that goes through the events behind a position: their time and id."""
+    arguments = {"after": str(after[0]), "after_id": after[1], "asked_at": str(asked_at)}
+    return NewJob(TASK_QUEUE_NAME, RECOVER, f"recover:{endpoint_id}", now, endpoint_id, arguments)
+
+
+def decide_resend(
+    tx: Transaction,
+    event: Event,
+    endpoint_id: str,
+    seen: Delivery | None,
+    mode: str,
+    *,
+    now: Instant,
+    trigger: Literal["retry", "resend"] = "resend",
+) -> Decision[Delivery]:
+    """The event's delivery to an endpoint put on its way again, or made where there was none.
+
+    `seen` is the delivery as it was read before, whose job tells which to lock. Raises NotFound,
+    Conflicting.
+    """
+    endpoint = _lock_endpoint_shared(tx, endpoint_id)
+    require_recipient(event, endpoint)
+    # job first, as its worker locks it
+    job = None if seen is None else tx.get(Job, seen.job_id, for_update=True)
+    delivery = tx.get(Delivery, delivery_id(event.id, endpoint_id), for_update=True)
+    if delivery is None:
+        made = new_delivery(event, endpoint, encode_envelope(event), now=now)
+        return Decision(made, holds=(endpoint,), inserts=(made, attempt_job(made, mode, now=now)))
+    if seen is None or delivery.job_id != seen.job_id:
+        raise ResourceConflict("The delivery was put on its way just now.")
+    return decide_retry(delivery, endpoint, job, mode, now=now, trigger=trigger)
+
+
+def require_recipient(event: Event, endpoint: Endpoint) -> None:
+    """Raise Conflicting unless the endpoint is active and the event is for it.
+
+    A test is for the endpoint that it names, and for those that asked for tests by name.
+    """
+    require_active_subscriber(endpoint, event.name)
+    if event.name != TEST or event.payload["webhookId"] == endpoint.id:
+        return
+    if TEST not in endpoint.subscribed_events:
+        raise ResourceConflict("The test was for another webhook endpoint.")
+
+
+def _read_resend_targets(
+    snapshot: Snapshot, event_id: str, endpoint_id: str | None
+) -> tuple[Event, Sequence[tuple[Endpoint, Delivery | None]]]:
+    """The event, and the endpoints to try with the deliveries that they have had of it."""
+    event = _get_event(snapshot, event_id)
+    if endpoint_id is not None:
+        endpoint = snapshot.get(Endpoint, endpoint_id)
+        if endpoint is None:
+            raise NotFound("webhook endpoint")
+        endpoints = [endpoint]
+    else:
+        endpoints = [item for item in _find_active_endpoints(snapshot) if is_recipient(event, item)]
+    if len(endpoints) > MAX_RESEND_ENDPOINTS:
+        raise ResourceConflict(
+            f"More than {MAX_RESEND_ENDPOINTS} endpoints are subscribed to {event.name}; name one."
+        )
+    return event, [
+        (endpoint, snapshot.get(Delivery, delivery_id(event.id, endpoint.id)))
+        for endpoint in endpoints
+    ]
+
+
+def _find_active_endpoints(snapshot: Snapshot) -> list[Endpoint]:
+    found: list[Endpoint] = []
+    after: Position | None = None
+    while True:
+        page = snapshot.find(Endpoint, "by_status", ("active",), after=after, limit=100)
+        found += page.records
+        after = page.next
+        if after is None:
+            return found
+
+
+def is_recipient(event: Event, endpoint: Endpoint) -> bool:
+    """Whether the endpoint is active and the event is for it."""
+    try:
+        require_recipient(event, endpoint)
+    except ResourceConflict:
+        return False
+    return True
+
+
+def _get_event(snapshot: Snapshot, event_id: str) -> Event:
+    event = snapshot.get(Event, event_id)
+    if event is None:
+        raise NotFound("event")
+    return event
+
+
+def _lock_endpoint_shared(tx: Transaction, endpoint_id: str) -> Endpoint:
+    endpoint = lock_shared(tx, Endpoint, endpoint_id)
+    if endpoint is None:
+        raise NotFound("webhook endpoint")
+    return endpoint
+
+
+def _console_action(
+    id_sequence: IdSequence,
+    subject: str,
+    action: Literal["test", "resend", "recover"],
+    now: Instant,
+) -> ConsoleAction:
+    return ConsoleAction(
+        id=id_sequence.issue("webhook_action"), subject=subject, action=action, created_at=now
+    )

@@ -1,0 +1,178 @@
+"""What the commands of `payments admin` share: the service of the configuration, and how a
+command's result is told."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import attrs
+import click
+
+from payments_core.clock import format_iso_or_none
+from payments_core.errors import PaymentsError, ValidationFailed
+from payments_core.service import PaymentsService
+from payments_core.storage.jobs import Job
+from payments_core.storage.port import StorageError
+from payments_core.tenants.record import Environment
+from payments_core_http.cli.config_option import report_refusals, with_configuration
+from payments_core_http.deployment import build as assembling
+from payments_core_http.deployment.configuration import Configuration
+
+CommandResult = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+environment_argument = click.argument("environment")
+
+
+_MAX_ROWS = 60
+"""Of what is told within a document."""
+
+
+@attrs.frozen
+class FailingResult:
+    """A result that somebody must look at: the command prints it, and ends with 1."""
+
+    document: CommandResult
+
+
+def print_result(command: Callable[..., CommandResult | FailingResult]) -> Callable[..., None]:
+    """Give a command --json, and print what it returns: an object, or a list of them."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @wraps(command)
+    def run_and_print(*arguments: Any, as_json: bool, **options: Any) -> None:
+        with report_refusals(), report_errors():
+            result = command(*arguments, **options)
+        document = result.document if isinstance(result, FailingResult) else result
+        click.echo(json.dumps(document, ensure_ascii=False) if as_json else format_result(document))
+        if isinstance(result, FailingResult):
+            raise click.exceptions.Exit(1)
+
+    return run_and_print
+
+
+def with_service(command: Callable[..., CommandResult | FailingResult]) -> Callable[..., None]:
+    """Give a command the service, and the mode, as its first arguments, and tell its result."""
+
+    @with_configuration
+    @print_result
+    @wraps(command)
+    def run_with_service(
+        configuration: Configuration, *arguments: Any, **options: Any
+    ) -> CommandResult | FailingResult:
+        with open_service(configuration) as service:
+            return command(service, configuration.mode, *arguments, **options)
+
+    return run_with_service
+
+
+@contextmanager
+def open_service(configuration: Configuration) -> Iterator[PaymentsService]:
+    """The service of a configuration. It may be a weak one: whoever mends it needs it."""
+    key_ring = assembling.build_key_ring(configuration)
+    storage = assembling.build_storage(configuration)
+    with contextlib.closing(storage):
+        service = assembling.build_service(configuration, storage, key_ring)
+        with contextlib.closing(service):
+            service.refresh()
+            assembling.require_known_key_ring(service)
+            yield service
+
+
+@contextmanager
+def report_errors() -> Iterator[None]:
+    """Say what was refused in one line, or a line for each fault."""
+    try:
+        yield
+    except ValidationFailed as failure:
+        lines = [f"{fault.path} {fault.message}" for fault in failure.fields]
+        raise click.ClickException("\n".join(lines)) from failure
+    except PaymentsError as error:
+        if isinstance(error.__cause__, StorageError):  # an operator is told why, as no caller is
+            raise error.__cause__ from None
+        raise click.ClickException(error.message) from error
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def find_environment(service: PaymentsService, mode: str, named: str) -> Environment:
+    """The environment of an id, or that of the mode of the app with a partner id.
+
+    Raises NotFound.
+    """
+    app = service.tenants.find_app_by_partner(named)
+    if app is not None and mode in app.environments:
+        named = app.environments[mode]
+    return service.tenants.get_environment(named)
+
+
+def render_environment(environment: Environment) -> dict[str, Any]:
+    """An environment, without its keys."""
+    return {
+        "environmentId": environment.id,
+        "appId": environment.app_id,
+        "partnerId": environment.partner_id,
+        "mode": environment.mode,
+        "apiVersion": environment.api_version,
+        "products": list(environment.products),
+        "rateLimits": dict(environment.rate_limits),
+    }
+
+
+def render_job(partition: str, job: Job) -> dict[str, Any]:
+    """A job, and where it lies."""
+    return {
+        "partition": partition,
+        "jobId": job.id,
+        "kind": job.kind,
+        "subject": job.subject,
+        "queue": job.queue,
+        "lane": job.lane,
+        "claims": job.claims,
+    }
+
+
+def format_result(document: CommandResult) -> str:
+    """A document for people: a line for each field, or a table."""
+    if not document:
+        return "There is none."
+    if not isinstance(document, Mapping):
+        return "\n".join(_format_table(document))
+    width = max(len(name) for name in document)
+    lines = []
+    for name, value in document.items():
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            lines.append(f"{name:<{width}}  {len(value)}")
+            lines += [f"  {line}" for line in _format_table(value[:_MAX_ROWS])]
+            if len(value) > _MAX_ROWS:
+                lines.append("  … and more; --json tells all")
+        else:
+            lines.append(f"{name:<{width}}  {_format_cell(value)}")
+    return "\n".join(lines)
+
+
+def _format_table(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [list(items[0]), *([_format_cell(value) for value in item.values()] for item in items)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
+    return [line.rstrip() for line in lines]
+
+
+def _format_cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str):  # a name may hold what a terminal obeys
+        return "".join(sign if sign.isprintable() else "\ufffd" for sign in value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value) or "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_format_cell(item)}" for name, item in value.items()) or "–"
+    return json.dumps(value, ensure_ascii=False)
+
+
+format_time = format_iso_or_none
+"""How a moment is told."""

@@ -1,0 +1,53 @@
+"""What the commands of a deployment share: the option that names its configuration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.port import StorageError
+from payments_core_http.deployment.loader import ConfigurationRefused, load_configuration
+from payments_core_http.observability import logs
+
+
+def with_configuration(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --config, and hand it the configuration as its first argument.
+
+    What is logged from then on holds no secret; a command that runs on logs as its settings say.
+    """
+
+    @click.option(
+        "--config",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="The TOML file of settings; else the one that PAYMENTS_CONFIG names.",
+    )
+    @wraps(command)
+    def run_with_configuration(*arguments: Any, config: Path | None, **options: Any) -> Any:
+        logs.configure("WARNING", "text")
+        with report_refusals():
+            configuration = load_configuration(config, os.environ)
+        return command(configuration, *arguments, **options)
+
+    return run_with_configuration
+
+
+@contextmanager
+def report_refusals() -> Iterator[None]:
+    """Say why a process cannot run, in lines and not in a traceback."""
+    try:
+        yield
+    except ConfigurationRefused as refusal:
+        raise click.ClickException(str(refusal)) from refusal
+    except StorageError as error:
+        raise click.ClickException(f"The storage cannot be used: {error}.") from error
+    except UnreadableDocument as error:
+        raise click.ClickException(
+            f"A damaged row is in the way: {error}. A backup may have it whole."
+        ) from error

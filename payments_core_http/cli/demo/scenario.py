@@ -1,0 +1,86 @@
+"""What the demo's steps are made of: who takes part, what is known, and how an answer is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from payments_core_http.cli.api_client import ApiClient, ApiResponse, Summarize, basic_authorization
+from payments_core_http.cli.child_processes import ReceiverChild
+
+
+class StepFailed(Exception):
+    """A step did not show what it should; the text says what was seen instead."""
+
+
+@attrs.frozen(kw_only=True)
+class DemoState:
+    """What the steps have learned so far. `run` names this run in users and idempotency keys."""
+
+    run: str
+    app_id: str
+    app_secret: str = attrs.field(repr=False)
+    environment_id: str
+    alice_id: str = ""
+    bob_id: str = ""
+    webhook_id: str = ""
+    payment_id: str = ""
+    created: bytes = attrs.field(default=b"", repr=False)
+    client_secret: str = attrs.field(default="", repr=False)
+    access_token: str = attrs.field(default="", repr=False)
+    option_id: str = ""
+    action_id: str = attrs.field(default="", repr=False)
+
+    @property
+    def backend_authorization(self) -> str:
+        """The Authorization of the partner's backend."""
+        return basic_authorization(self.app_id, self.app_secret)
+
+    @property
+    def webhook_path(self) -> str:
+        """The path of this run's webhook endpoint."""
+        return f"/hooks/{self.run}"
+
+    def idempotency_key(self, name: str) -> str:
+        """The idempotency key of one request of this run."""
+        return f"{self.run}-{name}"
+
+
+@attrs.frozen
+class DemoContext:
+    """Who takes part: the service, through its client, and the webhook receiver."""
+
+    client: ApiClient
+    receiver: ReceiverChild
+
+
+@attrs.frozen
+class DemoStep:
+    """A step, its name, and what it shows."""
+
+    name: str
+    shows: str
+    run: Callable[[DemoContext, DemoState], DemoState]
+    facts: Callable[[DemoContext, DemoState], Mapping[str, Any]] = lambda context, state: {}
+    """What it showed besides requests and answers."""
+
+
+def pick_fields(*names: str) -> Summarize:
+    """Of a document, these fields."""
+    return lambda document: {name: document.get(name) for name in names}
+
+
+def require_status(answer: ApiResponse, status: int) -> Any:
+    """The answer's document. Raises StepFailed where the status is another one."""
+    if answer.status != status:
+        text = answer.body[:500].decode("utf-8", "replace")
+        raise StepFailed(f"expected {status}, and was answered {answer.status}: {text}")
+    return answer.document
+
+
+def require_equal(name: str, seen: object, expected: object) -> None:
+    """Raise StepFailed where they differ."""
+    if seen != expected:
+        raise StepFailed(f"{name} is {seen!r}, and not {expected!r}")

@@ -1,0 +1,224 @@
+"""The service that a configuration describes, each port opened by its URL: the one place where a
+process of a deployment is put together.
+
+What cannot be opened is refused by the path of its setting, in words that hold no secret.
+"""
+
+from __future__ import annotations
+
+import logging
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from payments_core.accounts.verification.loader import open_kyc
+from payments_core.chains.loader import Checkable, open_chain, open_signer
+from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
+from payments_core.clock import DAY, SECOND, HasServerTime, SystemClock, measure_clock_skew_ms
+from payments_core.credentials.keyring import KeyRing
+from payments_core.errors import FieldError
+from payments_core.limiters.loader import open_limiter
+from payments_core.limiters.policies import RateLimits
+from payments_core.limiters.port import Limiter
+from payments_core.service import PaymentsService, Settings
+from payments_core.storage.port import ReportsConfigProblems, Storage, StorageError
+from payments_core.storage_loader import open_storage
+from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys
+from payments_core.webhooks.destinations import RefusedPrefix
+from payments_core.webhooks.settings import WebhookSettings
+from payments_core.webhooks.transports.port import Transport
+from payments_core_http.client_address import parse_networks
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.loader import ConfigurationRefused
+from payments_core_http.redaction import redact
+from payments_core_http.throttling import Throttle
+
+T = TypeVar("T")
+
+MAX_CLOCK_SKEW_MS = 30 * SECOND
+"""A worker that is so far ahead takes leases that live: half the shortest of them."""
+
+_log = logging.getLogger(__name__)
+
+
+def build_key_ring(configuration: Configuration) -> KeyRing:
+    """The master key ring. Raises ConfigurationRefused."""
+    keys = configuration.keys
+    if keys.ring is not None:
+        ring = keys.ring
+        return _open_setting("keys.ring", lambda: KeyRing.parse(ring))
+    path = Path(keys.ring_file or "")
+    return _open_setting("keys.ring_file", lambda: KeyRing.parse(_read_secret_file(path)))
+
+
+def build_storage(configuration: Configuration) -> Storage:
+    """The storage, which is not asked anything yet. Raises ConfigurationRefused."""
+    return _open_setting("storage.url", lambda: open_storage(configuration.storage.url))
+
+
+def build_limiter(configuration: Configuration) -> Limiter:
+    """The limiter, which is not asked anything yet. Raises ConfigurationRefused."""
+    return _open_setting("limiter.url", lambda: open_limiter(configuration.limiter.url))
+
+
+def build_throttle(configuration: Configuration) -> Throttle:
+    """The rate policies. Raises ConfigurationRefused."""
+    return Throttle(
+        build_limiter(configuration),
+        RateLimits(configuration.limits),
+        trusted_proxies=parse_networks(configuration.http.trusted_proxies),
+    )
+
+
+def build_chains(configuration: Configuration) -> Mapping[int, Chain] | None:
+    """The chains by their number, no node asked yet; None where they are simulated.
+
+    Raises ConfigurationRefused.
+    """
+    if configuration.simulated_chains:
+        return None
+    url = configuration.signer.url
+    signer = None if url is None else _open_setting("signer.url", lambda: open_signer(url))
+
+    return {
+        int(number): _open_setting(
+            f"chains.{number}",
+            partial(open_chain, int(number), one.urls, signer=signer, settings=one.settings),
+        )
+        for number, one in configuration.chains.items()
+    }
+
+
+def build_service(
+    configuration: Configuration, storage: Storage, key_ring: KeyRing, **more: Any
+) -> PaymentsService:
+    """The service. `more` is handed to it. Raises ConfigurationRefused."""
+    url = configuration.kyc.url
+    webhooks = configuration.webhooks
+    settings = Settings(
+        public_url=configuration.public_url.rstrip("/"),
+        service_name=configuration.service_name,
+        idempotency_retention_ms=configuration.idempotency_days * DAY,
+        webhooks=WebhookSettings(
+            max_attempts=webhooks.max_attempts,
+            attempt_s=webhooks.attempt_s,
+            local_allowed=webhooks.local_allowed,
+            refused_prefixes=tuple(
+                RefusedPrefix.of(prefix, "refused by the operator")
+                for prefix in webhooks.refused_prefixes
+            ),
+        ),
+    )
+    return PaymentsService(
+        storage,
+        key_ring,
+        settings=settings,
+        chains=build_chains(configuration),
+        kyc=None if url is None else _open_setting("kyc.url", lambda: open_kyc(url)),
+        transport=_build_transport(configuration),
+        **more,
+    )
+
+
+def require_known_key_ring(service: PaymentsService) -> None:
+    """Refuse a key ring that is another storage's. Raises ConfigurationRefused."""
+    try:
+        service.verify_key_ring()
+    except UnknownKeyRing as error:
+        raise _refusal("keys", f"cannot be used: {error}") from error
+    for name in find_missing_keys(service.ports.storage, service.ports.key_ring):
+        _log.warning("the key %s, which has sealed what is stored, is not in the key ring", name)
+
+
+def require_synchronized_clock(storage: Storage) -> None:
+    """Refuse to work by a clock that is far from the storage's. Raises ConfigurationRefused.
+
+    Leases, and for how long an idempotency key is good, are judged by this machine's.
+    """
+    if isinstance(storage, HasServerTime):
+        off = measure_clock_skew_ms(storage, SystemClock())
+        if off > MAX_CLOCK_SKEW_MS:
+            raise _refusal(
+                "storage.url",
+                f"leads to a server whose clock and this machine's are {off // SECOND} s apart: "
+                "keep the clocks by NTP",
+            )
+
+
+def require_safe_storage(configuration: Configuration, storage: Storage) -> None:
+    """Refuse, in production, a database that may lose what was answered; elsewhere say so.
+
+    Raises ConfigurationRefused.
+    """
+    if not isinstance(storage, ReportsConfigProblems):
+        return
+    for fault in storage.config_errors():
+        if configuration.mode == "production":
+            raise _refusal("storage.url", f"leads to an unsafe database: {fault}")
+        _log.warning("the database is not safe: %s", fault)
+    for doubt in storage.config_warnings():
+        _log.warning("the database may not be safe: %s", doubt)
+
+
+@contextmanager
+def report_listen_failure(path: str, host: str, port: int) -> Iterator[None]:
+    """Say by the path of its setting that an address cannot be listened on."""
+    try:
+        yield
+    except OSError as error:
+        raise _refusal(
+            path, f"cannot be listened on at {host}, {port}: {error.strerror or error}"
+        ) from error
+
+
+def require_matching_chains(service: PaymentsService) -> None:
+    """Ask each chain's nodes whether they serve it, with our contracts. Those that do not answer
+    are no reason not to start: whatever they say later is checked again.
+
+    Raises ConfigurationRefused.
+    """
+    for number, chain in service.chains.items():
+        if isinstance(chain, Checkable):
+            try:
+                chain.check()
+            except ChainMismatch as error:
+                raise _refusal(f"chains.{number}", str(error)) from error
+            except ChainUnavailable as error:
+                _log.warning("chain %d waits until its nodes answer: %s", number, error)
+
+
+def _build_transport(configuration: Configuration) -> Transport | None:
+    if configuration.webhooks.transport == "threads":
+        return None
+    from payments_core.webhooks.transports.curl import CurlTransport
+
+    return _open_setting("webhooks.transport", CurlTransport)
+
+
+def _read_secret_file(path: Path) -> str:
+    """What a secret file holds. Raises OSError, and ValueError where everybody may read it."""
+    text = path.read_text(encoding="ascii")
+    if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
+        raise ValueError("may be read by everybody: chmod o-rw it")
+    return text
+
+
+def _open_setting(path: str, open_it: Callable[[], T]) -> T:
+    try:
+        return open_it()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise _refusal(path, f"names what cannot be read: {reason}") from error
+    except ModuleNotFoundError as error:
+        raise _refusal(path, f"needs {error.name}, which is not installed") from error
+    except (ValueError, SignerRefused, StorageError) as error:
+        raise _refusal(path, f"cannot be used: {redact(str(error))}") from error
+    except Exception as error:  # an adapter's own fault, whose text may quote the URL
+        raise _refusal(path, f"cannot be opened: {type(error).__name__}") from error
+
+
+def _refusal(path: str, message: str) -> ConfigurationRefused:
+    return ConfigurationRefused("as it was opened", (FieldError(path, message),))

@@ -1,0 +1,296 @@
+"""What `payments doctor` looks at: each check says what it found, and what to do about a fault.
+
+A check asks the real thing and changes nothing. A fault is what payments cannot work with, a
+warning what somebody should know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import attrs
+
+from payments_core.background_jobs import QUEUES
+from payments_core.chains.loader import Checkable
+from payments_core.chains.port import Chain, ChainError, ChainMismatch
+from payments_core.clock import (
+    MINUTE,
+    SECOND,
+    Clock,
+    HasServerTime,
+    Instant,
+    SystemClock,
+    measure_clock_skew_ms,
+)
+from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
+from payments_core.service import PaymentsService
+from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.port import ReportsConfigProblems, Storage, StorageError
+from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys, require_registered
+from payments_core.tenants.queries import has_apps
+from payments_core_http.deployment import build as assembling
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.loader import ConfigurationRefused
+from payments_core_http.deployment.secret_mask import SecretMask
+from payments_core_http.deployment.startup_rules import find_warnings, require_startable
+
+Level = Literal["ok", "warning", "fault"]
+T = TypeVar("T")
+
+SLOW_ROUND_TRIP_MS = 20
+"""A storage or limiter that takes longer for one round trip is not beside this machine."""
+CLOCK_SKEW_WARNING_MS = 1 * SECOND
+LATE_JOB_MS = 1 * MINUTE
+ROUNDS = 5
+
+
+@attrs.frozen
+class Finding:
+    """What one check found. `remedy` is empty where nothing is wrong."""
+
+    check: str
+    level: Level
+    says: str
+    remedy: str = ""
+
+
+def run_checks(
+    configuration: Configuration,
+    *,
+    now: Callable[[PaymentsService], Instant] = lambda service: service.ports.clock.now(),
+) -> Iterator[Finding]:
+    """Every finding, as it is made, without the settings' secrets, whatever an adapter raises.
+
+    What cannot be opened is not asked. `now` is when jobs are judged to be late.
+    """
+    hiding = SecretMask.of(configuration)
+    with contextlib.ExitStack() as opened:
+        for finding in _run_all(configuration, now, opened):
+            yield attrs.evolve(finding, says=hiding(finding.says))
+
+
+def _run_all(
+    configuration: Configuration,
+    now: Callable[[PaymentsService], Instant],
+    opened: contextlib.ExitStack,
+) -> Iterator[Finding]:
+    clock = SystemClock()
+    yield from _check_settings(configuration)
+    file = configuration.storage.url.removeprefix("sqlite:///")
+    if file != configuration.storage.url and not Path(file).exists():
+        says = "there is no such file yet"  # to open it would make it
+        yield Finding("storage", "fault", says, "run `payments admin migrate`")
+        return
+    key_ring = yield from _open_or_report(lambda: assembling.build_key_ring(configuration))
+    limiter = yield from _open_or_report(lambda: assembling.build_limiter(configuration))
+    storage = yield from _open_or_report(lambda: assembling.build_storage(configuration))
+    service = None
+    if key_ring is not None and storage is not None:
+        made = partial(assembling.build_service, configuration, storage, key_ring)
+        service = yield from _open_or_report(made)
+    for one in (limiter, storage if service is None else service):
+        if one is not None:
+            opened.callback(_close_quietly, one)
+    stored = False
+    if storage is not None:
+        reachable = list(_catch_faults("storage", _check_storage(storage, clock)))
+        yield from reachable
+        stored = all(finding.level != "fault" for finding in reachable)
+    if limiter is not None:
+        yield from _catch_faults("limiter", _check_limiter(limiter, clock))
+    if service is None:
+        return
+    if stored:
+        yield from _catch_faults("keys", _check_keys(service))
+    if stored or not configuration.simulated_chains:
+        for number, chain in service.chains.items():
+            yield from _catch_faults(f"chain {number}", _check_chain(number, chain))
+    if stored:
+        yield from _catch_faults("worker", _check_queues(service, configuration.mode, now))
+
+
+def _catch_faults(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """The findings of a check; a fault besides where an adapter raises what it may not."""
+    try:
+        yield from findings
+    except Exception as error:
+        damaged = isinstance(error, UnreadableDocument)
+        remedy = (
+            "a row is damaged; a backup may have it whole"
+            if damaged
+            else "its adapter should not raise this: ask who made it"
+        )
+        yield Finding(check, "fault", f"raised {type(error).__name__}: {error}", remedy)
+
+
+def _close_quietly(opened: Limiter | Storage | PaymentsService) -> None:
+    with contextlib.suppress(Exception):  # all that it was opened for has been told
+        opened.close()
+
+
+def _check_settings(configuration: Configuration) -> Iterator[Finding]:
+    try:
+        require_startable(configuration)
+    except ConfigurationRefused as refusal:
+        for fault in refusal.faults:
+            says = f"{fault.path} {fault.message}"
+            yield Finding("settings", "fault", says, "docs/reference/settings.md")
+    else:
+        yield Finding("settings", "ok", f"fit to start in mode {configuration.mode}")
+    for warning in find_warnings(configuration):
+        says = f"{warning.path} {warning.message}"
+        yield Finding("settings", "warning", says, "docs/reference/settings.md")
+
+
+def _open_or_report(open_it: Callable[[], T]) -> Generator[Finding, None, T | None]:
+    """What a setting opens, or a fault and None."""
+    try:
+        return open_it()
+    except ConfigurationRefused as refusal:
+        (fault,), cause = refusal.faults, refusal.__cause__
+        says = f"{fault.path} {fault.message}"
+        if says.endswith(f": {type(cause).__name__}"):  # which may quote the URL; it is hidden here
+            says += f": {cause}"
+    except Exception as error:
+        says = f"cannot be used: {type(error).__name__}: {error}"
+    yield Finding("settings", "fault", says, "docs/reference/settings.md has each setting's form")
+    return None
+
+
+def _check_keys(service: PaymentsService) -> Iterator[Finding]:
+    """Whether the key ring is the storage's own, and whole."""
+    try:
+        require_registered(service.ports.storage, service.ports.key_ring)
+    except UnknownKeyRing as error:
+        remedy = "put the right ring back; a new key goes in front of the others"
+        yield Finding("keys", "fault", f"the key ring is another's: {error}", remedy)
+        return
+    for name in find_missing_keys(service.ports.storage, service.ports.key_ring):
+        says = f"the key {name}, which has sealed what is stored, is not in the ring"
+        remedy = f"put it back, or `payments admin key-ring forget {name}` if nothing rests on it"
+        yield Finding("keys", "fault", says, remedy)
+    yield Finding(
+        "keys", "ok", f"the key ring's current key is {service.ports.key_ring.current_id}"
+    )
+
+
+def _check_storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
+    try:
+        is_used = has_apps(storage)
+        took = _measure_round_trip_ms(lambda: has_apps(storage))
+        faults = storage.config_errors() if isinstance(storage, ReportsConfigProblems) else ()
+        doubts = storage.config_warnings() if isinstance(storage, ReportsConfigProblems) else ()
+    except StorageError as error:
+        yield Finding(
+            "storage",
+            "fault",
+            f"does not answer as it should: {error}",
+            "is it running, does storage.url name it, and has `payments admin migrate` been run?",
+        )
+        return
+    yield _judge_round_trip(
+        "storage", took, "put it nearer: every request makes several round trips"
+    )
+    if not is_used:
+        remedy = "does storage.url name the right one? Then `payments admin apps create`"
+        yield Finding("storage", "warning", "has no app", remedy)
+    for fault in faults:
+        remedy = "docs/how-to/deploy.md, or move-to-postgresql.md for one that was moved"
+        yield Finding("storage", "fault", fault, remedy)
+    for doubt in doubts:
+        yield Finding("storage", "warning", doubt, "docs/how-to/deploy.md")
+    if isinstance(storage, HasServerTime):
+        yield from check_clock_skew("the storage's", storage, clock)
+
+
+def _check_limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
+    ask = PolicyCheck("doctor", 1, SECOND, cost=0)
+    try:
+        took = _measure_round_trip_ms(lambda: limiter.check([ask], clock.real_now()))
+    except LimiterUnavailable as error:
+        remedy = (
+            "until it answers every request is refused with 429: does it run, with that password?"
+        )
+        yield Finding("limiter", "fault", f"does not answer: {error}", remedy)
+        return
+    yield _judge_round_trip(
+        "limiter", took, "put it nearer: every request asks it up to three times"
+    )
+    if isinstance(limiter, HasServerTime):
+        yield from check_clock_skew("the limiter's", limiter, clock)
+
+
+def _judge_round_trip(check: str, took_ms: float, remedy: str) -> Finding:
+    if took_ms > SLOW_ROUND_TRIP_MS:
+        return Finding(check, "warning", f"takes {took_ms:.1f} ms for a round trip", remedy)
+    return Finding(check, "ok", f"answers in {took_ms:.1f} ms")
+
+
+def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterator[Finding]:
+    """How far this machine's clock is from another's."""
+    try:
+        off = measure_clock_skew_ms(server, clock)
+    except (LimiterUnavailable, StorageError) as error:
+        yield Finding(
+            "clock", "warning", f"{whose} cannot be told: {error}", "allow it to be asked"
+        )
+        return
+    says = f"this machine's clock and {whose} are {off / SECOND:.1f} s apart"
+    if off <= CLOCK_SKEW_WARNING_MS:
+        yield Finding("clock", "ok", says)
+        return
+    level: Level = "fault" if off > assembling.MAX_CLOCK_SKEW_MS else "warning"
+    yield Finding("clock", level, says, "keep the clocks by NTP: chronyc tracking says how far off")
+
+
+def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
+    name = f"chain {number}"
+    try:
+        if isinstance(chain, Checkable):
+            chain.check()
+        heads = chain.heads()
+    except ChainMismatch as error:
+        remedy = f"correct chains.{number}: docs/how-to/serve-an-evm-chain.md"
+        yield Finding(name, "fault", str(error), remedy)
+        return
+    except ChainError as error:
+        remedy = "its Payments wait and lose nothing; are the nodes reachable from here?"
+        yield Finding(name, "fault", f"does not answer: {error}", remedy)
+        return
+    behind = heads.latest.number - heads.final.number
+    yield Finding(
+        name, "ok", f"stands at block {heads.latest.number}, the final one {behind} behind"
+    )
+
+
+def _check_queues(
+    service: PaymentsService, mode: str, now: Callable[[PaymentsService], Instant]
+) -> Iterator[Finding]:
+    """Whether somebody does the jobs: those that are due should not be so for long."""
+    service.refresh()
+    judged_at = now(service)
+    for queue in QUEUES:
+        due = service.ports.storage.next_due(queue.full_name(mode))
+        late = 0 if due is None else judged_at - due
+        if late > LATE_JOB_MS:
+            says = f"a job of the queue {queue.name} has been due for {late // SECOND} s"
+            remedy = "does a `payments worker` run? Or is the job parked: payments admin jobs"
+            yield Finding("worker", "warning", says, remedy)
+        else:
+            yield Finding("worker", "ok", f"nothing in the queue {queue.name} is late")
+
+
+def _measure_round_trip_ms(ask: Callable[[], object]) -> float:
+    """The median of a few rounds, after one that connects."""
+    ask()
+    took = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        ask()
+        took.append(time.perf_counter() - begun)
+    return sorted(took)[ROUNDS // 2] * 1_000

@@ -1,0 +1,233 @@
+"""What a deployment must not start with, though each setting alone is well-formed.
+
+A rule is a row: the setting's path, whether the configuration breaks it, and what is said. The
+rows of `WARNING_RULES` are told in the log and by `payments doctor`, and nothing is refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from payments_core.adapters import scheme_of
+from payments_core.errors import FieldError
+from payments_core.limiters.policies import RULES
+from payments_core_http.client_address import parse_networks
+from payments_core_http.deployment.configuration import Configuration
+from payments_core_http.deployment.loader import ConfigurationRefused
+
+MIN_TRUSTED_PREFIX = {4: 16, 6: 32}
+"""A trusted network of public addresses has a prefix at least so long, or it trusts strangers."""
+
+
+@attrs.frozen
+class StartupRule:
+    """One thing that must not be."""
+
+    path: str
+    is_broken: Callable[[Configuration], bool]
+    message: str
+
+
+def _only_in_production(
+    condition: Callable[[Configuration], bool],
+) -> Callable[[Configuration], bool]:
+    return lambda one: one.mode == "production" and condition(one)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listener's address is reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+_PUBLIC_URL = re.compile(
+    r"https?://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?/?"
+)
+
+
+def _url_is_wrong(one: Configuration) -> bool:
+    parts = _PUBLIC_URL.fullmatch(one.public_url)
+    return parts is None or int(parts["port"] or 1) > 65_535
+
+
+def _url_is_local(one: Configuration) -> bool:
+    parts = _PUBLIC_URL.fullmatch(one.public_url)
+    if parts is None:
+        return False
+    host = parts["host"].strip("[]")
+    return is_loopback(host) or host in ("0.0.0.0", "::")
+
+
+def _proxies_are_wrong(one: Configuration) -> bool:
+    try:
+        parse_networks(one.http.trusted_proxies)
+    except ValueError:
+        return True
+    return False
+
+
+def _proxies_are_public(one: Configuration) -> bool:
+    if _proxies_are_wrong(one):
+        return False
+    return any(
+        not network.is_private and network.prefixlen < MIN_TRUSTED_PREFIX[network.version]
+        for network in parse_networks(one.http.trusted_proxies)
+    )
+
+
+def _prefixes_are_wrong(one: Configuration) -> bool:
+    try:
+        parse_networks(one.webhooks.refused_prefixes)
+    except ValueError:
+        return True
+    return False
+
+
+def _signs_from_a_file(one: Configuration) -> bool:
+    return scheme_of(one.signer.url or "") == "file"
+
+
+def _node_urls(one: Configuration) -> Iterator[str]:
+    return (url for chain in one.chains.values() for url in chain.urls)
+
+
+def _is_public(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return address.is_unspecified or address.is_global
+
+
+REFUSAL_RULES = (
+    StartupRule(
+        "public_url",
+        _url_is_wrong,
+        "must be a scheme and a host, such as https://pay.example.com",
+    ),
+    StartupRule(
+        "public_url",
+        _only_in_production(lambda one: not one.public_url.startswith("https://")),
+        "must be https:// in production: payers follow it, with secrets in the links",
+    ),
+    StartupRule(
+        "public_url",
+        _only_in_production(_url_is_local),
+        "must be where payers reach it, and not this machine itself",
+    ),
+    StartupRule(
+        "storage.url",
+        lambda one: scheme_of(one.storage.url) == "memory",
+        "must not be memory: everything would be gone with the process",
+    ),
+    StartupRule(
+        "limits",
+        lambda one: not RULES.keys() >= one.limits.keys(),
+        "has a rule that is none (docs/reference/limits.md has them)",
+    ),
+    StartupRule(
+        "simulated_chains",
+        _only_in_production(lambda one: one.simulated_chains),
+        "must be false in production: simulated money buys nothing",
+    ),
+    StartupRule(
+        "simulated_chains",
+        lambda one: one.simulated_chains and bool(one.chains),
+        "cannot be true beside chains",
+    ),
+    StartupRule(
+        "chains",
+        lambda one: not one.chains and not one.simulated_chains,
+        "is missing: name the nodes of each chain (in a sandbox simulated_chains will do)",
+    ),
+    StartupRule(
+        "signer.url",
+        lambda one: bool(one.chains) and one.signer.url is None,
+        "is missing: it signs what leaves escrows and vaults",
+    ),
+    StartupRule(
+        "signer.url",
+        _only_in_production(
+            lambda one: _signs_from_a_file(one) and not one.signer.key_file_allowed
+        ),
+        "must be a key service's in production, or say signer.key_file_allowed = true",
+    ),
+    StartupRule(
+        "webhooks.local_allowed",
+        _only_in_production(lambda one: one.webhooks.local_allowed),
+        "must be false in production: a partner could make webhooks reach your own machines",
+    ),
+    StartupRule(
+        "webhooks.refused_prefixes", _prefixes_are_wrong, "has an entry that is no network"
+    ),
+    StartupRule("http.trusted_proxies", _proxies_are_wrong, "has an entry that is no network"),
+    StartupRule(
+        "http.trusted_proxies",
+        _proxies_are_public,
+        "trusts strangers: whoever calls could choose the address that is counted",
+    ),
+    StartupRule(
+        "http.trusted_proxies",
+        _only_in_production(lambda one: not one.http.trusted_proxies),
+        "is missing: name the proxy that ends TLS (127.0.0.1 on the same machine); without it all"
+        " clients are counted as one",
+    ),
+)
+
+WARNING_RULES = (
+    StartupRule(
+        "limiter.url",
+        lambda one: scheme_of(one.limiter.url) == "memory",
+        "is memory: every process counts for itself, so that N of them let N times as much through",
+    ),
+    StartupRule(
+        "signer.url",
+        _only_in_production(_signs_from_a_file),
+        "is a key file: a copy of it is a copy of the funds",
+    ),
+    StartupRule(
+        "chains",
+        _only_in_production(lambda one: any(len(chain.urls) < 3 for chain in one.chains.values())),
+        "has a chain with fewer than three nodes: two must agree though one is gone or lies",
+    ),
+    StartupRule(
+        "chains",
+        _only_in_production(lambda one: any("+http://" in url for url in _node_urls(one))),
+        "has a node at http://: whoever is in between answers for it",
+    ),
+    StartupRule(
+        "management.host",
+        lambda one: one.management.port is not None and _is_public(one.management.host),
+        "is open to everybody who reaches this machine",
+    ),
+    StartupRule(
+        "management.port",
+        _only_in_production(lambda one: one.management.port is None),
+        "is missing: nobody sees metrics",
+    ),
+)
+
+
+def require_startable(configuration: Configuration) -> None:
+    """Raise ConfigurationRefused for all that it must not start with."""
+    faults = tuple(_find_broken(REFUSAL_RULES, configuration))
+    if faults:
+        raise ConfigurationRefused(f"of mode {configuration.mode}", faults)
+
+
+def find_warnings(configuration: Configuration) -> list[FieldError]:
+    """What an operator should know of, though it starts."""
+    return list(_find_broken(WARNING_RULES, configuration))
+
+
+def _find_broken(
+    rules: tuple[StartupRule, ...], configuration: Configuration
+) -> Iterator[FieldError]:
+    return (FieldError(rule.path, rule.message) for rule in rules if rule.is_broken(configuration))
