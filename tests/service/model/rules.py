@@ -11,7 +11,7 @@ from payments_core.accounts.vaults.record import PolicyTerms
 from payments_core.assets import Asset
 from payments_core.deposits.record import Deposit
 from payments_core.money import format_amount
-from payments_core.payment_settings.record import Terms as PaymentTerms
+from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.mandates.operations import NewMandate
