@@ -127,7 +127,7 @@ def test_all_faults_are_told_at_once_by_their_paths() -> None:
         ("http = 8\n", "http must be an object"),
         ("[chains.base]\nurls = ['evm+https://a']\n", "chains.base must be a chain's number"),
         ("[chains.8453]\nurls = []\n", "chains.8453.urls must have 1 to 20 items"),
-        ("[keys]\nring = 'a'\nring_file = 'b'\n", "keys.ring cannot be given beside"),
+        ("[keys]\nring = 'a'\nring_file = 'b'\n", "keys.ring cannot be given together with"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_told_by_its_path(tmp_path: Path, text: str, said: str) -> None:

@@ -73,7 +73,7 @@ T = TypeVar("T")
 _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _ATTEMPTS = 100
 NO_TOKEN = "0x0000000000000000000000000000000000000000"
-_INJECTED_FAILURE = "the sandbox was told to let this fail"
+_INJECTED_FAILURE = "the sandbox makes this call fail"
 
 
 @attrs.frozen

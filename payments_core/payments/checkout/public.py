@@ -235,5 +235,5 @@ def _find_url_faults(
         return ()
     fault = find_url_fault(url, local_allowed=authority.mode == "sandbox")
     if fault is None and not is_under_origin(url, terms.allowed_origins):
-        fault = "must be under an allowed origin, spelled as that is"
+        fault = "must be under an allowed origin, with the same spelling"
     return (FieldError(path, fault),) if fault else ()
