@@ -1,4 +1,4 @@
-"""Runs the tests of one room in under half a minute: `make test GAS_MARGIN=refunds`.
+"""Runs the tests of one room in under half a minute: `make test ROOM=refunds`.
 
 python -m tests.run_room ROOM [ARGUMENTS OF PYTEST]
 

@@ -18,7 +18,7 @@ from payments_core.payment_settings.record import (
     PAYMENT_METHODS,
     AllowedWallet,
     Branding,
-    Terms,
+    PaymentTerms,
 )
 
 MAX_ITEMS = 100
@@ -44,7 +44,7 @@ _INVISIBLE = re.compile(
 )
 
 
-def validate_terms(terms: Terms, mode: str) -> Terms:
+def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
     """The terms in canonical form. Raises ValidationFailed with every fault.
 
     In the sandbox origins and URLs may be http on the machine's own addresses.
@@ -117,7 +117,7 @@ def _validate_range(path: str, value: int, minimum: int, maximum: int) -> Iterat
         yield FieldError(path, f"must be {minimum} to {maximum}")
 
 
-def _validate_confirmations(terms: Terms) -> Iterator[FieldError]:
+def _validate_confirmations(terms: PaymentTerms) -> Iterator[FieldError]:
     for chain_id, count in terms.confirmations.items():
         path = f"confirmations.{chain_id}"
         if chain_id not in CHAINS:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.balance import LIMIT_DECIMALS
+from payments_core.accounts.vaults.policy_rules import LIMIT_DECIMALS
 from payments_core.accounts.vaults.provisioning import load_vault, lock_vault
 from payments_core.accounts.vaults.record import (
     AllowedDestination,

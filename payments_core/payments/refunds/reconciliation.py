@@ -7,8 +7,9 @@ from typing import Literal, get_args
 
 import attrs
 
-from payments_core.accounts.vaults.balance import Spend, StaleBalance
+from payments_core.accounts.vaults.balance import StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.policy_rules import Spend
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,
     reserve_funds,
