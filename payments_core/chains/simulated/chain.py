@@ -293,7 +293,7 @@ class SimulatedChain:
         at other places. The chain never gets lower.
         """
         if not 1 <= depth <= MAX_REORG_DEPTH:
-            raise ValueError(f"a reorg takes away 1 to {MAX_REORG_DEPTH} blocks")
+            raise ValueError(f"a reorg removes 1 to {MAX_REORG_DEPTH} blocks")
         name = name or self._committer.id_sequence().issue("reorg")
         for _ in range(_ATTEMPTS):
             end = self._read_storage(lambda snapshot: self._load_tail(snapshot, depth))
