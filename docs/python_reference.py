@@ -76,7 +76,8 @@ def _parts() -> Iterator[str]:
         " `InsufficientPermissions` or `EntitlementRequired` where the authority does not suffice."
         " What else it raises is in its description.\n"
         "- An `authority` says in whose name an operation runs."
-        " `service.tenants.system_authority` makes one for a program that is trusted with a whole environment.\n"
+        " `service.tenants.system_authority` makes one for a program that is trusted with a whole"
+        " environment.\n"
         "- An operation with `idempotent` happens once for its key, and answers the same again.\n"
         "- A list gives a `Page`: `after` takes the `next` of the page before."
     )
