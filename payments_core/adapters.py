@@ -17,7 +17,7 @@ class UnknownAdapter(ValueError):
 
     def __init__(self, what: str, scheme: str, installed: Sequence[str], hint: str = "") -> None:
         super().__init__(
-            f"no {what} for {scheme!r}; installed are {', '.join(installed) or 'none'}{hint}"
+            f"no {what} for {scheme!r}; installed: {', '.join(installed) or 'none'}{hint}"
         )
         self.scheme = scheme
         self.installed = tuple(installed)

@@ -98,6 +98,6 @@ def parse_iso(text: str) -> Instant:
     """The instant that an ISO 8601 text with a zone names; ValueError where it names none."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError("the time needs a zone, such as Z")
+        raise ValueError("the time needs a time zone, such as Z")
     seconds = moment.replace(microsecond=0).timestamp()
     return int(seconds) * SECOND + moment.microsecond // 1_000

@@ -37,7 +37,7 @@ class ContractSignatureChecker:
         accepted = False
         for chain in self._evm_chains():
             if self._clock.real_now() >= until:
-                silence = ChainUnavailable("no time was left to ask every chain")
+                silence = ChainUnavailable("the deadline passed before every chain answered")
                 raise DependencyFailed("chain") from silence
             answer = _check_on_chain(chain, claim)
             if answer is False:

@@ -129,7 +129,7 @@ class AptosChain(ReadOnlyChain):
     def _read_tip(self, until: float) -> _Tip:
         ledger = self._get("/", until)
         if require_integer(get_field(ledger, "chain_id"), "chain id") != self._network:
-            raise ChainMismatch(f"{self._client.name} serves another network of Aptos")
+            raise ChainMismatch(f"{self._client.name} serves a different Aptos network")
         height = parse_digits(get_field(ledger, "block_height"), "block height", below=HEIGHT_BOUND)
         newest = parse_digits(get_field(ledger, "ledger_version"), "ledger version")
         return self._read_block(height, newest, until)
@@ -145,7 +145,7 @@ class AptosChain(ReadOnlyChain):
             and first <= last <= newest_version
         )
         if not is_right:
-            raise ChainUnavailable(f"the node's block {height} cannot be right")
+            raise ChainUnavailable(f"the node's block {height} is not plausible")
         return _Tip(Block(height, hash), last)
 
     def _get(self, path: str, until: float) -> object:
@@ -159,7 +159,7 @@ def _parse_holder(given: str) -> str:
     try:
         return normalize_address("aptos", given)
     except AddressError:
-        raise UnsupportedByChain("the holder is no address of Aptos") from None
+        raise UnsupportedByChain("the holder is not an Aptos address") from None
 
 
 def _parse_asset(given: str) -> str:
@@ -168,5 +168,5 @@ def _parse_asset(given: str) -> str:
         return given if _COIN.fullmatch(given) else normalize_address("aptos", given)
     except AddressError:
         raise UnsupportedByChain(
-            "the token is neither a fungible asset nor a coin of Aptos"
+            "the token is neither a fungible asset nor a coin on Aptos"
         ) from None

@@ -29,6 +29,11 @@ def back_off(job: Job, now: Instant) -> Decision[None]:
     A silent chain never parks a job: what was sent must be followed when it speaks again.
     """
     if job.failures >= ALARM_AFTER_FAILURES and job.failures % ALARM_AFTER_FAILURES == 0:
-        _log.error("ALARM: %s of %s: no answer %d times", job.kind, job.subject, job.failures)
+        _log.error(
+            "ALARM: %s of %s: the chain did not answer %d times",
+            job.kind,
+            job.subject,
+            job.failures,
+        )
     pause_ms = min(POLL_MS << min(job.failures, 16), MAX_BACKOFF_MS)
     return Decision(None, next_run_at=now + pause_ms, made_no_progress=True)

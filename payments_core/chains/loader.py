@@ -43,9 +43,9 @@ def open_chain(
     """
     schemes = {url.partition("+")[0] if "+" in url.partition(":")[0] else "" for url in urls}
     if len(schemes) != 1:
-        raise ValueError("the nodes of a chain have URLs of one adapter, such as evm+https://…")
+        raise ValueError("the node URLs of a chain must use one adapter, such as evm+https://…")
     (scheme,) = schemes
-    hint = " (a node is named as evm+https://…)"
+    hint = " (write the URL of a node as evm+https://…)"
     plain = [url.partition("+")[2] for url in urls]
     opened: Chain = load_adapter(GROUP, scheme, "chain adapter", hint)(
         chain_id, plain, signer=signer, settings=settings or {}
@@ -63,5 +63,5 @@ def open_signer(url: str) -> Any:
     scheme = scheme_of(url)
     opened = load_adapter(SIGNERS, scheme, "signer")(url)
     if opened is None:
-        raise ValueError(f"the signer for {scheme!r} opens nothing")
+        raise ValueError(f"the signer for {scheme!r} returned no object")
     return opened

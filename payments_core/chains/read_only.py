@@ -27,7 +27,7 @@ class ReadOnlyChain:
     bump_after_ms = None
 
     def derive(self, spec: AddressSpec) -> str:
-        self._raise_unsupported("there are no vaults, escrows or deposit addresses of ours on {}")
+        self._raise_unsupported("there are no vaults, escrows or deposit addresses on {}")
 
     def transaction(self, hash: str) -> TransactionView | None:
         self._raise_unsupported("transactions on {} are not read")
@@ -43,22 +43,24 @@ class ReadOnlyChain:
     def check_contract_signature(
         self, address: str, digest: bytes, signature: bytes
     ) -> bool | None:
-        self._raise_unsupported("ERC-1271 is of EVM chains; a wallet on {} signs with its key")
+        self._raise_unsupported(
+            "ERC-1271 is only for EVM chains; a wallet on {} signs with its key"
+        )
 
     def prepare(self, intent: TransferIntent, nonce: int) -> SignedTransaction:
-        self._raise_unsupported("nothing is sent on {}")
+        self._raise_unsupported("transactions cannot be sent on {}")
 
     def prepare_noop(self, environment_id: str, nonce: int) -> SignedTransaction:
-        self._raise_unsupported("nothing is sent on {}")
+        self._raise_unsupported("transactions cannot be sent on {}")
 
     def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
-        self._raise_unsupported("nothing is sent on {}")
+        self._raise_unsupported("transactions cannot be sent on {}")
 
     def final_nonce(self, sender: str) -> int:
-        self._raise_unsupported("nothing is sent on {}")
+        self._raise_unsupported("transactions cannot be sent on {}")
 
     def broadcast(self, signed: SignedTransaction) -> None:
-        self._raise_unsupported("nothing is sent on {}")
+        self._raise_unsupported("transactions cannot be sent on {}")
 
     def _raise_unsupported(self, why: str) -> NoReturn:
         raise UnsupportedByChain(why.format(self.name))

@@ -226,14 +226,14 @@ class Scanner:
                 chain.block(max(0, heads.latest.number - INITIAL_LOOKBACK_BLOCKS)) or heads.final
             )
             if first.number:
-                _log.warning("chain %d is scanned from block %d on", chain.chain_id, first.number)
+                _log.warning("chain %d: the scan starts at block %d", chain.chain_id, first.number)
             cursor = ScanCursor(
                 id=self._id(chain.chain_id),
                 chain_id=chain.chain_id,
                 ring=((first.number, first.hash),),
             )
         if heads.latest.number < cursor.tip and chain.block(cursor.tip) is None:
-            raise ChainUnavailable("the node is behind the one that was asked before")
+            raise ChainUnavailable("the node is behind the node that answered before")
         kept = self._drop_reorged(chain, cursor)
         tip = kept[-1][0]
         if tip < cursor.tip:
@@ -269,7 +269,10 @@ class Scanner:
         ring = cursor.ring
         while (block := chain.block(ring[-1][0])) is None or block.hash != ring[-1][1]:
             if len(ring) == 1:
-                _log.critical("ALARM: chain %d was reorganised beyond memory", chain.chain_id)
+                _log.critical(
+                    "ALARM: chain %d has a reorg deeper than the blocks that the scanner keeps",
+                    chain.chain_id,
+                )
                 break
             ring = ring[:-1]
         return ring

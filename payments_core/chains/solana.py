@@ -92,7 +92,7 @@ class SolanaChain(ReadOnlyChain):
         )
         slots = require_integer(final, "finalized slot"), require_integer(latest, "confirmed slot")
         if slots[0] > slots[1]:
-            raise ChainUnavailable("the node's finalized slot is above its confirmed one")
+            raise ChainUnavailable("the node's finalized slot is above its confirmed slot")
         shown = self._read_blocks((slots[0], _FINAL), (slots[1], _LATEST))
         newest_final = _parse_block(slots[0], shown[0])
         if shown[1] is None:  # some moments pass before all of a confirmed block is there
@@ -136,7 +136,7 @@ class SolanaChain(ReadOnlyChain):
             }
             if len(slots) == 1:
                 return FinalBalances(slots.pop(), amounts)
-        raise ChainUnavailable("the node did not read all balances at one slot")
+        raise ChainUnavailable("the node read the balances at different slots")
 
     def close(self) -> None:
         """Close the connections that wait."""
@@ -149,7 +149,7 @@ class SolanaChain(ReadOnlyChain):
         answers = self._node.call_all([RpcCall("getGenesisHash"), *calls])
         genesis, *results = (parse_json(raw) for raw in answers)
         if require_text(genesis, "genesis hash") != self._genesis_hash:
-            raise ChainMismatch(f"{self._node.name} serves another cluster of Solana")
+            raise ChainMismatch(f"{self._node.name} serves a different Solana cluster")
         self._is_ours = True
         return results
 
@@ -162,11 +162,11 @@ class SolanaChain(ReadOnlyChain):
 
 def _parse_block(slot: int, answer: object) -> Block:
     if answer is None:
-        raise ChainUnavailable(f"the node shows no block of slot {slot}")
+        raise ChainUnavailable(f"the node has no block of slot {slot}")
     hash = require_text(get_field(answer, "blockhash"), "block hash")
     parent = require_integer(get_field(answer, "parentSlot"), "parent slot")
     if decode_base58(hash, 32) is None or (parent >= slot > 0):
-        raise ChainUnavailable(f"the node's block of slot {slot} cannot be right")
+        raise ChainUnavailable(f"the node's block of slot {slot} is not plausible")
     return Block(slot, hash)
 
 
@@ -178,7 +178,7 @@ def _sum_token_accounts(accounts: object, mint: str, owner: str) -> int:
     total = sum(amounts.values())
     if len(amounts) != len(require_list(accounts, "accounts")) or total >= U64:
         # All tokens of a mint together are fewer than 2^64.
-        raise ChainUnavailable("the node's token accounts cannot all be true")
+        raise ChainUnavailable("the node's token accounts contradict each other")
     return total
 
 
@@ -196,5 +196,5 @@ def _parse_token_account(item: object, mint: str, owner: str) -> tuple[str, int]
         and get_field(info, "state") in ("initialized", "frozen")
     )
     if not is_asked_for:
-        raise ChainUnavailable("the node answered with an account that was not asked for")
+        raise ChainUnavailable("the response has an account that was not requested")
     return address, parse_digits(get_field(info, "tokenAmount", "amount"), "amount")

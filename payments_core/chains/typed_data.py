@@ -221,7 +221,7 @@ def _encode_string(name: str, text: Any) -> bytes:
     try:
         return keccak(text.encode())
     except UnicodeEncodeError:
-        raise InvalidTypedData(f"{name} must be text that UTF-8 can write") from None
+        raise InvalidTypedData(f"{name} must be valid Unicode text") from None
 
 
 def _encode_bytes(name: str, raw: Any) -> bytes:

@@ -38,7 +38,7 @@ class MasterKey:
 
     def __attrs_post_init__(self) -> None:
         if not 1 <= len(self.id) <= 16 or not _ID_CHARACTERS.issuperset(self.id):
-            raise WeakKeyRing("a key's name has 1 to 16 lower-case letters and digits")
+            raise WeakKeyRing("the name of a key must have 1 to 16 lower-case letters and digits")
         if len(self.secret) != KEY_BYTES:
             raise WeakKeyRing(f"the key {self.id} must have {KEY_BYTES} bytes")
         if len(set(self.secret)) < 8:
@@ -55,7 +55,7 @@ class KeyRing:
     def __init__(self, keys: Iterable[MasterKey], entropy: Entropy = system_entropy) -> None:
         self._keys = {key.id: key for key in keys}
         if not self._keys:
-            raise WeakKeyRing("the key ring is empty")
+            raise WeakKeyRing("the key ring has no key")
         self._current = next(iter(self._keys.values()))
         self._entropy = entropy
         self._derived: dict[tuple[str, str], bytes] = {}
@@ -77,7 +77,7 @@ class KeyRing:
                 raise WeakKeyRing(f"key {place} is not name:base64") from None
             keys.append(MasterKey(name, secret))
         if len({key.id for key in keys}) != len(keys):
-            raise WeakKeyRing("two keys share a name")
+            raise WeakKeyRing("two keys have the same name")
         return cls(keys, entropy)
 
     @staticmethod

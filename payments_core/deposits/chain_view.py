@@ -45,7 +45,7 @@ def observe_deposit(chain: Chain, deposit: Deposit) -> DepositObservation:
     if deposit.block_hash is not None:
         block = chain.block(deposit.block_number)
         if block is None or block.hash == deposit.block_hash:
-            raise ChainUnavailable("the node does not know what its own block contains")
+            raise ChainUnavailable("the node cannot return the contents of its own block")
     return DepositObservation(None, is_final=False, final_height=heads.final.number)
 
 

@@ -138,7 +138,7 @@ class DepositDiscovery:
     ) -> None:
         hash, block = transfer.transaction_hash, transfer.block
         arguments = {"chainId": str(chain_id), "height": str(block.number), "block": block.hash}
-        _log.info("chain %d: %s was found, and cannot be told yet", chain_id, hash)
+        _log.info("chain %d: %s was found but cannot be verified yet", chain_id, hash)
         for partition in partitions:
             if not is_of_mode(self._storage, partition, self._mode):
                 continue

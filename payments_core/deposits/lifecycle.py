@@ -207,7 +207,7 @@ def retry_sweep(deposit: Deposit, sweep_id: str, *, now: Instant) -> Step[Deposi
 
 
 def _build_event(name: str | None, deposit: Deposit) -> tuple[NewEvent, ...]:
-    assert name is not None, "every step of a deposit has its event"
+    assert name is not None, "each step of a deposit must have an event"
     payload = {
         "accountId": deposit.account_id,
         "depositId": deposit.id,

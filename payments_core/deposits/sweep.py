@@ -133,7 +133,7 @@ def _is_swept(chain: Chain, deposit: Deposit, height: int) -> bool:
         return False
     left = chain.balances(deposit.asset.address, [deposit.address])
     if left.height < height:
-        raise ChainUnavailable("the node is behind the one that was asked before")
+        raise ChainUnavailable("the node is behind the node that answered before")
     return left.amounts[deposit.address] == 0
 
 

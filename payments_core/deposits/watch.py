@@ -71,7 +71,7 @@ class DepositWatch:
         )
         if is_too_late:
             _log.critical(
-                "ALARM: deposit %s is %s, and chain %d has undone it",
+                "ALARM: deposit %s is %s, but chain %d undid it in a reorg",
                 deposit.id, deposit.status, deposit.chain_id,
             )  # fmt: skip
 

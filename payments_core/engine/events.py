@@ -157,7 +157,7 @@ class NewEvent:
         if set(self.payload) != set(declared):
             raise ValueError(f"{self.name}: the payload has {sorted(self.payload)}")
         if len(msgspec.json.encode(self.payload)) > MAX_PAYLOAD_BYTES:
-            raise ValueError(f"{self.name}: the payload is too large to be delivered")
+            raise ValueError(f"{self.name}: the payload is too large to deliver")
 
 
 @attrs.frozen(kw_only=True)

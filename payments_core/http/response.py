@@ -100,7 +100,7 @@ class ResponseReader:
         """A short line without its CRLF. Raises NoResponse for anything else."""
         while (end := self.buffer.find(b"\n", 0, MAX_CHUNK_LINE_BYTES)) < 0:
             if len(self.buffer) >= MAX_CHUNK_LINE_BYTES or not self.receive():
-                raise NoResponse("a chunk has no size")
+                raise NoResponse("a chunk has no valid size")
         line = bytes(self.buffer[: end + 1])
         del self.buffer[: end + 1]
         if not line.endswith(b"\r\n"):
@@ -144,7 +144,7 @@ def read_head(incoming: ResponseReader) -> ResponseHead:
         head = parse_head(raw)
         if head.status >= 200 or head.status == 101:
             return head
-    raise NoResponse("only interim responses came")
+    raise NoResponse("only interim (1xx) responses arrived")
 
 
 _STATUS_LINE_START = b"HTTP/1."
@@ -157,17 +157,17 @@ def _read_raw_head(incoming: ResponseReader, allowance: int) -> bytes:
     while True:
         begins = bytes(buffer[: len(_STATUS_LINE_START)])
         if not _STATUS_LINE_START.startswith(begins):
-            raise NoResponse("what came is no HTTP response")
+            raise NoResponse("the response is not valid HTTP")
         end = _HEAD_END.search(buffer, max(0, searched - 3))
         if (end.end() if end else len(buffer)) > allowance:
-            raise NoResponse("the head of the response is too large")
+            raise NoResponse("the response headers are too large")
         if end is not None:
             raw = bytes(buffer[: end.end()])
             del buffer[: end.end()]
             return raw
         searched = len(buffer)
         if not incoming.receive():
-            raise NoResponse("the connection ended before the response")
+            raise NoResponse("the connection was closed before the response")
 
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.([0-9])([ \t]+)([1-9][0-9]{2})(?:[ \t].*)?", re.DOTALL)
@@ -186,7 +186,7 @@ def parse_head(raw: bytes) -> ResponseHead:
         lines = [line.removesuffix(b"\r") for line in raw.split(b"\n")[:-2]]
     status_line = _STATUS_LINE.fullmatch(lines[0])
     if status_line is None:
-        raise NoResponse("the response has no status")
+        raise NoResponse("the response has no status code")
     if len(lines) > MAX_HEAD_LINES:
         raise NoResponse("the response has too many headers")
     minor, gap, status = status_line.groups()

@@ -58,7 +58,7 @@ class CircuitBreaker:
                 return
             now = self._clock()
             if now < self._closed_until:
-                raise LimiterUnavailable("it failed a moment ago, and is not asked again yet")
+                raise LimiterUnavailable("it failed recently and is not retried yet")
             # This one is the probe. Should it never end, the next is let through after a pause.
             self._closed_until = now + self._pause_s
 

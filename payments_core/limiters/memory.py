@@ -230,5 +230,5 @@ class _WindowLength:
 def open_url(url: str) -> MemoryLimiter:
     """`memory:`, and nothing after it but slashes. Raises ValueError."""
     if url.removeprefix("memory:").strip("/"):
-        raise ValueError("the limiter in memory is opened as memory:")
+        raise ValueError("the URL of the limiter in memory is memory:")
     return MemoryLimiter()

@@ -126,6 +126,6 @@ def require_valid_limits(by_rule: Mapping[str, int], known: Collection[str]) -> 
     """Raise ValueError for limits of unknown rules, or below 1."""
     for rule, limit in by_rule.items():
         if rule not in known:
-            raise ValueError(f"there is no rate policy {rule}; there are {sorted(known)}")
+            raise ValueError(f"unknown rate policy {rule}; the rate policies are {sorted(known)}")
         if type(limit) is not int or limit < 1:
             raise ValueError(f"the limit of {rule} must be a whole number of at least 1")

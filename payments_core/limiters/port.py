@@ -50,7 +50,9 @@ class PolicyCheck(msgspec.Struct, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         if self.limit < 0 or self.window_ms < 1 or self.cost < 0 or self.block_ms < 0:
-            raise ValueError("a limit, cost and block are 0 or more, and a window 1 ms or more")
+            raise ValueError(
+                "a limit, cost and block must be at least 0, and a window at least 1 ms"
+            )
 
 
 class PolicyState(msgspec.Struct, frozen=True, gc=False):

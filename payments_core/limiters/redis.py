@@ -195,7 +195,9 @@ def _parse_url(url: str) -> tuple[str, str]:
         raise _invalid_url_error()  # redis-py would leave out the rest without a word
     if options.keys() - URL_OPTIONS:
         # Not named: behind a ? that was not written %3F they are part of a password.
-        raise ValueError(f"a limiter's URL has the options {', '.join(sorted(URL_OPTIONS))} only")
+        raise ValueError(
+            f"the URL of the limiter accepts the options {', '.join(sorted(URL_OPTIONS))} only"
+        )
     prefix = options.pop("prefix", PREFIX)
     return f"{address}?{urlencode(options)}", prefix
 

@@ -71,11 +71,11 @@ class Retention:
 
     def __attrs_post_init__(self) -> None:
         if self.events_ms < MIN_EVENTS_MS:
-            raise ValueError(f"events are kept for at least {MIN_EVENTS_MS // DAY} days")
+            raise ValueError(f"events must be kept for at least {MIN_EVENTS_MS // DAY} days")
         if self.sessions_ms < MIN_SESSIONS_MS:
             raise ValueError(f"sessions are kept for at least {MIN_SESSIONS_MS // DAY} days")
         if self.challenges_ms < MIN_CHALLENGES_MS:
-            raise ValueError("challenges are kept for at least a day")
+            raise ValueError("challenges must be kept for at least one day")
 
 
 @attrs.frozen

@@ -167,6 +167,4 @@ def decode_page(
 def _log_damaged_rows(kind: type[Record], passed: Sequence[PrimaryKey]) -> None:
     for partition, id in passed:
         name = kind.collection.name
-        _log.critical(
-            "ALARM: %s of %s in %s cannot be read and is passed over", id, partition, name
-        )
+        _log.critical("ALARM: %s of %s in %s cannot be read and is skipped", id, partition, name)

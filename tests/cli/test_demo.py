@@ -87,7 +87,7 @@ def test_without_a_terminal_the_demo_prints_plain_text(tmp_path: Path) -> None:
     for number, step in enumerate((START, *STEPS), start=1):
         assert f"{number}/{len(NAMES)}  {step.shows}" in done.stdout
     assert "Idempotent-Replayed: true" in done.stdout
-    assert f"All {len(NAMES)} steps were seen" in done.stdout
+    assert f"All {len(NAMES)} steps succeeded" in done.stdout
     assert "What to try next" in done.stdout
     assert "\x1b[" not in done.stdout
     assert not WHOLE_SECRET.search(done.stdout)

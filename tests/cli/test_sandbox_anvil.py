@@ -164,7 +164,7 @@ def test_the_banner_says_which_chain_and_where_its_node_is(data: Path) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 0
-    assert f"chain {CHAIN_ID} (Base) alone" in banner
+    assert f"only chain {CHAIN_ID} (Base)" in banner
     assert "anvil at\n  http://127.0.0.1:" in banner
     assert "simulated" not in banner
 
@@ -262,7 +262,7 @@ def test_while_its_node_is_gone_it_says_so_and_a_new_start_goes_on(sandbox: Runn
         assert (status, document["error"]["code"]) == (424, "dependency_failed")
     assert sandbox.call("GET", f"/v2/accounts/{account_id}")[0] == 200
     time.sleep(2)
-    assert "anvil has ended" in sandbox.child.read_errors()
+    assert "anvil has stopped" in sandbox.child.read_errors()
     assert sandbox.child.end() == 0
     sandbox.again()
     assert sandbox.total(account_id) == "100000000"
@@ -293,7 +293,9 @@ def test_a_chain_that_lost_what_was_final_is_refused(sandbox: Running) -> None:
     state.write_bytes(before)
     assert "ends at block" in refused(sandbox.child.data, "--anvil")
     state.write_bytes(whole[: len(whole) // 2])
-    assert "was cut off" in refused(sandbox.child.data, "--anvil")
+    assert "is incomplete: anvil was stopped while writing it" in refused(
+        sandbox.child.data, "--anvil"
+    )
     state.unlink()
     assert "so final payments are missing from it" in refused(sandbox.child.data, "--anvil")
     state.write_bytes(whole)
@@ -315,9 +317,9 @@ def test_a_chain_of_another_folder_is_refused(sandbox: Running, tmp_path: Path) 
 def test_a_folder_keeps_to_its_kind_of_chain(sandbox: Running, tmp_path: Path) -> None:
     data = sandbox.child.data
     sandbox.child.end()
-    assert "was made with --anvil" in refused(data)
+    assert "was created with --anvil" in refused(data)
     SandboxChild(tmp_path / "simulated").end()
-    assert "was made without --anvil" in refused(tmp_path / "simulated", "--anvil")
+    assert "was created without --anvil" in refused(tmp_path / "simulated", "--anvil")
     (data / "operator.key").unlink()
     assert "operator.key is missing" in refused(data, "--anvil")
 

@@ -108,9 +108,13 @@ def test_a_wrong_call_says_what_is_missing(secret_file: Path, tmp_path: Path) ->
     binary.write_bytes(b"\xff\xfe")
     for arguments, secret, told in (
         (("--header", header), None, b"--secret-file"),
-        (("--header", header), "whsec_short", b"another form"),
+        (("--header", header), "whsec_short", b"The secret is not valid"),
         (("--header", header, "--secret-file", str(tmp_path / "none")), None, b"does not exist"),
-        (("--header", header, "--secret-file", str(binary)), None, b"no secret"),
+        (
+            ("--header", header, "--secret-file", str(binary)),
+            None,
+            b"does not contain a readable secret",
+        ),
         ((), SECRET, b"--header"),
         (("--header", header, "--header", "x-a: 1"), SECRET, b"name: value"),
         (("--header", header, str(tmp_path / "nothing")), SECRET, b"nothing"),

@@ -41,7 +41,7 @@ def test_a_fault_is_told_in_a_line(deployed: Deployed) -> None:
         (("apps", "create", "Shop", "--partner-id", "shop"), "The partner id shop is taken."),
         (("apps", "create", "Shop", "--partner-id", "S"), "partnerId must be 3 to 40"),
         (("keys", "list", "nobody"), "No such environment."),
-        (("limits", "set", "shop", "ip_minute=7"), "there is no rate policy ip_minute"),
+        (("limits", "set", "shop", "ip_minute=7"), "unknown rate policy ip_minute"),
         (("limits", "set", "shop", "general_minute"), "is not RULE=LIMIT"),
         (("versions", "set", "shop", "1999-01-01"), "must be one of"),
         (("keys", "create", "shop", "--name", "a" * 65), "name must have at most"),
@@ -88,7 +88,7 @@ def test_an_operator_gets_a_password_once(deployed: Deployed) -> None:
     assert again["password"] != made["password"]
     deployed.admin("operators", "remove", "ada")
     assert deployed.admin("operators", "list") == []
-    assert deployed.run("admin", "operators", "list") == "There is none.\n"
+    assert deployed.run("admin", "operators", "list") == "No results.\n"
 
 
 def test_what_was_sealed_is_sealed_anew_under_a_new_master_key(deployed: Deployed) -> None:
@@ -108,7 +108,7 @@ def test_a_key_that_was_taken_out_is_expected_until_nothing_rests_on_it(
     ring = deployed.folder / "key-ring"
     old, new = ring.read_text(), KeyRing.generate(name="k2")
     ring.write_text(f"{new} {old}")
-    assert "is in the ring" in deployed.run("admin", "key-ring", "forget", "k1", fails=True)
+    assert "is in the key ring" in deployed.run("admin", "key-ring", "forget", "k1", fails=True)
     ring.write_text(new)  # too early: the server key's secret has not come by
     said = deployed.run("admin", "key-ring", "forget", "k1", fails=True)
     assert "Data is still sealed with k1" in said

@@ -47,7 +47,7 @@ KEY_RING = assembling.build_key_ring(configured(SANDBOX))
         (
             assembling.build_chains,
             {"SIGNER_URL": "file:///nowhere/at/all"},
-            "signer.url cannot be used: there is no key file",
+            "signer.url cannot be used: the key file /nowhere/at/all does not exist",
         ),
     ],
 )

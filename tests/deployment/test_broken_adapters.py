@@ -149,7 +149,7 @@ def test_a_signer_that_is_none_is_not_opened(
 ) -> None:
     source = BREAKS.replace("{how}", "pass")
     install(tmp_path, monkeypatch, source, {"signers:nobody": "nothing"})
-    with pytest.raises(ValueError, match="the signer for 'nobody' opens nothing"):
+    with pytest.raises(ValueError, match="the signer for 'nobody' returned no object"):
         open_signer("nobody://key")
 
 

@@ -96,7 +96,7 @@ def test_serve_is_seen_by_operators_and_ends_cleanly(on_sqlite: Deployed) -> Non
         assert serve.end(signal.SIGTERM) == 0
         lines = [json.loads(line) for line in serve.read_errors().splitlines()]
     assert any(line["message"] == "ready" for line in lines)
-    assert any("storage.url names another" in line["message"] for line in lines)
+    assert any("check storage.url" in line["message"] for line in lines)
     assert all({"ts", "level", "logger", "message"} <= set(line) for line in lines)
     assert "c2VjcmV0" not in serve.read_errors()
 

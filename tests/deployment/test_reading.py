@@ -171,7 +171,7 @@ def test_a_file_with_secrets_is_for_few_eyes(
     if not refused:
         load_configuration(path, {})
         return
-    with pytest.raises(ConfigurationRefused, match="everybody may read it") as told:
+    with pytest.raises(ConfigurationRefused, match="everybody can read it") as told:
         load_configuration(path, {})
     assert "hidden" not in str(told.value) and "k1:abc" not in str(told.value)
 
@@ -183,7 +183,7 @@ def test_what_everybody_may_write_is_refused(file: Path, tmp_path: Path) -> None
     secret = tmp_path / "storage-url"
     secret.write_text("sqlite:///payments.db")
     secret.chmod(0o666)
-    with pytest.raises(ConfigurationRefused, match="everybody may write"):
+    with pytest.raises(ConfigurationRefused, match="everybody can write"):
         configured(SANDBOX, STORAGE_URL_FILE=str(secret))
 
 

@@ -55,7 +55,7 @@ def damage(path: Path, one: LocatedRecord[R]) -> str:
             (DAMAGED, one.partition, one.record.id),
         )
         assert done.rowcount == 1
-    return f"ALARM: {one.record.id} of {one.partition} in {name} cannot be read and is passed over"
+    return f"ALARM: {one.record.id} of {one.partition} in {name} cannot be read and is skipped"
 
 
 def alarms(caplog: pytest.LogCaptureFixture) -> list[str]:

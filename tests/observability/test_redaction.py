@@ -105,7 +105,7 @@ def test_that_something_was_hidden_is_told(kind: str, data: st.DataObject) -> No
         "job job_0123456789abcdefABCDEF-_ (payments.release of payment_0123456789abcdefABCDEF-_)",
         "req_0123456789abcdefABCDEF-_ at POST /v2/payments/{paymentId}/refunds failed",
         "chain 8453: 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913 was found",
-        "0x" + "ab12" * 16 + " is in no block, and its fees cannot rise further",
+        "0x" + "ab12" * 16 + " is not in a block, and its fees are at their maximum",
         "listening on https://pay.example:8080/ and on 127.0.0.1:9090",
         "transaction 5VERYLongSolanaSignature" + "aB3" * 20,
         'File "payments_core/webhooks/dispatch/attempt.py", line 120, in _sent',

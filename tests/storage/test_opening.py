@@ -30,7 +30,7 @@ def test_the_scheme_chooses_the_adapter(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_an_unknown_scheme_names_the_installed_ones() -> None:
     with pytest.raises(
-        UnknownAdapter, match="'mongo'; installed are memory, postgres, postgresql, sqlite"
+        UnknownAdapter, match="'mongo'; installed: memory, postgres, postgresql, sqlite"
     ):
         open_storage("mongo://somewhere", RECORD_TYPES)
 

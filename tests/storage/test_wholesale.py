@@ -71,7 +71,7 @@ def test_a_walk_passes_over_what_cannot_be_read_and_tells_each_once(
             found = [one.record.id for one in scan_all(storage, KeyUse, batch=batch)]
         assert found == ["b", "f"]
         assert [record.getMessage() for record in caplog.records] == [
-            f"ALARM: {id} of env_a in key_uses cannot be read and is passed over" for id in damaged
+            f"ALARM: {id} of env_a in key_uses cannot be read and is skipped" for id in damaged
         ]
 
 

@@ -153,7 +153,7 @@ def test_a_body_that_is_no_text_is_passed_over(
     with caplog.at_level(logging.CRITICAL):
         assert ids(storage) == ["b"]
     assert [record.getMessage() for record in caplog.records] == [
-        "ALARM: a of env_a in key_uses cannot be read and is passed over"
+        "ALARM: a of env_a in key_uses cannot be read and is skipped"
     ]
 
 

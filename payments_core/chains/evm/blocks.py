@@ -22,7 +22,7 @@ def parse_block_at(raw: msgspec.Raw, number: int) -> Block | None:
     """The block of that height, or None above the node's newest."""
     block = answers.parse_block(raw)
     if block is not None and block.number != number:
-        raise BadResponse("another block than was asked for")
+        raise BadResponse("the block is not the requested block")
     return block
 
 
@@ -40,5 +40,5 @@ def call_at_block(
     asked = [RpcCall("eth_call", (call, hex(block.number))) for call in calls]
     before, *results, after = session.call_all([around, *asked, around])
     if not parse_block_at(before, block.number) == parse_block_at(after, block.number) == block:
-        raise NodeLagging(f"{session.name}: does not have block {block.number} of the others")
+        raise NodeLagging(f"{session.name}: does not have block {block.number} of the other nodes")
     return results

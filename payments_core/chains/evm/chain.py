@@ -94,7 +94,8 @@ class EvmChain(EvmReader):
 
         if not self._endpoints.query_agreed(ask):
             raise ChainMismatch(
-                f"chain {self.chain_id} has no factory of ours at {factory} (docs/how-to/keys.md)"
+                f"chain {self.chain_id} has no payments-core factory at {factory}; "
+                "see docs/how-to/keys.md"
             )
 
     # Writing.
@@ -120,7 +121,7 @@ class EvmChain(EvmReader):
         module = call.module
         ours = (self._deployment.factory, environment_id, self._signer.address(environment_id))
         if (module.factory, module.environment_id, module.operator) != ours:
-            raise SignerRefused("it is a role module of somebody else's")
+            raise SignerRefused("the role module belongs to another owner")
         return self._sign(environment_id, nonce, call.to, action_of(call), call.data)
 
     def prepare_noop(self, environment_id: str, nonce: int) -> SignedTransaction:
@@ -132,7 +133,7 @@ class EvmChain(EvmReader):
         """See Chain."""
         before, sender = decode_signed(signed.raw, chain_id=self.chain_id)
         if sender != self._signer.address(environment_id):
-            raise SignerRefused("it was signed with a key that is no longer the operator's")
+            raise SignerRefused("its signing key is no longer the operator's key")
         market = self._estimate_fees()
         offered = Fees(before.max_fee, before.max_priority_fee)
         bump = bump_fees(offered, market.base_fee, market.priority, self._fees)
@@ -155,7 +156,7 @@ class EvmChain(EvmReader):
         # Refused, for one of a hundred reasons that nodes word as they like: that they have it
         # already is the best of them.
         if self.transaction(signed.hash) is None:
-            raise ChainUnavailable(f"chain {self.chain_id}: no node takes {signed.hash}")
+            raise ChainUnavailable(f"chain {self.chain_id}: no node accepts {signed.hash}")
 
     def final_nonce(self, sender: str) -> int:
         """See Chain: the sender's nonce at the newest final block."""
@@ -171,7 +172,7 @@ class EvmChain(EvmReader):
                 == final
             ):
                 raise NodeLagging(
-                    f"{session.name}: does not have block {final.number} of the others"
+                    f"{session.name}: does not have block {final.number} of the other nodes"
                 )
             return answers.parse_number(count)
 
@@ -185,7 +186,9 @@ class EvmChain(EvmReader):
         source = intent.source
         spec = AddressSpec(intent.environment_id, source.kind, source.owner_id)
         if source.kind == "operator" or self.derive(spec) != source.address:
-            raise SignerRefused(f"{intent.id}: {source.address} is no contract of this deployment")
+            raise SignerRefused(
+                f"{intent.id}: {source.address} is not a contract of this deployment"
+            )
         if intent.escrow_of is not None:
             escrow = AddressSpec(intent.environment_id, "escrow", intent.escrow_of)
             is_right = self.derive(escrow) == intent.recipient

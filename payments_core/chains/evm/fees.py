@@ -53,9 +53,9 @@ class FeePolicy:
     def __attrs_post_init__(self) -> None:
         bounds = attrs.astuple(self)
         if any(type(bound) is not int for bound in bounds) or bounds[0] < 0:
-            raise ValueError("a fee is an integer from zero")
+            raise ValueError("a fee must be an integer of at least zero")
         if list(bounds) != sorted(bounds):
-            raise ValueError("the bounds of a fee policy must rise in their order")
+            raise ValueError("the bounds of a fee policy must be in ascending order")
 
 
 # The least tips have sources. The other three are choices, not measurements: what we are ready to
@@ -176,7 +176,7 @@ def gas_limit(action: Action, estimate: int) -> int:
     """
     wanted = max(GAS_MARGIN * MEASURED_GAS[action], -(-estimate * 13 // 10))
     if wanted > MAX_GAS:
-        raise ChainUnavailable("the node estimates more gas than a transaction can have")
+        raise ChainUnavailable("the node's gas estimate is above the limit of a transaction")
     return wanted
 
 

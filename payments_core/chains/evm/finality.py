@@ -26,7 +26,7 @@ class Finality:
 
     def __attrs_post_init__(self) -> None:
         if self.tag is None and self.depth == 0:
-            raise ValueError("a chain's finality needs a tag or a depth")
+            raise ValueError("the finality of a chain needs a tag or a depth")
 
     def final_height(self, latest: int, tagged: int | None) -> int:
         """The newest final height below the newest block, given that of the tagged one."""
@@ -62,5 +62,5 @@ def finality_of(chain_id: int, overrides: Mapping[int, Finality] | None = None) 
     """The policy of a chain, the deployment's own before the table's. Raises ChainMismatch."""
     policy = (overrides or {}).get(chain_id) or FINALITY.get(chain_id)
     if policy is None:
-        raise ChainMismatch(f"nothing says when a block of chain {chain_id} is final")
+        raise ChainMismatch(f"the finality rule of chain {chain_id} is not configured")
     return policy

@@ -26,14 +26,16 @@ def open_chain(
     Raises ValueError.
     """
     if unknown := sorted(set(settings) - _SETTINGS):
-        raise ValueError(f"an EVM chain has no setting {unknown[0]}; it has admin and agreement")
+        raise ValueError(
+            f"unknown setting {unknown[0]} of an EVM chain; it has admin and agreement"
+        )
     if signer is None:
         raise ValueError("an EVM chain needs a signer")
     if "admin" not in settings:
-        raise ValueError("admin is missing: the address that names the operators")
+        raise ValueError("admin is missing: the address that authorizes the operators")
     agreement = settings.get("agreement")
     if agreement is not None and not re.fullmatch("[1-9][0-9]?", agreement):
-        raise ValueError("agreement must be a number of nodes")
+        raise ValueError("agreement must be the number of nodes that must agree")
     try:
         deployment = Deployment(normalize_address("evm", settings["admin"]))
     except AddressError as error:
@@ -49,5 +51,5 @@ def open_key_file(url: str) -> LocalSigner:
     if parts.netloc or parts.query or parts.fragment or not path.is_absolute():
         raise SignerRefused("expected file:///path/to/operator.key")
     if not path.exists():  # a new one would be the key of nobody whom the admin has named
-        raise SignerRefused(f"there is no key file {path}")
+        raise SignerRefused(f"the key file {path} does not exist")
     return LocalSigner.open(path)

@@ -121,7 +121,7 @@ class NodeQuorum:
         Raises ValueError where so many cannot agree, or one address is given twice.
         """
         if len(set(urls)) != len(urls):
-            raise ValueError("a node that is asked twice agrees with itself")
+            raise ValueError("the URLs of the nodes must differ")
         self.chain_id = chain_id
         self.enough = majority_of(len(urls)) if agreement is None else agreement
         if not 1 <= self.enough <= len(urls):
@@ -154,7 +154,9 @@ class NodeQuorum:
             if settled is not None:
                 for name, value in told:
                     if value != settled.value:
-                        _log.warning("chain %d: %s differs from the others", self.chain_id, name)
+                        _log.warning(
+                            "chain %d: %s differs from the other nodes", self.chain_id, name
+                        )
             return settled
 
         return self.query_until_decided(lambda session: (session.name, ask(session)), decide)
@@ -189,8 +191,8 @@ class NodeQuorum:
             for endpoint in asked:
                 endpoint.release()
             raise ChainUnavailable(
-                f"chain {self.chain_id}: {len(asked)} of {len(self._endpoints)} nodes can be "
-                f"asked now, and {enough} must agree"
+                f"chain {self.chain_id}: {len(asked)} of {len(self._endpoints)} nodes are "
+                f"available now, but {enough} must agree"
             )
         told: list[T] = []
         settled: QuorumResult[R] | None = None
@@ -220,7 +222,7 @@ class NodeQuorum:
         if settled is None:
             raise ChainUnavailable(
                 f"chain {self.chain_id}: of {len(asked)} nodes {len(told)} answered, and too few "
-                f"the same{f' ({why})' if why else ''}"
+                f"agree{f' ({why})' if why else ''}"
             ) from why
         return settled.value
 
@@ -301,7 +303,7 @@ class _QuorumNode:
             self._rests_until = self._clock() + pause_s
             self._is_checked = False  # behind its address there may be another node by then
         level = logging.CRITICAL if isinstance(error, ChainMismatch) else logging.WARNING
-        _log.log(level, "chain %d: %s; left alone for %.1f s", self._chain_id, error, pause_s)
+        _log.log(level, "chain %d: %s; not used for %.1f s", self._chain_id, error, pause_s)
 
 
 def _query_nodes(

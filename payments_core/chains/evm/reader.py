@@ -203,7 +203,7 @@ class EvmReader:
         if latest is None or None in tagged:
             raise NodeLagging(f"{session.name}: has no {self._finality.tag} block yet")
         if tagged and tagged[0] is not None and tagged[0].number > latest.number:
-            raise BadResponse("a final block above the newest")
+            raise BadResponse("the final block is above the latest block")
         return _Tip(latest, tagged[0] if tagged else None)
 
     def _find_common_heads(self, newest: int, final: int) -> Heads:

@@ -122,7 +122,7 @@ def parse_next_base_fee(raw: msgspec.Raw) -> int:
     """The base fee of the block after the newest, of `eth_feeHistory`; it is told last."""
     fees = _decode(_FEES_DECODER, raw).base_fees
     if not fees:
-        raise BadResponse("a history of fees without any")
+        raise BadResponse("the fee history is empty")
     return parse_quantity(fees[-1], 1 << 256)
 
 
@@ -130,7 +130,7 @@ def parse_data(raw: msgspec.Raw) -> bytes:
     """Bytes of any length, as of `eth_call`."""
     text = _decode(_TEXT_DECODER, raw)
     if not _DATA.fullmatch(text):
-        raise BadResponse("bytes are not in hex")
+        raise BadResponse("the bytes are not hex")
     return bytes.fromhex(text[2:])
 
 
@@ -149,7 +149,7 @@ def is_known(raw: msgspec.Raw, transaction_hash: str) -> bool:
     """Whether the node knows a transaction, in a block or not."""
     found = _decode(_TRANSACTION_DECODER, raw)
     if found is not None and parse_word(found.hash) != transaction_hash:
-        raise BadResponse("another transaction than was asked for")
+        raise BadResponse("the transaction is not the requested transaction")
     return found is not None
 
 
@@ -163,18 +163,18 @@ def parse_receipt(raw: msgspec.Raw, transaction_hash: str) -> Receipt | None:
     if said is None:
         return None
     if parse_word(said.transaction_hash) != transaction_hash:
-        raise BadResponse("a receipt of another transaction than was asked for")
+        raise BadResponse("the receipt is not of the requested transaction")
     where = Block(parse_quantity(said.block_number), parse_word(said.block_hash))
     succeeded = parse_quantity(said.status, below=2) == 1
     found = _to_logs(said.logs)
     for place, log in enumerate(found):
         if log.transaction_hash != transaction_hash or log.block != where:
-            raise BadResponse("a receipt with a log of another transaction or block")
+            raise BadResponse("a log of the receipt is of another transaction or block")
         if log.index != found[0].index + place:
-            raise BadResponse("a receipt whose logs are not one after the other")
+            raise BadResponse("the logs of the receipt are not consecutive")
     # Polygon's nodes log the fee of a failed transaction too; a transfer cannot be in one.
     if not succeeded and any(map(is_transfer, found)):
-        raise BadResponse("a failed transaction with transfers")
+        raise BadResponse("a failed transaction has transfers")
     return Receipt(transaction_hash, where, succeeded, found)
 
 
@@ -192,9 +192,9 @@ def sort_logs(found: Sequence[Log]) -> tuple[Log, ...]:
     hashes: dict[int, str] = {}
     for log in found:
         if hashes.setdefault(log.block.number, log.block.hash) != log.block.hash:
-            raise BadResponse("logs of two blocks of one height")
+            raise BadResponse("the logs are of two blocks with the same height")
         if places.setdefault((log.block.number, log.index), log) != log:
-            raise BadResponse("two logs of one place")
+            raise BadResponse("two logs have the same index")
     return tuple(places[place] for place in sorted(places))
 
 
@@ -258,7 +258,7 @@ def checksum_address(address: str) -> str:
 def parse_quantity(text: str, below: int = MAX_NUMBER) -> int:
     """A number from its text."""
     if not _QUANTITY.fullmatch(text):
-        raise BadResponse("a number is not one")
+        raise BadResponse("a number is not valid")
     found = int(text, 16)
     if found >= below:
         raise BadResponse("a number is too large")
@@ -268,23 +268,23 @@ def parse_quantity(text: str, below: int = MAX_NUMBER) -> int:
 def parse_word(text: str) -> str:
     """32 bytes, such as a hash: `0x` and 64 small hex digits."""
     if not _WORD.fullmatch(text):
-        raise BadResponse("32 bytes are not in hex, or not 32")
+        raise BadResponse("a value is not 32 bytes in hex")
     return text.lower()
 
 
 def _to_logs(said: list[_Log]) -> tuple[Log, ...]:
     if len(said) > MAX_LOGS:
-        raise BadResponse("more logs than are read")
+        raise BadResponse("there are more logs than the limit")
     return tuple(map(_to_log, said))
 
 
 def _to_log(said: _Log) -> Log:
     if said.removed:
-        raise BadResponse("a log that was removed again")
+        raise BadResponse("a log is marked as removed")
     if not _ADDRESS.fullmatch(said.address) or not _DATA.fullmatch(said.data):
-        raise BadResponse("an address or bytes that are not in hex")
+        raise BadResponse("an address or data field is not hex")
     if len(said.topics) > _MAX_TOPICS:
-        raise BadResponse("a log with more topics than there can be")
+        raise BadResponse("a log has more than four topics")
     return Log(
         said.address.lower(),
         tuple(map(parse_word, said.topics)),
@@ -300,4 +300,4 @@ def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw) -> T:
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadResponse("an answer of another form than it must have") from error
+        raise BadResponse("the response has an unexpected form") from error

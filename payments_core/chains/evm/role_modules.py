@@ -206,7 +206,7 @@ def require_signature(
         return raw[:64] + bytes([raw[64] % 27 + 27])  # `ecrecover` knows 27 and 28 alone
     if accepts(owner, digest, raw):
         return raw
-    raise ValidationFailed.at("signature", "is not by the vault's owner over this call")
+    raise ValidationFailed.at("signature", "is not the vault owner's signature of this call")
 
 
 def require_safe_signatures(call: AvatarCall, signatures: str, chain: ContractCaller) -> bytes:
@@ -238,7 +238,7 @@ def require_safe_signatures(call: AvatarCall, signatures: str, chain: ContractCa
         for form, answer in zip(forms, answers, strict=True):
             if answer.succeeded and answer.size == 0:
                 return form
-    raise ValidationFailed.at("signature", "is not by the Safe's owners over this call")
+    raise ValidationFailed.at("signature", "is not the Safe owners' signature of this call")
 
 
 def deployment_call(module: RoleModule) -> ModuleCall:
@@ -251,16 +251,16 @@ def action_of(call: ModuleCall) -> Literal["deploy_role_module", "enable_module"
     module = call.module
     if call.to == DEPLOYER:
         if call.data != calls.deploy(module.creation):
-            raise SignerRefused("it would deploy something else than the role module")
+            raise SignerRefused("it would deploy a contract other than the role module")
         return "deploy_role_module"
     if call.to != module.avatar:
         raise SignerRefused("it is neither to the deployer nor to the module's vault or Safe")
     executed = calls.decode_execution(call.data)
     if executed is None:
-        raise SignerRefused("it is no call that an owner signed")
+        raise SignerRefused("it is not a call that an owner signed")
     to, value, data, operation = executed
     if (to, value, operation) != (module.avatar, 0, CALL):
-        raise SignerRefused("it would not have the vault or Safe call itself, and only that")
+        raise SignerRefused("it must make the vault or Safe call itself, and nothing else")
     if decode_enable_module(data) != module.address:
         raise SignerRefused("it would not enable the role module")
     return "enable_module"
@@ -269,7 +269,7 @@ def action_of(call: ModuleCall) -> Literal["deploy_role_module", "enable_module"
 def _parse_signatures(signature: str) -> bytes:
     raw = parse_contract_signature(signature)
     if raw is None:
-        raise ValidationFailed.at("signature", "must be hex of a signature")
+        raise ValidationFailed.at("signature", "must be a signature in hex")
     return raw
 
 
@@ -277,5 +277,5 @@ def _find_data_fault(data: bytes, role_module: str) -> str | None:
     """Nothing if it is `enableModule(role_module)` to the byte."""
     module = decode_enable_module(data)
     if module is None:
-        return f"must be {ENABLE_MODULE.signature} with nothing missing and nothing appended"
+        return f"must be {ENABLE_MODULE.signature} with exactly its arguments"
     return None if module == role_module else "must enable this avatar's own role module"

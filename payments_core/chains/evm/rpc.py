@@ -188,12 +188,14 @@ class Node:
         for answer in answers:
             id = answer.id
             if id is None or id not in ids or id in found or answer.jsonrpc != "2.0":
-                raise ChainUnavailable(f"{self.name}: answers what was not asked")
+                raise ChainUnavailable(f"{self.name}: the response is not for this request")
             if not answer.is_error and not bytes(answer.result):
-                raise ChainUnavailable(f"{self.name}: answers neither a result nor an error")
+                raise ChainUnavailable(
+                    f"{self.name}: the response has neither a result nor an error"
+                )
             found[id] = Refusal() if answer.is_error else answer.result
         if len(found) != len(ids):
-            raise ChainUnavailable(f"{self.name}: does not answer all that was asked")
+            raise ChainUnavailable(f"{self.name}: the batch response is incomplete")
         return [found[id] for id in ids]
 
     def _decode_responses(self, raw: bytes, *, is_single: bool) -> Sequence[_RpcResponse]:
@@ -204,4 +206,4 @@ class Node:
                 raise NodeRefused(f"{self.name}: refused a batch")
             return _BATCH_DECODER.decode(raw)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise ChainUnavailable(f"{self.name}: the answer is no JSON-RPC") from error
+            raise ChainUnavailable(f"{self.name}: the response is not JSON-RPC") from error

@@ -72,11 +72,11 @@ class Scan:
     def require_matching(self, log: Log, hashes: Mapping[int, str]) -> None:
         """Raises BadResponse for a log that no filter here can have found."""
         if log.address not in self.tokens or log.topics[:1] != (TRANSFER,):
-            raise BadResponse("a log that was not asked for")
+            raise BadResponse("a log was not requested")
         if not self.first <= log.block.number <= self.last:
-            raise BadResponse("a log of a block that was not asked for")
+            raise BadResponse("a log is of a block that was not requested")
         if hashes.get(log.block.number, log.block.hash) != log.block.hash:
-            raise BadResponse("a log of another block than that height has")
+            raise BadResponse("a log has a block hash that differs from the block at its height")
 
     def matches(self, log: Log) -> bool:
         """Whether it is a transfer to one of the recipients."""
@@ -123,7 +123,7 @@ def scan_node(session: NodeSession, scan: Scan) -> NodeScan:
             pieces.append(result)
     (after,) = read_blocks(session, [scan.last])
     if after is None or after.hash != hashes[scan.last]:
-        raise NodeLagging(f"{session.name}: its blocks changed meanwhile")
+        raise NodeLagging(f"{session.name}: its blocks changed during the scan")
     logs = [log for piece in pieces for log in answers.parse_logs(piece)]
     for log in logs:
         scan.require_matching(log, hashes)
@@ -149,5 +149,5 @@ def agree_on_scan(
     agreed = tuple(log for log, count in counts.items() if count >= enough)
     disputed = tuple(log for log, count in counts.items() if count < enough)
     if len(disputed) > MAX_DISPUTED_LOGS:
-        raise ChainUnavailable(f"nodes disagree about {len(disputed)} logs")
+        raise ChainUnavailable(f"the nodes disagree about {len(disputed)} logs")
     return QuorumResult(ScanResult(agreed, disputed))

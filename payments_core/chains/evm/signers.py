@@ -75,7 +75,7 @@ class LocalSigner:
         except OSError as error:
             raise SignerRefused(f"the key file {path} cannot be used: {error.strerror}") from error
         if secret is None:
-            raise SignerRefused(f"the key file {path} was taken away")
+            raise SignerRefused(f"the key file {path} was removed")
         return cls(secret)
 
     def address(self, environment_id: str) -> str:
@@ -142,14 +142,14 @@ class RemoteSigner:
         expected = self.address(environment_id)
         pair = self.keys.sign(environment_id, digest)
         if len(pair) != 64:
-            raise SignerRefused("the key service did not answer with r and s")
+            raise SignerRefused("the response of the key service has no r and s")
         s = int.from_bytes(pair[32:], "big")
         low = min(s, ORDER - s) if s < ORDER else s
         for parity in (0, 1):  # key services do not say which, and only one gives our address
             signature = pair[:32] + low.to_bytes(32, "big") + bytes([parity])
             if _is_signed_by(expected, digest, signature):
                 return signature
-        raise SignerRefused("the key service signed with another key, or something else")
+        raise SignerRefused("the key service signed with another key or signed other data")
 
 
 def from_der(der: bytes) -> bytes:
@@ -174,7 +174,7 @@ def _is_signed_by(expected: str, digest: bytes, signature: bytes) -> bool:
 
 def _require_digest(digest: bytes) -> None:
     if len(digest) != 32:
-        raise SignerRefused("only 32 bytes are signed")
+        raise SignerRefused("only a digest of 32 bytes can be signed")
 
 
 def _read_secret_file(path: Path) -> bytes | None:
@@ -186,16 +186,16 @@ def _read_secret_file(path: Path) -> bytes | None:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise SignerRefused(f"the key file {path} is no file")
+            raise SignerRefused(f"the key file {path} is not a file")
         if found.st_uid != os.geteuid():
-            raise SignerRefused(f"the key file {path} belongs to somebody else")
+            raise SignerRefused(f"the key file {path} belongs to another user")
         if found.st_mode & 0o077:
-            raise SignerRefused(f"the key file {path} is open to others: chmod 600 {path}")
+            raise SignerRefused(f"the key file {path} is readable by other users: chmod 600 {path}")
         secret = os.read(descriptor, SECRET_BYTES + 1)
     finally:
         os.close(descriptor)
     if len(secret) != SECRET_BYTES:
-        raise SignerRefused(f"the key file {path} does not hold {SECRET_BYTES} bytes")
+        raise SignerRefused(f"the key file {path} must contain {SECRET_BYTES} bytes")
     return secret
 
 

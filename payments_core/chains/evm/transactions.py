@@ -103,14 +103,14 @@ def decode_signed(raw: bytes, *, chain_id: int) -> tuple[UnsignedTransaction, st
     try:
         items = decode(raw[1:])
     except (RLPException, RecursionError):  # lists in lists in lists
-        raise InvalidTransaction("it is no RLP") from None
+        raise InvalidTransaction("it is not RLP") from None
     unsigned, signature = _parse_fields(items)
     if unsigned.chain_id != chain_id:
         raise InvalidTransaction("it is for another chain")
     # What a number has in front, and how its length was told, would make other bytes of the same
     # meaning: there is one way to write it.
     if _serialize(unsigned, signature) != raw:
-        raise InvalidTransaction("it is not written canonically")
+        raise InvalidTransaction("its encoding is not canonical")
     return unsigned, _recover_sender(unsigned, signature)
 
 

@@ -100,15 +100,15 @@ class HttpClient:
         """
         now = time.monotonic()
         if now >= until:
-            raise ChainUnavailable(f"{self.name}: no time left to ask")
+            raise ChainUnavailable(f"{self.name}: the deadline has passed")
         deadline = Deadline(min(until, now + self._limits.total_timeout_s))
         answer = self._send_once(method, deadline, path, body)
         if answer is None and deadline.remaining_s() > 0:
             answer = self._send_once(method, deadline, path, body)
         if answer is None:
-            raise ChainUnavailable(f"{self.name}: the answer broke off")
+            raise ChainUnavailable(f"{self.name}: the response is incomplete")
         if exceeds_depth(answer[1], MAX_JSON_DEPTH):
-            raise ChainUnavailable(f"{self.name}: the answer is nested too deeply")
+            raise ChainUnavailable(f"{self.name}: the response is nested too deeply")
         return answer
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class HttpClient:
             connection = self._connected(deadline) if waiting is None else waiting[1]
             answer = self._exchange(key, connection, request, deadline)
         except TimeoutError as error:
-            raise ChainUnavailable(f"{self.name}: no timely answer") from error
+            raise ChainUnavailable(f"{self.name}: the request timed out") from error
         except ssl.SSLError as error:
             raise ChainUnavailable(f"{self.name}: SSLError") from error
         except (OSError, ValueError) as error:
@@ -135,7 +135,7 @@ class HttpClient:
             return None
         _log.debug("%s: %s %s: %d", self.name, method, path, answer.status)
         if 300 <= answer.status < 400:
-            raise ChainUnavailable(f"{self.name}: redirects, which is not followed")
+            raise ChainUnavailable(f"{self.name}: it redirects; redirects are not followed")
         return answer.status, answer.body
 
     def _exchange(
@@ -168,7 +168,7 @@ class HttpClient:
             answer, clean = read_body(head, incoming, most + 1)
             if len(answer.body) <= most:
                 return answer, clean
-        raise ResponseTooLarge(f"{self.name}: the answer has more than {most} bytes")
+        raise ResponseTooLarge(f"{self.name}: the response has more than {most} bytes")
 
     def _connected(self, deadline: Deadline) -> socket.socket:
         """A connection to the first address of the server that accepts one. Raises OSError."""
@@ -208,9 +208,9 @@ def _parse_url(url: str) -> tuple[bool, str, int, str, str, Mapping[str, str]]:
         parts = urlsplit(url)
         port = parts.port or _SCHEMES[parts.scheme]
     except (ValueError, KeyError):
-        raise ValueError("a node's address begins with http:// or https://") from None
+        raise ValueError("the URL of a node must begin with http:// or https://") from None
     if not parts.hostname or not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError("a node's address is http or https, a host and a path, in plain letters")
+        raise ValueError("the URL of a node must be http or https with a host and a path, in ASCII")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     headers = {
         "host": host if port == _SCHEMES[parts.scheme] else f"{host}:{port}",

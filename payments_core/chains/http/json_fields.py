@@ -24,7 +24,7 @@ def parse_json(raw: bytes | msgspec.Raw) -> object:
     try:
         answer: object = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ChainUnavailable("the node's answer is no JSON") from error
+        raise ChainUnavailable("the node's response is not JSON") from error
     return answer
 
 
@@ -32,7 +32,7 @@ def get_field(answer: object, *path: str) -> object:
     """What stands at a path of field names."""
     for name in path:
         if not isinstance(answer, dict) or name not in answer:
-            raise ChainUnavailable(f"the node's answer lacks {'.'.join(path)}")
+            raise ChainUnavailable(f"the node's response lacks {'.'.join(path)}")
         answer = answer[name]
     return answer
 
@@ -40,26 +40,26 @@ def get_field(answer: object, *path: str) -> object:
 def require_list(answer: object, what: str) -> list[object]:
     """A list, and nothing else."""
     if not isinstance(answer, list):
-        raise ChainUnavailable(f"the node's {what} are no list")
+        raise ChainUnavailable(f"the node's {what} are not a list")
     return answer
 
 
 def require_text(answer: object, what: str) -> str:
     """A string, and nothing else."""
     if not isinstance(answer, str):
-        raise ChainUnavailable(f"the node's {what} is no text")
+        raise ChainUnavailable(f"the node's {what} is not a string")
     return answer
 
 
 def require_integer(answer: object, what: str, *, below: int = HEIGHT_BOUND) -> int:
     """A JSON integer from 0 up, below a bound."""
     if type(answer) is not int or not 0 <= answer < below:
-        raise ChainUnavailable(f"the node's {what} is no number that it can be")
+        raise ChainUnavailable(f"the node's {what} is not a valid number")
     return answer
 
 
 def parse_digits(answer: object, what: str, *, below: int = U64) -> int:
     """The number of a decimal text without sign or leading zeros, below a bound."""
     if not isinstance(answer, str) or not _DIGITS.fullmatch(answer) or int(answer) >= below:
-        raise ChainUnavailable(f"the node's {what} is no number that it can be")
+        raise ChainUnavailable(f"the node's {what} is not a valid number")
     return int(answer)

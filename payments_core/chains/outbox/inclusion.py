@@ -85,5 +85,5 @@ def nonce_was_taken(
         last = min(first + chain.max_scan_blocks - 1, final)
         found = chain.scan([outgoing.token_address], [outgoing.recipient], first, last)
         if any(transfer.transaction_hash in hashes for transfer in found):
-            raise ChainUnavailable("a node knows a transaction's logs, and not the transaction")
+            raise ChainUnavailable("a node has the logs of a transaction but not the transaction")
     return True

@@ -278,7 +278,7 @@ class TransferJobs:
 
         if self._commit_outcome(claimed, decide) and outcome.reason is not None:
             _log.critical(
-                "ALARM: a reorg undid %s, which was final, and it has failed: %s",
+                "ALARM: a reorg undid %s after finality, and it failed when sent again: %s",
                 outgoing_id, outcome.reason,
             )  # fmt: skip
 

@@ -81,7 +81,7 @@ def _lock_order(*ids: str | None) -> list[str]:
 
 def _return_nonce(former: Sender | None, outgoing: OutboundTransfer) -> Sender:
     assert former is not None
-    assert former.last_outgoing_id == outgoing.id, "a slot without bytes is the last"
+    assert former.last_outgoing_id == outgoing.id, "only the last slot may have no bytes"
     return attrs.evolve(
         former, next_slot=former.next_slot - 1, last_outgoing_id=outgoing.previous_id
     )

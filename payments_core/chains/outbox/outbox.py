@@ -267,9 +267,9 @@ class Outbox:
             signed = chain.prepare(intent, outgoing.slot)
         except SignerRefused as error:  # its slot waits for it, and all after it
             _log.critical(
-                "ALARM: the signer refuses %s of %s: %s", outgoing.id, authority.partition, error
+                "ALARM: the signer refused %s of %s: %s", outgoing.id, authority.partition, error
             )
-            raise ChainUnavailable("the signer refuses") from error
+            raise ChainUnavailable("the signer refused") from error
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
             current = lock_transfer(tx, outgoing.id)
@@ -307,11 +307,13 @@ class Outbox:
             bumped = chain.bump(authority.partition, newest.signed)
         except SignerRefused as error:
             _log.critical(
-                "ALARM: %s is in no block, and the signer refuses: %s", outgoing.id, error
+                "ALARM: %s is not in a block, and the signer refused the replacement: %s",
+                outgoing.id,
+                error,
             )
             return
         if bumped is None:
-            _log.warning("%s is in no block, and its fees cannot rise further", outgoing.id)
+            _log.warning("%s is not in a block, and its fees are at their maximum", outgoing.id)
         elif self._store_replacement(authority, outgoing, bumped, moves=newest.moves):
             self.broadcast(authority, bumped, outgoing.id)
 
@@ -386,7 +388,9 @@ class Outbox:
             return all_known[-1].signed
         assert outgoing.slot is not None
         if outgoing.sender_id != _sender_id(authority, chain):
-            _log.critical("ALARM: the slot of %s is empty, and its key no more in use", outgoing.id)
+            _log.critical(
+                "ALARM: the nonce of %s is unused, and its key is no longer configured", outgoing.id
+            )
             return None
         nothing = chain.prepare_noop(authority.partition, outgoing.slot)
         if self._store_replacement(authority, outgoing, nothing, moves=False):

@@ -73,7 +73,7 @@ class ReorgRecovery:
             return
         if dropped:
             _log.warning(
-                "a reorg of chain %d dropped %d transactions of %s; they were sent again",
+                "a reorg of chain %d dropped %d transactions of %s; they are sent again",
                 chain_id, dropped, claimed.partition,
             )  # fmt: skip
         undone = self._outbox.find_possibly_reorged(

@@ -318,7 +318,9 @@ class SimulatedChain:
         next_slot = sender.next_slot if sender else 0
         if self._lock_transaction(tx, hash) is None:
             if call.slot != next_slot:
-                return attrs.evolve(outcome, result=f"slot {call.slot} is not the sender's next")
+                return attrs.evolve(
+                    outcome, result=f"slot {call.slot} is not the next slot of the sender"
+                )
             movement = Movement(
                 hash=hash,
                 token_address=call.token_address,

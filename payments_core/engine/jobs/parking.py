@@ -69,7 +69,7 @@ class ParkingPolicy:
             self._park(queue, claimed)
             return False
         if job.kind not in self._kinds:
-            _log.error("no handler for jobs of kind %s: %s waits", job.kind, job.id)
+            _log.error("no handler for jobs of kind %s; job %s waits", job.kind, job.id)
             # It was not tried, so this claim does not count towards parking.
             until = self._clock.now() + UNKNOWN_KIND_DELAY_MS
             self._rewrite(claimed, _delay_until(queue, attrs.evolve(job, claims=0), until))
@@ -80,10 +80,10 @@ class ParkingPolicy:
         """A job that was run came to no outcome."""
         job = claimed.job
         if isinstance(error, LeaseLost):
-            _log.debug("job %s was claimed by another worker meanwhile", job.id)
+            _log.debug("job %s was claimed by another worker in the meantime", job.id)
             return
         _log.warning(
-            "job %s (%s of %s) failed at claim %d: %s",
+            "job %s (%s of %s) failed at attempt %d: %s",
             job.id, job.kind, job.subject, job.claims, describe_error(error),
         )  # fmt: skip
         if job.claims >= CLAIMS_BEFORE_PARKING:
@@ -102,9 +102,9 @@ class ParkingPolicy:
     def _park(self, queue: Queue, claimed: ClaimedJob) -> None:
         job = claimed.job
         _log.critical(
-            "ALARM: job %s (%s of %s) is parked after %d claims without an outcome; %s",
+            "ALARM: job %s (%s of %s) is parked after %d failed attempts; %s",
             job.id, job.kind, job.subject, job.claims,
-            f"its lane {job.lane} stops" if queue.failure_blocks_lane else "its lane goes on",
+            f"lane {job.lane} is blocked" if queue.failure_blocks_lane else "its lane goes on",
         )  # fmt: skip
         self.telemetry.record_parked(queue.name, job.kind)
         self._rewrite(claimed, _delay_until(queue, job, NEVER))
@@ -120,7 +120,11 @@ class ParkingPolicy:
         try:
             self._storage.transact(claimed.partition, work)
         except Exception as error:  # whatever it is, those who run jobs must go on
-            _log.warning("job %s waits for its lease to end: %s", changed.id, describe_error(error))
+            _log.warning(
+                "job %s will be retried when its lease expires: %s",
+                changed.id,
+                describe_error(error),
+            )
 
 
 def _delay_until(queue: Queue, job: Job, until: Instant) -> Job:

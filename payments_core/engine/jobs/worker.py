@@ -81,7 +81,7 @@ class Worker:
         self._companions: list[JobRunner] = []
         self._queues = tuple(queues)
         if len({queue.name for queue in self._queues}) != len(self._queues):
-            raise ValueError("two queues share a name")
+            raise ValueError("two queues have the same name")
         self._poll_s = poll_s
         self._refresh = refresh
         self._threads: list[threading.Thread] = []
@@ -163,7 +163,7 @@ class Worker:
     def start(self, threads: int = 4) -> None:
         """Start the threads; they run until `stop`."""
         if self._threads:
-            raise RuntimeError("the worker has been started")
+            raise RuntimeError("the worker is already started")
         self._stopping = False
         self._threads = [
             threading.Thread(
@@ -253,7 +253,7 @@ class Worker:
                 if not served:
                     self._wait_for_work(nudges)
             except Exception as error:  # storage is out of reach: the thread must outlive that
-                _log.error("the worker could not look for jobs: %s", describe_error(error))
+                _log.error("cannot query the due jobs: %s", describe_error(error))
                 self._sleep_for(self._poll_s)
 
     def _serve_one(self, queue: Queue) -> bool:

@@ -125,7 +125,7 @@ class AttemptRunner:
                 extra=settings.refused_prefixes,
             )
         except (DestinationForbidden, WebhookUrlNotAllowed, ValidationFailed) as error:
-            _log.warning("delivery %s may not be sent: %s", delivery.id, error)
+            _log.warning("delivery %s is not allowed: %s", delivery.id, error)
             return AttemptResult(forbidden=True), "forbidden"
         except ResolverOverloaded:  # a fault of ours, which costs the delivery no attempt
             raise
@@ -139,7 +139,7 @@ class AttemptRunner:
             deadline,
         )
         if outcome.status is None:
-            _log.info("delivery %s has no answer: %s", delivery.id, outcome.failure)
+            _log.info("delivery %s got no response: %s", delivery.id, outcome.failure)
             return AttemptResult(), "no_answer"
         attempt = AttemptResult(outcome.status, _decode_body(outcome.body), outcome.retry_after)
         return attempt, classify_status(outcome.status)

@@ -105,7 +105,7 @@ class Dispatcher:
     def start(self) -> None:
         """Start the threads. Raises RuntimeError where some of an earlier start still run."""
         if self._threads:
-            raise RuntimeError("the dispatcher has been started")
+            raise RuntimeError("the dispatcher is already started")
         pauses = self._pauses
         self._reset()
         self._pauses, self._idle = pauses, False
@@ -172,7 +172,7 @@ class Dispatcher:
                 if self._senders.wake_enough():
                     wait_s = min(wait_s, WAKE_AFTER_S)
             except Exception as error:  # storage is out of reach: the thread must outlive that
-                _log.error("webhooks could not be dispatched: %s", describe_error(error))
+                _log.error("cannot query the due deliveries: %s", describe_error(error))
                 wait_s = POLL_S
             with self._changed:
                 self._idle = halted and not (self._in_flight or self._ended or self._uncommitted)
@@ -265,7 +265,7 @@ class Dispatcher:
                 run(items)
         except Exception as error:
             if isinstance(error, StorageError | Unavailable):
-                _log.warning("webhooks of a partition wait: %s", describe_error(error))
+                _log.warning("the webhooks of a partition are delayed: %s", describe_error(error))
                 for item in items:
                     self._claims.pop(item.job.id, None)
                     self._parking.release_unstarted(item)
@@ -371,7 +371,7 @@ class Dispatcher:
             self._commit_results(items)
         except Exception as error:
             if isinstance(error, StorageError | Unavailable):
-                _log.warning("deliveries wait to be committed: %s", describe_error(error))
+                _log.warning("cannot commit delivery results yet: %s", describe_error(error))
                 self._uncommitted += items
                 self._commit_at = time.monotonic() + POLL_S
                 return

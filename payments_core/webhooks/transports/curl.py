@@ -245,17 +245,17 @@ class _Handle:
         """Why no answer came, in our words: libcurl's may have some of the other side's."""
         pycurl = self._pycurl
         if response.too_large:
-            return "the head of the response is too large"
+            return "the response headers are too large"
         if code == pycurl.E_OPERATION_TIMEDOUT:
             sent = self._curl.getinfo(pycurl.REQUEST_SIZE) > 0
             return f"no timely answer while {'waiting for the response' if sent else 'connecting'}"
         words = {
             pycurl.E_PEER_FAILED_VERIFICATION: "the TLS certificate was refused",
             pycurl.E_COULDNT_CONNECT: "the connection was refused",
-            pycurl.E_GOT_NOTHING: "the connection ended before the response",
+            pycurl.E_GOT_NOTHING: "the connection was closed before the response",
             pycurl.E_SSL_CONNECT_ERROR: "the TLS handshake failed",
-            pycurl.E_OK: "what came is no HTTP response",
-            pycurl.E_UNSUPPORTED_PROTOCOL: "what came is no HTTP response",
+            pycurl.E_OK: "the response is not valid HTTP",
+            pycurl.E_UNSUPPORTED_PROTOCOL: "the response is not valid HTTP",
         }
         return words.get(code, f"libcurl's error {code}")
 

@@ -60,7 +60,7 @@ class SocketTransport:
         except (OSError, ValueError) as error:
             return TransportResult(failure=_describe_failure("connecting", error))
         outcome = self._send_and_receive(key, connection, data, deadline)
-        return outcome or TransportResult(failure="the connection ended before the response")
+        return outcome or TransportResult(failure="the connection was closed before the response")
 
     def close(self) -> None:
         """Close the connections that wait; those in use end with their request."""

@@ -316,5 +316,5 @@ def test_a_node_of_another_chain_is_refused_at_the_start(
 
 
 def test_a_chain_without_our_contracts_is_refused_at_the_start(anvil_world: AnvilScene) -> None:
-    with pytest.raises(ChainMismatch, match="no factory of ours"):
+    with pytest.raises(ChainMismatch, match="no payments-core factory"):
         connect([anvil_world.node.url], BASE, ADMIN, signer())

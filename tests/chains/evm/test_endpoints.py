@@ -110,7 +110,7 @@ def test_what_enough_nodes_say_is_the_answer(
 def test_too_few_that_agree_are_no_answer(
     nodes: Nodes, heights: tuple[int, ...], agreement: int | None
 ) -> None:
-    with pytest.raises(ChainUnavailable, match="too few the same"):
+    with pytest.raises(ChainUnavailable, match="too few agree"):
         endpoints(nodes(*chains(*heights)), agreement).query_agreed(height)
 
 
@@ -151,7 +151,7 @@ def test_nodes_that_all_hang_take_the_time_of_one(nodes: Nodes) -> None:
     for node in some:
         node.fault = "hang"
     begun = time.monotonic()
-    with pytest.raises(ChainUnavailable, match="no timely answer"):
+    with pytest.raises(ChainUnavailable, match="the request timed out"):
         endpoints(some).query_agreed(height)
     assert time.monotonic() - begun < 0.9
 
@@ -180,7 +180,7 @@ def test_a_node_that_fails_is_left_alone_for_a_growing_pause(nodes: Nodes) -> No
             asked.query_agreed(height)
         begun = hand.now
         node.requests.clear()
-        with pytest.raises(ChainUnavailable, match="0 of 1 nodes can be asked now"):
+        with pytest.raises(ChainUnavailable, match="0 of 1 nodes are available now"):
             asked.query_agreed(height)
         assert node.requests == []
         while not node.requests:
@@ -334,7 +334,7 @@ def test_a_node_with_too_many_questions_is_passed_over(nodes: Nodes) -> None:
     for thread in threads:
         thread.start()
     waiting.wait(5)
-    with pytest.raises(ChainUnavailable, match="0 of 1 nodes can be asked"):
+    with pytest.raises(ChainUnavailable, match="0 of 1 nodes are available"):
         asked.query_agreed(height)
     release.set()
     for thread in threads:

@@ -30,9 +30,9 @@ def test_an_evm_chain_opens_without_asking_its_nodes() -> None:
     [
         ({}, "admin is missing"),
         ({"admin": "0x1"}, "admin must be 0x and 40 hex digits"),
-        ({"admin": ADMIN, "agreement": "0"}, "agreement must be a number"),
-        ({"admin": ADMIN, "agreement": "most"}, "agreement must be a number"),
-        ({"admin": ADMIN, "agreements": "2"}, "no setting agreements"),
+        ({"admin": ADMIN, "agreement": "0"}, "agreement must be the number"),
+        ({"admin": ADMIN, "agreement": "most"}, "agreement must be the number"),
+        ({"admin": ADMIN, "agreements": "2"}, "unknown setting agreements"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(settings: dict[str, str], said: str) -> None:
@@ -53,20 +53,20 @@ def test_nodes_are_named_with_their_adapter(urls: list[str]) -> None:
 
 
 def test_nodes_of_two_adapters_are_refused() -> None:
-    with pytest.raises(ValueError, match="of one adapter"):
+    with pytest.raises(ValueError, match="must use one adapter"):
         open_chain(8453, ["evm+https://a.example", "tvm+https://b.example"])
 
 
 def test_an_adapter_that_is_not_installed_is_named() -> None:
-    with pytest.raises(UnknownAdapter, match="no chain adapter for 'tvm'; installed are evm"):
+    with pytest.raises(UnknownAdapter, match="no chain adapter for 'tvm'; installed: evm"):
         open_chain(8453, ["tvm+https://a.example/hidden"])
-    with pytest.raises(UnknownAdapter, match="no signer for 'kms'; installed are file"):
+    with pytest.raises(UnknownAdapter, match="no signer for 'kms'; installed: file"):
         open_signer("kms://hidden")
 
 
 def test_a_key_file_signs_if_it_is_there(tmp_path: Path) -> None:
     path = tmp_path / "operator key"
-    with pytest.raises(SignerRefused, match="there is no key file"):
+    with pytest.raises(SignerRefused, match=r"the key file .* does not exist"):
         open_signer(f"file://{tmp_path}/operator%20key")
     assert not path.exists()
     made = LocalSigner.open(path)

@@ -124,7 +124,7 @@ def test_a_node_that_hangs_or_drips_does_not_outlive_the_whole_time(
 ) -> None:
     fake.fault = fault
     begun = time.monotonic()
-    with pytest.raises(ChainUnavailable, match="no timely answer"):
+    with pytest.raises(ChainUnavailable, match="the request timed out"):
         node.call_all(block_calls(3))
     assert time.monotonic() - begun < 1.5
 
@@ -199,7 +199,7 @@ def test_a_question_ends_when_its_time_does(fake: FakeNode, node: Node) -> None:
     with pytest.raises(ChainUnavailable):
         node.call("eth_chainId", until=begun + 0.1)
     assert time.monotonic() - begun < 0.4
-    with pytest.raises(ChainUnavailable, match="no time left"):
+    with pytest.raises(ChainUnavailable, match="the deadline has passed"):
         node.call("eth_chainId", until=begun)
 
 

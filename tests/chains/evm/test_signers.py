@@ -123,7 +123,7 @@ def test_a_file_that_holds_no_secret_is_refused_and_left_alone(
     tmp_path: Path, content: bytes
 ) -> None:
     path = written(tmp_path / "operator.key", content)
-    with pytest.raises(SignerRefused, match="does not hold 32 bytes"):
+    with pytest.raises(SignerRefused, match="must contain 32 bytes"):
         LocalSigner.open(path)
     assert path.read_bytes() == content
 
@@ -132,7 +132,7 @@ def test_a_file_that_holds_no_secret_is_refused_and_left_alone(
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
     path = tmp_path / "operator.key"
     make(path)
-    with pytest.raises(SignerRefused, match="is no file"):
+    with pytest.raises(SignerRefused, match="is not a file"):
         LocalSigner.open(path)
 
 
@@ -141,7 +141,7 @@ def test_a_file_of_somebody_elses_is_refused(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a file away")
     os.chown(path, 12_345, -1)
-    with pytest.raises(SignerRefused, match="somebody else"):
+    with pytest.raises(SignerRefused, match="belongs to another user"):
         LocalSigner.open(path)
 
 

@@ -42,7 +42,7 @@ from tests.service.model.stage import Stage
 
 T = TypeVar("T")
 
-_AS_IT_SHOULD_BE = ("no answer", "were sent again", "waits for its lease to end")
+_AS_IT_SHOULD_BE = ("did not answer", "are sent again", "will be retried when its lease expires")
 
 _PARTICULARS = re.compile(r"0x\w+|\w+_[-\w]{24}|\d+")
 
@@ -214,7 +214,10 @@ class _Heard(logging.Handler):
             return
         if any(words in text for words in _AS_IT_SHOULD_BE):
             return
-        if any(words in text for words in ("has undone it", "a reorg undid", "beyond memory")):
+        if any(
+            words in text
+            for words in ("undid it in a reorg", "a reorg undid", "has a reorg deeper")
+        ):
             self._stage.tally["alarm"] += 1
             if self._stage.reorged_deeply:
                 return

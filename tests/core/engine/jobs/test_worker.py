@@ -89,7 +89,7 @@ def test_another_mode_is_left_alone() -> None:
 
 
 def test_two_queues_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="share a name"):
+    with pytest.raises(ValueError, match="have the same name"):
         Bench().worker(STOPPING, Queue("payments", lane_concurrency=2))
 
 
