@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WHOLE = (
     "payments_core/**/lifecycle.py",
     "payments_core/accounts/vaults/balance.py",
+    "payments_core/accounts/vaults/policy_rules.py",
     "payments_core/payments/machine.py",
     "payments_core/payments/journal/*.py",
     "payments_core/payments/receipts/evaluation.py",

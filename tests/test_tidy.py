@@ -21,6 +21,7 @@ from typing import NamedTuple
 import pytest
 
 from docs.rooms import ROOMS
+from tests import run_room
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("payments_core", "payments_core_http")
@@ -161,6 +162,10 @@ LONGER: dict[str, str] = {
     "payments_core/errors.py": "a table: one small class per error code",
     "payments_core/payments/receipts/observation.py": "a quarter of it explains the rest",
 }
+
+
+# Files of those who use the library, which pages name.
+NAMED_FOR_OTHERS = frozenset({"models.py", "urls.py", "test_mine.py"})
 
 
 # --- (e) Words --------------------------------------------------------------------------------
@@ -313,17 +318,27 @@ def test_no_file_speaks_of_the_machine_it_was_written_on() -> None:
 
 
 def test_every_file_that_is_named_is_there() -> None:
-    named = re.compile(r"(?<![\w./*<{-])((?:[\w-]+/)+[\w-]+\.py)\b")
+    paths = re.compile(r"(?<![\w./*<{])((?:\w[\w-]*/)+[\w-]+\.py)\b|`(\w+\.py)`")
     known = tuple(f"/{path}" for path in tracked_files())
     wrong = [
         f"{path}:{number}: {name}"
         for path in tracked_files()
         if path not in ("CHANGELOG.md", "tests/test_tidy.py")
         for number, line in enumerate(text(path).splitlines(), start=1)
-        for name in named.findall(line)
-        if not any(one.endswith(f"/{name}") for one in known)
+        for name in ("".join(found) for found in paths.findall(line))
+        if not any(one.endswith(f"/{name}") for one in known) and name not in NAMED_FOR_OTHERS
     ]
     assert not wrong, listed(wrong)
+
+
+def test_the_tests_of_every_room_are_there() -> None:
+    paths = {
+        path.removeprefix("--ignore=")
+        for room in run_room.rooms()
+        for path in run_room.tests_of(room)
+    }
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+    assert run_room.rooms() <= folders_and_files(), "a row of tests/run_room.py has no room"
 
 
 def test_every_row_is_about_files_that_are_there() -> None:
@@ -349,6 +364,11 @@ def python_files() -> tuple[str, ...]:
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
     )
+
+
+def folders_and_files() -> set[str]:
+    """The names of all folders and files of the packages."""
+    return {part for path in python_files() for part in Path(path).with_suffix("").parts}
 
 
 @cache

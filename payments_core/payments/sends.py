@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.balance import Spend
 from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.policy_rules import Spend
 from payments_core.accounts.vaults.record import Vault
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,

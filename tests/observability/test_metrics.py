@@ -325,7 +325,7 @@ def test_alarms_are_counted_by_their_module(metrics: Metrics, bench: Bench) -> N
     for _ in range(CLAIMS_BEFORE_PARKING):
         runner.run_due()
         bench.clock.advance(700)
-    assert value(metrics, "payments_alarms_total", source="jobs.parking") == 1
+    assert value(metrics, "payments_alarms_total", source="engine.jobs.parking") == 1
     metrics.close()
     metrics.close()
 

@@ -213,7 +213,7 @@ def leave_work_under_way(partner: Partner) -> None:
     # From here on no job runs, and one was begun by a worker that was killed.
     collected = f"/v2/payments/{partner.collect('12.00')['id']}"
     now, storage = partner.shop.clock.now(), partner.shop.storage
-    assert storage.claim("sandbox.chain", now, lease_ms=LEASE_MS, limit=1, slots=1)
+    assert storage.claim("sandbox.chain", now, lease_ms=LEASE_MS, limit=1, lane_concurrency=1)
     authorized = f"/v2/payments/{partner.authorized('23.00')['id']}"
     created = f"/v2/payments/{partner.send('5.00')['id']}"
     partner.refund(partner.disputed, "4.00")

@@ -14,16 +14,18 @@ from typing import Literal, TypeVar
 import attrs
 
 from payments_core.accounts.vaults.balance import (
-    Spend,
     StaleBalance,
     daily_spend,
-    require_payee_allowed,
-    require_policy_allows,
     reserve,
     settle_reserved_amount,
     void_after_failure,
     void_reserved_amount,
     with_chain_total,
+)
+from payments_core.accounts.vaults.policy_rules import (
+    Spend,
+    require_payee_allowed,
+    require_policy_allows,
 )
 from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance, balance_id
 from payments_core.assets import Asset

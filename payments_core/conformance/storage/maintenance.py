@@ -1,4 +1,4 @@
-"""All partitions at once: what tools that copy, seal anew and purge rely on (`wholesale.py`)."""
+"""All partitions at once, for tools that copy, seal anew and purge (`storage/maintenance.py`)."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from payments_core.accounts.record import Account
-from payments_core.accounts.vaults.balance import Spend, daily_spend, require_policy_allows
+from payments_core.accounts.vaults.balance import daily_spend
 from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.policy_rules import Spend, require_policy_allows
 from payments_core.accounts.vaults.record import Policy, Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,

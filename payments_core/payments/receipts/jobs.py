@@ -1,7 +1,7 @@
 """Following a transaction until it is proof, or came to nothing.
 
 One job per transaction and Payment looks at the chain, and commits in one step what the look means
-(`outcome.py`). Only this moves what a Payment received, and every look may be repeated.
+(`observation.py`). Only this moves what a Payment received, and every look may be repeated.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Receipts, the operation that sent the transaction, its option, the Payment with 
 vault's balance: all of them move together or not at all (contract §6 "In step"). No other file
 moves so much at once, so this page goes through one look, in the order of `decide`.
 
-Before. A job (`watching.py`) has asked the chain, outside any transaction: the heads first, then
+Before. A job (`jobs.py`) has asked the chain, outside any transaction: the heads first, then
 the transaction, then, where the answer ends a reservation, the vault's balance. What is judged
 final is therefore contained in that balance. The answers are a Look. Its `view` is None where the
 node does not know the transaction; the view's block is None where it is in no block. When `decide`
@@ -32,7 +32,7 @@ a receipt, that is all. If it had, its block was undone: the look goes on and ta
 at the first sight of a transfer and kept in the evidence: a later offer must not draw the receipts
 of an earlier one to itself.
 
-5. Weigh. `evidence.py` compares the transaction's logs with the known receipts. If there is no
+5. Weigh. `evaluation.py` compares the transaction's logs with the known receipts. If there is no
 receipt, and only a payer has told of the transaction, then the evidence is a mere hint: it is
 looked at less and less often, and dropped in the end.
 

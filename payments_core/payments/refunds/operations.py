@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from payments_core.accounts.vaults.balance import Spend, StaleBalance
+from payments_core.accounts.vaults.balance import StaleBalance
 from payments_core.accounts.vaults.operations import Vaults
+from payments_core.accounts.vaults.policy_rules import Spend
 from payments_core.accounts.vaults.reservations import (
     BalanceReading,
     PolicyRule,

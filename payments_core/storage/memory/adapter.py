@@ -185,7 +185,7 @@ class MemoryStorage:
     def close(self) -> None:
         self._closed = True
 
-    # Beyond the port: `wholesale.py`.
+    # Beyond the port: `storage/maintenance.py`.
 
     def scan_page(
         self, kind: type[R], *, after: PrimaryKey | None = None, limit: int = BATCH

@@ -1,4 +1,4 @@
-"""All partitions at once, in memory (`wholesale.py`)."""
+"""All partitions at once, in memory (`storage/maintenance.py`)."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class PostgresStorage:
         self._pool.close()
 
     # Beyond the port: `HasServerTime` in clock.py, `ReportsConfigProblems` in port.py, and
-    # `wholesale.py`.
+    # `storage/maintenance.py`.
 
     def server_time(self) -> Instant:
         """The server's present instant. Nothing that is stored depends on it."""

@@ -1,4 +1,4 @@
-"""All partitions at once, in PostgreSQL (`wholesale.py`)."""
+"""All partitions at once, in PostgreSQL (`storage/maintenance.py`)."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class SqliteStorage:
         while self._idle_readers:
             self._idle_readers.pop().close()
 
-    # Beyond the port: `ReportsConfigProblems` in port.py, and `wholesale.py`.
+    # Beyond the port: `ReportsConfigProblems` in port.py, and `storage/maintenance.py`.
 
     def config_errors(self) -> Sequence[str]:
         """Whether the file was retired."""

@@ -1,4 +1,4 @@
-"""All partitions at once, in an SQLite file (`wholesale.py`).
+"""All partitions at once, in an SQLite file (`storage/maintenance.py`).
 
 A file that was retired refuses writes by triggers, so that also a process of an older release, and
 one that runs on it already, cannot write to what nobody reads any more.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments_core.accounts.vaults.balance import Spend, require_policy_allows
+from payments_core.accounts.vaults.policy_rules import Spend, require_policy_allows
 from payments_core.accounts.vaults.record import AllowedDestination, Policy, PolicyTerms
 from payments_core.assets import Asset
 from payments_core.clock import DAY, format_iso, parse_iso
