@@ -22,9 +22,7 @@ import lmdb
 import msgspec
 
 from payments_core.clock import Instant
-from payments_core.storage import documents, port
-from payments_core.storage import query_semantics as matching
-from payments_core.storage import schema_fingerprint as fingerprints
+from payments_core.storage import documents, port, query_semantics, schema_fingerprint
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Index, R, Record, Value
 
@@ -94,13 +92,13 @@ class Rows:
 
     def find(self, kind: type[R], index: str, key: Values = (), *, where: Sequence[port.Where] = (),
              after: port.Position | None = None, limit: int = 50) -> port.Page[R]:  # fmt: skip
-        matching.validate_query(kind.collection.index(index), key, after, limit)
+        query_semantics.validate_query(kind.collection.index(index), key, after, limit)
         path, found, last = _paths(kind)[index], list[R](), after
         for seen, row in enumerate(self.scan(kind, path, (self.partition, *key), after or ())):
             if len(found) == limit or seen == port.SCAN_LIMIT:
                 return port.Page(tuple(found), last)
             last = row.at(path.order)
-            found += [row.record] if matching.matches(row.columns, where) else []
+            found += [row.record] if query_semantics.matches(row.columns, where) else []
         return port.Page(tuple(found), None)
 
     def scan(self, kind: type[R], path: Index, key: Values, after: Values = ()) -> Iterator[Row[R]]:
@@ -192,16 +190,15 @@ class LmdbStorage:
                where: Sequence[port.Where] = (), after: tuple[str, str] | None = None,
                limit: int = 100) -> Sequence[port.LocatedRecord[R]]:  # fmt: skip
         own, path = kind.collection, _paths(kind)[lookup]
-        wanted = matching.valid_lookup_keys(own, own.lookup(lookup), keys, limit)
+        wanted = query_semantics.valid_lookup_keys(own, own.lookup(lookup), keys, limit)
         with self._begin() as rows:
             scans = [rows.scan(kind, path, key, after or ()) for key in wanted]
             found = merge(*scans, key=lambda row: row.at(path.order))
-            located = (row for row in found if matching.matches(row.columns, where))
+            located = (row for row in found if query_semantics.matches(row.columns, where))
             return [port.LocatedRecord(row.partition, row.record) for row in islice(located, limit)]
 
-    def claim(self, queue: str, now: Instant, *, lease_ms: int, limit: int,
-              lane_concurrency: int, lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES,
-              ) -> list[port.ClaimedJob]:  # fmt: skip
+    def claim(self, queue: str, now: Instant, *, lease_ms: int, limit: int, lane_concurrency: int,
+              lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES):  # fmt: skip
         with self._begin(write=True) as rows:
             live = Counter(row.record.lane for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))
             ready = takewhile(lambda row: row.ready_at <= now, rows.scan(Job, READY, (queue,)))
@@ -214,7 +211,7 @@ class LmdbStorage:
             last = (rows.txn.get(turn) or b"").decode()  # the lane that had the last one
             ring = sorted(lanes, key=lambda lane: (lane <= last, lane))
             claimed = []
-            for row in matching.interleave([lanes[lane] for lane in ring], limit):
+            for row in query_semantics.interleave([lanes[lane] for lane in ring], limit):
                 job = documents.stamp(row.record, row.record.version + 1)
                 job = attrs.evolve(job, claims=job.claims + 1, lease_until=now + lease_ms)
                 Rows(rows.txn, row.partition).put(job, row.entries)
@@ -230,7 +227,7 @@ class LmdbStorage:
     def migrate(self) -> None:
         with self._begin(write=True) as rows:
             for kind in self._kinds:
-                mark = f"migrated {fingerprints.compute_fingerprint([kind], {})}".encode()
+                mark = f"migrated {schema_fingerprint.compute_fingerprint([kind], {})}".encode()
                 if rows.txn.put(mark, b"1", overwrite=False):
                     for row in list(rows.scan(kind, ROWS, ())):  # the release before reads on
                         Rows(rows.txn, row.partition).put(row.record, row.entries, row.entries)

@@ -11,9 +11,10 @@ import os
 import select
 import threading
 import time
+import weakref
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
@@ -64,6 +65,7 @@ class ConnectionPool(Generic[C]):
         self._by_key: dict[ConnectionKey, list[C]] = {}  # the oldest first
         self._closed = threading.Event()
         self._sweeps: int | None = None  # the process that does; a forked child has no thread
+        weakref.finalize(self, _close_all, self._since)  # for whom nobody closed
 
     def take(self, keys: Iterable[ConnectionKey]) -> tuple[ConnectionKey, C] | None:
         """One that waits under the first of these keys that has any, and that has heard nothing.
@@ -92,8 +94,9 @@ class ConnectionPool(Generic[C]):
                 self._remove(next(iter(self._since))).close()
             if self._sweeps != key.process:
                 sweeper = threading.Thread(
-                    target=self._close_expired, name="payments-idle", daemon=True
-                )
+                    target=_sweep, args=(weakref.ref(self), self._closed, self._idle_s / 4),
+                    name="payments-idle", daemon=True,
+                )  # fmt: skip
                 with suppress(RuntimeError):  # no more threads: the next one is swept with this
                     sweeper.start()
                     self._sweeps = key.process
@@ -124,20 +127,35 @@ class ConnectionPool(Generic[C]):
             del self._by_key[key]
         return connection
 
-    def _close_expired(self) -> None:
-        """Close what has waited too long, until nothing is left."""
-        while True:
-            self._closed.wait(self._idle_s / 4)
-            since = time.monotonic() - self._idle_s
-            with self._lock:
-                while self._since:
-                    connection, (_, at) = next(iter(self._since.items()))
-                    if at > since:
-                        break
-                    self._remove(connection).close()
-                if not self._since:
-                    self._sweeps = None
-                    return
+    def _close_expired(self) -> bool:
+        """Close what has waited too long; whether anything is left."""
+        since = time.monotonic() - self._idle_s
+        with self._lock:
+            while self._since:
+                connection, (_, at) = next(iter(self._since.items()))
+                if at > since:
+                    return True
+                self._remove(connection).close()
+            self._sweeps = None
+            return False
+
+
+def _sweep(pool: weakref.ref[ConnectionPool[Any]], closed: threading.Event, pause_s: float) -> None:
+    """Close what has waited too long, until nothing is left.
+
+    Holds the pool only while it looks: a pool that its owner dropped is not kept open by this.
+    """
+    while True:
+        closed.wait(pause_s)
+        held = pool()
+        if held is None or not held._close_expired():
+            return
+        del held
+
+
+def _close_all(since: dict[Any, Any]) -> None:
+    for connection in tuple(since):
+        connection.close()
 
 
 def _is_silent(connection: PooledConnection) -> bool:

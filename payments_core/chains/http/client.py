@@ -85,7 +85,7 @@ class HttpClient:
         return f"{self._host}:{self._port}"
 
     def __repr__(self) -> str:
-        return f"Wire({self.name})"
+        return f"HttpClient({self.name})"
 
     def send(
         self, method: str, until: float, path: str = "/", body: bytes | None = None
