@@ -244,9 +244,9 @@ def error_codes() -> str:
             "`invalid_state` (409): the Payment's status has no row for the action in its"
             " [table](state-machines.md), such as `accept` of a Payment that is `succeeded`.\n"
             "`reconciliation_action_not_allowed` (422): the status has one, and the money or the"
-            " work under way does not allow it, such as `accept` with nothing held,"
-            " `retry_execution` where no transfer has failed, or any action while a refund is under"
-            " way, but for `refund_excess` of what came since; `reason` says which.",
+            " work in progress does not allow it, such as `accept` with nothing held,"
+            " `retry_execution` where no transfer has failed, or any action while a refund is in"
+            " progress, but for `refund_excess` of what came since; `reason` says which.",
         )
     )
 

@@ -75,8 +75,9 @@ def _parts() -> Iterator[str]:
         "- Every operation raises `Unavailable` while the storage is out of reach, and"
         " `InsufficientPermissions` or `EntitlementRequired` where the authority does not suffice."
         " What else it raises is in its description.\n"
-        "- An `authority` says in whose name an operation runs. `service.tenants.trusted` makes one"
-        " for a program that is trusted with a whole environment.\n"
+        "- An `authority` says in whose name an operation runs."
+        " `service.tenants.system_authority` makes one for a program that is trusted with a whole"
+        " environment.\n"
         "- An operation with `idempotent` happens once for its key, and answers the same again.\n"
         "- A list gives a `Page`: `after` takes the `next` of the page before."
     )

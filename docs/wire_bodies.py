@@ -183,4 +183,4 @@ def told_by(kind: Any, kinds: list[Any]) -> tuple[str, str]:
         types = [getattr(attrs.fields_dict(each).get(field.name), "type", None) for each in kinds]
         if all(get_origin(one) is Literal for one in types):
             return field.name, values_of(field.type)
-    raise TypeError(f"nothing tells {kinds} apart")
+    raise TypeError(f"no field distinguishes {kinds}")

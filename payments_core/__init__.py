@@ -85,8 +85,12 @@ if TYPE_CHECKING:
         WebhookUrlNotAllowed,
     )
     from payments_core.money import Money
-    from payments_core.payment_settings.record import AllowedWallet, Branding, PaymentSettings
-    from payments_core.payment_settings.record import Terms as PaymentTerms
+    from payments_core.payment_settings.record import (
+        AllowedWallet,
+        Branding,
+        PaymentSettings,
+        PaymentTerms,
+    )
     from payments_core.payments.checkout.checkout import CheckoutState, ExchangedLink
     from payments_core.payments.checkout.direct_options import CheckoutMethod
     from payments_core.payments.checkout.public import NewPublicPayment, Shop
@@ -202,7 +206,7 @@ _MODULES = {
     ),
     "payments_core.money": "Money",
     "payments_core.payment_settings.record": (
-        "AllowedWallet Branding PaymentSettings PaymentTerms:Terms"
+        "AllowedWallet Branding PaymentSettings PaymentTerms"
     ),
     "payments_core.payments.checkout.checkout": "CheckoutState ExchangedLink",
     "payments_core.payments.checkout.direct_options": "CheckoutMethod",

@@ -15,7 +15,7 @@ def parse_positive_amount(text: str, asset: Asset, path: str = "amount") -> int:
     """
     amount = parse_nonnegative_amount(text, asset, path)
     if amount == 0:
-        raise AmountOutOfRange("it must be more than zero")
+        raise AmountOutOfRange("it must be greater than zero")
     return amount
 
 
@@ -24,6 +24,6 @@ def parse_nonnegative_amount(text: str, asset: Asset, path: str = "amount") -> i
     try:
         return parse_amount(text, asset.decimals)
     except AmountTooLarge:
-        raise AmountOutOfRange("no token can carry so much") from None
+        raise AmountOutOfRange("it is larger than any token supports") from None
     except MoneyError as error:
         raise ValidationFailed.at(path, str(error)) from None

@@ -163,7 +163,7 @@ class VersionMismatch(BadInput):
     """A supported version, but not the one that this environment or token is bound to."""
 
     code = "version_mismatch"
-    sentence = "This credential is bound to version {api_version}; send that, or no version."
+    sentence = "This credential is bound to version {api_version}; send that version or none."
     api_version: str
 
 
@@ -176,8 +176,8 @@ class Unauthorized(Unauthenticated):
 
     code = "unauthorized"
     sentence = (
-        "The credential is missing or not valid here. Backends send HTTP Basic with app id and "
-        "secret; browsers a Bearer token."
+        "The credential is missing or not valid here. Backends use HTTP Basic with the app id and "
+        "secret; browsers use a Bearer token."
     )
 
 
@@ -186,7 +186,7 @@ class ClientTokenExpired(Unauthenticated):
     """A correctly signed client token whose time is over."""
 
     code = "client_token_expired"
-    sentence = "The client token has expired; ask your backend for a new client session."
+    sentence = "The client token has expired; request a new client session from your backend."
 
 
 @attrs.frozen
@@ -290,7 +290,7 @@ class ActionAlreadyUsed(ConflictError):
     """A one-time action, or a wallet's challenge, was used before."""
 
     code = "action_already_used"
-    sentence = "This {action} has been used; ask for another."
+    sentence = "This {action} has already been used; request a new one."
     action: str = "actionId"
 
 
@@ -299,7 +299,7 @@ class OptionSuperseded(ConflictError):
     """Another option has been selected since."""
 
     code = "option_superseded"
-    sentence = "Another option of this Payment has been selected since."
+    sentence = "Another option of this Payment was selected since then."
     option_id: str
 
 
@@ -308,7 +308,7 @@ class OptionLocked(ConflictError):
     """The selected option has funds on their way."""
 
     code = "option_locked"
-    sentence = "The selected option has funds on their way; wait for their end."
+    sentence = "The selected option has funds in transit; wait until they arrive or fail."
     option_id: str | None
 
 
@@ -372,7 +372,7 @@ class OptionExpired(Unprocessable):
     """The option's terms are no longer offered."""
 
     code = "option_expired"
-    sentence = "The option has expired; create another."
+    sentence = "The option has expired; create a new one."
 
 
 @attrs.frozen
@@ -380,7 +380,7 @@ class ActionExpired(Unprocessable):
     """The one-time action, or the wallet's challenge, was not used in time."""
 
     code = "action_expired"
-    sentence = "The {action} expired at {expired_at}; ask for another."
+    sentence = "The {action} expired at {expired_at}; request a new one."
     expired_at: Instant
     action: str = "actionId"
 
@@ -485,5 +485,5 @@ class Unavailable(ServiceUnavailable):
     """Storage is out of reach, or too busy."""
 
     code = "unavailable"
-    sentence = "The service is unavailable for the moment; try again."
+    sentence = "The service is temporarily unavailable; try again."
     retry_after_s: int = 1

@@ -79,7 +79,7 @@ def parse_amount(text: str, decimals: int) -> int:
     digits = match[1] + fraction.ljust(decimals, "0")
     # The digits first: Python refuses to make a number of thousands of them.
     if len(digits.lstrip("0")) > MAX_DIGITS or int(digits) > MAX_ATOMIC:
-        raise AmountTooLarge("is more than any token can carry")
+        raise AmountTooLarge("is larger than any token supports")
     return int(digits)
 
 

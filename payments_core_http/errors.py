@@ -41,7 +41,7 @@ class RouteNotFound(Missing):
     """No route has this path."""
 
     code = "route_not_found"
-    sentence = "There is no such route."
+    sentence = "This route does not exist."
 
 
 @attrs.frozen
@@ -49,7 +49,7 @@ class MethodNotAllowed(BadInput):
     """The path is known; the method is not among its own."""
 
     code = "method_not_allowed"
-    sentence = "This path answers {allowed}."
+    sentence = "This path allows {allowed}."
     allowed: tuple[str, ...]
 
 
@@ -100,7 +100,7 @@ class UnsupportedTransferCoding(BadInput):
     """A Transfer-Encoding other than `chunked`."""
 
     code = "transfer_encoding_not_supported"
-    sentence = "The only Transfer-Encoding taken is chunked."
+    sentence = "The only supported Transfer-Encoding is chunked."
 
 
 @attrs.frozen
@@ -130,7 +130,7 @@ class InternalError(PaymentsError):
     """A fault of ours; the caller gets its number and nothing else."""
 
     code = "internal_error"
-    sentence = "Something went wrong on our side; quote the request id when you ask about it."
+    sentence = "An internal error occurred; include the request id when you report it."
 
 
 STATUSES: Mapping[type[PaymentsError], int] = {

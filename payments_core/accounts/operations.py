@@ -136,7 +136,9 @@ class Accounts:
                 inserts=(account, *vaults, *policies, *linked),
                 events=(account_event("account.created", account, authority),),
                 refusals={
-                    "external_user": ResourceConflict("An account has this externalUserId."),
+                    "external_user": ResourceConflict(
+                        "An account with this externalUserId already exists."
+                    ),
                     "username": UsernameTaken(),
                 },
             )

@@ -58,7 +58,7 @@ def find_signature_faults(signed: SignedText) -> tuple[FieldError, ...]:
         return tuple(_find_aptos_faults(signed))
     faults: list[FieldError] = []
     if signed.public_key is not None:
-        faults.append(FieldError("publicKey", "is for Aptos wallets alone"))
+        faults.append(FieldError("publicKey", "is for Aptos wallets only"))
     check = {"evm": _require_evm, "solana": _require_solana}[signed.chain_type]
     try:
         check(signed)

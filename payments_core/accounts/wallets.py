@@ -52,7 +52,7 @@ CHALLENGE_PURGE_BATCH = 20
 
 _KEY_SIGNATURE_BYTES = 65
 _SIGNATURE_NOT_ACCEPTED = FieldError(
-    "signature", "is neither 65 bytes, as of a key, nor accepted by a contract at this address"
+    "signature", "is neither a 65-byte signature nor accepted by a contract at this address"
 )
 
 

@@ -14,7 +14,7 @@ from payments_core.payment_settings.record import (
     SETTINGS_ID,
     PaymentSettings,
     PaymentSettingsVersion,
-    Terms,
+    PaymentTerms,
 )
 from payments_core.payment_settings.validation import validate_terms
 from payments_core.storage.port import Transaction
@@ -39,7 +39,7 @@ class PartnerPaymentSettings:
     def replace(
         self,
         authority: Authority,
-        terms: Terms,
+        terms: PaymentTerms,
         *,
         settings_version: int | None = None,
         idempotent: IdempotentRequest | None = None,

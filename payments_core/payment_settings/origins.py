@@ -41,7 +41,7 @@ def find_origin_fault(text: str, *, local_allowed: bool) -> str | None:
     if port is not None and int(port) > 65_535:
         return "must have a port up to 65535"
     if port == DEFAULT_PORTS[scheme]:
-        return "must leave out the port that its scheme has anyway, as browsers do"
+        return "must leave out the default port of its scheme, as browsers do"
     if scheme == "http" and not (local_allowed and _is_local(host)):
         return "must be https" + (", or http on this machine" if local_allowed else "")
     return None
@@ -59,7 +59,7 @@ def find_url_fault(text: str, *, local_allowed: bool) -> str | None:
         return "must be an absolute https URL of printable ASCII, without quotes or backslashes"
     scheme, authority = match[1].lower(), match[2].lower()
     if "@" in authority:
-        return "must not hold credentials"
+        return "must not contain credentials"
     host = authority.removesuffix(":" + DEFAULT_PORTS[scheme])
     return find_origin_fault(f"{scheme}://{host}", local_allowed=local_allowed)
 

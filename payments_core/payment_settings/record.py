@@ -45,7 +45,7 @@ class Branding:
 
 
 @attrs.frozen(kw_only=True)
-class Terms:
+class PaymentTerms:
     """What the settings say.
 
     Public creation alone is bound by `enabled`, the allowed origins and destinations, `chains`,
@@ -95,7 +95,7 @@ class Terms:
         }
 
 
-DEFAULT_TERMS = Terms()
+DEFAULT_TERMS = PaymentTerms()
 
 
 @attrs.frozen(kw_only=True)
@@ -105,7 +105,7 @@ class PaymentSettings(Record):
     collection: ClassVar[Collection] = Collection("payment_settings")
 
     settings_version: int = 0
-    terms: Terms = DEFAULT_TERMS
+    terms: PaymentTerms = DEFAULT_TERMS
     created_at: Instant | None = None
     updated_at: Instant | None = None
 
@@ -116,7 +116,7 @@ class PaymentSettingsVersion(Record):
 
     collection: ClassVar[Collection] = Collection("payment_settings_versions")
 
-    terms: Terms
+    terms: PaymentTerms
     created_at: Instant
 
 

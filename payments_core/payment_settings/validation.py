@@ -18,7 +18,7 @@ from payments_core.payment_settings.record import (
     PAYMENT_METHODS,
     AllowedWallet,
     Branding,
-    Terms,
+    PaymentTerms,
 )
 
 MAX_ITEMS = 100
@@ -44,7 +44,7 @@ _INVISIBLE = re.compile(
 )
 
 
-def validate_terms(terms: Terms, mode: str) -> Terms:
+def validate_terms(terms: PaymentTerms, mode: str) -> PaymentTerms:
     """The terms in canonical form. Raises ValidationFailed with every fault.
 
     In the sandbox origins and URLs may be http on the machine's own addresses.
@@ -105,7 +105,7 @@ def _validate_items(
 
 
 def _membership_check(known: Container[Any], noun: str) -> ItemCheck:
-    return lambda item: None if item in known else f"is no supported {noun}"
+    return lambda item: None if item in known else f"is not a supported {noun}"
 
 
 def _origin_check(local: bool) -> ItemCheck:
@@ -117,11 +117,11 @@ def _validate_range(path: str, value: int, minimum: int, maximum: int) -> Iterat
         yield FieldError(path, f"must be {minimum} to {maximum}")
 
 
-def _validate_confirmations(terms: Terms) -> Iterator[FieldError]:
+def _validate_confirmations(terms: PaymentTerms) -> Iterator[FieldError]:
     for chain_id, count in terms.confirmations.items():
         path = f"confirmations.{chain_id}"
         if chain_id not in CHAINS:
-            yield FieldError(path, "is no supported chain")
+            yield FieldError(path, "is not a supported chain")
         else:
             yield from _validate_range(path, count, 1, MAX_CONFIRMATIONS)
 
@@ -152,7 +152,7 @@ def _parse_amount_limit(path: str, text: str | None, faults: list[FieldError]) -
         faults.append(FieldError(path, str(error)))
         return None
     if amount == 0:
-        faults.append(FieldError(path, "must be more than zero; null is no limit"))
+        faults.append(FieldError(path, "must be greater than zero, or null for no limit"))
         return None
     return amount
 
@@ -169,7 +169,7 @@ def _parse_wallets(
     for place, item in enumerate(items):
         entry = CHAINS.get(item.chain_id)
         if entry is None:
-            faults.append(FieldError(f"{path}[{place}].chainId", "is no supported chain"))
+            faults.append(FieldError(f"{path}[{place}].chainId", "is not a supported chain"))
             continue
         try:
             wallet = attrs.evolve(item, address=normalize_address(entry.chain_type, item.address))

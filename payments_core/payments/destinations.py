@@ -93,7 +93,7 @@ class Destinations:
         escrows = self._storage.locate(Payment, "by_escrow", [key], limit=1)
         deposits = self._storage.locate(DepositAddress, "by_address", [key], limit=1)
         if escrows or deposits:
-            raise DestinationNotAllowed("it is an address of this service's own")
+            raise DestinationNotAllowed("it is an address of this service")
 
     def lock_recipient(
         self, tx: Transaction, authority: Authority, recipient_id: str | None

@@ -21,7 +21,7 @@ from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.errors import FieldError, NotFound, ValidationFailed
 from payments_core.payment_settings.origins import find_url_fault
-from payments_core.payment_settings.record import PaymentMethod, Terms, lock_settings
+from payments_core.payment_settings.record import PaymentMethod, PaymentTerms, lock_settings
 from payments_core.payment_settings.validation import EXPIRY_RANGE_S
 from payments_core.payments import lifecycle
 from payments_core.payments.checkout.links import Links
@@ -106,7 +106,7 @@ class Payments:
         _require_valid_urls(authority, new)
         recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
 
-        def resolve_payee(tx: Transaction, terms: Terms) -> Payee:
+        def resolve_payee(tx: Transaction, terms: PaymentTerms) -> Payee:
             recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
             asset = choose_asset(new.chain_id, new.asset_symbol, recipient)
             amount = parse_positive_amount(new.amount, asset)
@@ -121,7 +121,7 @@ class Payments:
         self,
         authority: Authority,
         new: NewPayment,
-        payee: Callable[[Transaction, Terms], Payee],
+        payee: Callable[[Transaction, PaymentTerms], Payee],
         *,
         idempotent: IdempotentRequest | None = None,
     ) -> PaymentDetails:

@@ -221,7 +221,7 @@ class EventTrigger:
         Raises NotFound, ValidationFailed.
         """
         if name not in BY_NAME:
-            raise ValidationFailed.at("name", "is no event of the catalog")
+            raise ValidationFailed.at("name", "is not an event of the catalog")
         id_sequence = self._committer.id_sequence()
         event_id = id_sequence.issue("evt")  # the first that the commit draws, for its only event
         scene = self._storage.read(
@@ -258,7 +258,7 @@ def _load_context(
     if "paymentId" in BY_NAME[name].fields or "sessionId" in BY_NAME[name].fields:
         payment = _find_payment(snapshot, name, account_id, payment_id)
     elif payment_id is not None:
-        raise ValidationFailed.at("paymentId", "is no part of this event")
+        raise ValidationFailed.at("paymentId", "is not a field of this event")
     if payment is not None and payment.option_ids:
         option = snapshot.get(Option, payment.selected_option_id or payment.option_ids[-1])
     account = None
@@ -291,7 +291,9 @@ def _find_payment(
     if payment is None:
         raise NotFound("payment")
     if payment.intent in never:
-        raise ValidationFailed.at("paymentId", f"is a {payment.intent}, which has no such event")
+        raise ValidationFailed.at(
+            "paymentId", f"is a {payment.intent}, which does not have this event"
+        )
     return payment
 
 

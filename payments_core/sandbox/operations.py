@@ -219,7 +219,7 @@ class Sandbox:
         if dependency == "chain":
             chosen = self._chains.values() if chain_id is None else (self.get_chain(chain_id),)
             if not all(chain.supports_fault_injection for chain in chosen):
-                raise CapabilityNotActive("failures of a real chain")
+                raise CapabilityNotActive("fault injection on a real chain")
         armed = self._failures.arm(dependency, operation, times, chain_id)
         return self._store_result(authority, armed, idempotent)
 
@@ -372,7 +372,9 @@ def _validate_addresses(
         except AddressError as error:
             faults.append(FieldError(path, str(error)))
     if "from" in found and chain.is_contract(found["from"]):
-        faults.append(FieldError("from", "must be a wallet outside; the service moves this one"))
+        faults.append(
+            FieldError("from", "must be an external wallet; the service controls this one")
+        )
     if faults:
         raise ValidationFailed(tuple(faults))
     return found["to"], found.get("from")

@@ -90,7 +90,7 @@ class Operators:
                 inserts=(operator,),
                 refusals={
                     "id": ResourceConflict(f"The operator's name {username} is taken."),
-                    "environment": ResourceConflict("The environment has an operator already."),
+                    "environment": ResourceConflict("The environment already has an operator."),
                 },
             ),
         )

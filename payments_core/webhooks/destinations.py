@@ -168,7 +168,7 @@ def parse_url(url: str, *, local_allowed: bool = False) -> Destination:
     if not _AUTHORITY.fullmatch(parts.netloc):
         raise ValidationFailed.at("url", "has an invalid host name")
     if port == 0:
-        raise ValidationFailed.at("url", "must not name port 0")
+        raise ValidationFailed.at("url", "must not use port 0")
     return Destination(
         parts.scheme,
         _normalize_host(parts.hostname),
@@ -288,11 +288,11 @@ def _require_public_address(
     text: str, local_allowed: bool, extra: tuple[RefusedPrefix, ...]
 ) -> str:
     if "%" in text:  # before it is unwrapped, which would drop the zone
-        raise DestinationForbidden(f"{text} has a zone")
+        raise DestinationForbidden(f"{text} has a zone id")
     try:
         address = unwrap_ipv4(ip_address(text))
     except ValueError:
-        raise DestinationForbidden(f"{text} is no plain address") from None
+        raise DestinationForbidden(f"{text} is not a plain IP address") from None
     reason = refusal_reason(address, local_allowed=local_allowed, extra=extra)
     if reason is not None:
         raise DestinationForbidden(f"{text} is refused ({reason})")

@@ -365,10 +365,10 @@ def decide_retry(
     parked = job is not None and job.due_at == NEVER
     if not DELIVERY.allows(delivery.status, trigger) and not parked:
         sources = [str(row.source) for row in DELIVERY.transitions if row.trigger == trigger]
-        which = f"only {' or '.join(sources)} ones can be sent again"
+        which = f"only {' or '.join(sources)} deliveries can be sent again"
         raise ResourceConflict(f"The delivery is {delivery.status}; {which}.")
     if job is not None and job.lease_until > now:
-        raise ResourceConflict("The delivery is being attempted at this moment.")
+        raise ResourceConflict("An attempt of this delivery is in progress.")
     # A parked delivery may still be pending: its attempts came to no outcome at all.
     is_pending = delivery.status == "pending"
     step = Step(delivery) if is_pending else _apply_trigger(delivery, trigger, now=now)

@@ -227,7 +227,7 @@ class WebhookEndpoints:
                 tx.get(Delivery, delivery_id, for_update=True), endpoint
             )
             if delivery.job_id != seen.job_id:
-                raise ResourceConflict("The delivery was put back by another request just now.")
+                raise ResourceConflict("Another request has just retried this delivery.")
             now = self._clock.now()
             decision = decide_retry(delivery, endpoint, job, authority.mode, now=now)
             return _with_console_action(decision, id_sequence, delivery, "retry", now)
@@ -247,7 +247,7 @@ class WebhookEndpoints:
             return
         except DestinationForbidden as error:
             # Which of our own networks a name leads into is nothing to tell: no address here.
-            raise WebhookUrlNotAllowed("it leads to an address that is not public") from error
+            raise WebhookUrlNotAllowed("it resolves to an address that is not public") from error
 
 
 def _validate(description: str | None, subscribed_events: Sequence[str]) -> tuple[str, ...]:

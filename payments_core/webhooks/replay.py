@@ -140,8 +140,8 @@ class WebhookEvents:
                         raise
             if not sent:
                 raise ResourceConflict(
-                    f"No active webhook endpoint waits for {event.name}: none is subscribed, or "
-                    "its delivery is on its way."
+                    f"No active webhook endpoint can get {event.name}: none is subscribed, or "
+                    "its delivery is in progress."
                 )
             told = Decision(
                 tuple(item.result for item in sent),
@@ -220,7 +220,7 @@ def decide_resend(
         made = new_delivery(event, endpoint, encode_envelope(event), now=now)
         return Decision(made, holds=(endpoint,), inserts=(made, attempt_job(made, mode, now=now)))
     if seen is None or delivery.job_id != seen.job_id:
-        raise ResourceConflict("The delivery was put on its way just now.")
+        raise ResourceConflict("Another request has just sent this delivery.")
     return decide_retry(delivery, endpoint, job, mode, now=now, trigger=trigger)
 
 
@@ -233,7 +233,7 @@ def require_recipient(event: Event, endpoint: Endpoint) -> None:
     if event.name != TEST or event.payload["webhookId"] == endpoint.id:
         return
     if TEST not in endpoint.subscribed_events:
-        raise ResourceConflict("The test was for another webhook endpoint.")
+        raise ResourceConflict("The test event is for another webhook endpoint.")
 
 
 def _read_resend_targets(

@@ -13,16 +13,16 @@ from payments_core_http.cli.lazy_group import LazyGroup
 
 COMMANDS: Mapping[str, str] = {
     "demo": "See one Payment go from start to end over real HTTP.",
-    "sandbox": "Run a service of your own here, with simulated chains and test funds.",
+    "sandbox": "Run your own service on this machine, with simulated chains and test funds.",
     "listen": "Receive a sandbox's webhooks on this machine.",
-    "trigger": "Send an event to your webhook endpoints, though nothing has happened.",
-    "events": "List what has happened in a sandbox, newest first.",
+    "trigger": "Send a test event to your webhook endpoints.",
+    "events": "List the events of a sandbox, newest first.",
     "resend": "Deliver an event again.",
-    "verify-webhook": "Check the signature of a webhook, and say what is wrong with it.",
+    "verify-webhook": "Check the signature of a webhook, and explain what is wrong.",
     "openapi": "Write the OpenAPI document of the API.",
-    "serve": "Answer the API's requests, in one process of a deployment.",
-    "worker": "Do the jobs of a deployment: webhooks, chains, timers.",
-    "admin": "Make apps and keys, and look after a deployment.",
+    "serve": "Serve the API, as one process of a deployment.",
+    "worker": "Run the jobs of a deployment: webhooks, chains, timers.",
+    "admin": "Create apps and keys, and maintain a deployment.",
     "doctor": "Check settings, keys, storage, limiter, chains, clock and workers.",
 }
 
@@ -38,8 +38,8 @@ def payments() -> None:
     """Stablecoin Payments and accounts.
 
     New here? `payments demo` shows everything once and leaves nothing behind.
-    Then `payments sandbox` runs a service to build against: it prints its address, its keys and a
-    first curl line. `payments COMMAND --help` says more about each.
+    Then `payments sandbox` runs a service to build against: it prints its URL, its keys and a
+    first curl command. `payments COMMAND --help` describes each command.
     """
 
 

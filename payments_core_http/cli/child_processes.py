@@ -74,9 +74,7 @@ class ChildProcess:
             raise
         if not ready:
             self.end()
-            raise ChildFailed(
-                f"the {self.name} did not become ready.\n{self.read_errors()}".rstrip()
-            )
+            raise ChildFailed(f"the {self.name} did not start.\n{self.read_errors()}".rstrip())
         return self.read_messages()[0]
 
     def send(self, **facts: Any) -> None:

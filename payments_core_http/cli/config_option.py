@@ -26,7 +26,7 @@ def with_configuration(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--config",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="The TOML file of settings; else the one that PAYMENTS_CONFIG names.",
+        help="The TOML file of settings; default: the file in PAYMENTS_CONFIG.",
     )
     @wraps(command)
     def run_with_configuration(*arguments: Any, config: Path | None, **options: Any) -> Any:
@@ -49,5 +49,5 @@ def report_refusals() -> Iterator[None]:
         raise click.ClickException(f"The storage cannot be used: {error}.") from error
     except UnreadableDocument as error:
         raise click.ClickException(
-            f"A damaged row is in the way: {error}. A backup may have it whole."
+            f"A row is damaged: {error}. Look for an intact copy in a backup."
         ) from error

@@ -20,7 +20,7 @@ _MARKS = {"ok": ("ok", "green"), "warning": ("look", "yellow"), "fault": ("FAULT
 def command(configuration: Configuration, as_json: bool) -> None:
     """Check settings, keys, storage, limiter, chains, clock and workers.
 
-    It asks the real ones and changes nothing. It ends with 1 where it found a fault.
+    It queries the real services and changes nothing. The exit code is 1 if it finds a fault.
     """
     faults = 0
     for finding in run_checks(configuration):

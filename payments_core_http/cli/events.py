@@ -14,15 +14,19 @@ from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_op
 
 @click.command()
 @click.option(
-    "--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many."
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=20,
+    show_default=True,
+    help="How many events to list.",
 )
-@click.option("--name", help="Only events of that name, such as payment.succeeded.")
+@click.option("--name", help="Only events with this name, such as payment.succeeded.")
 @with_sandbox_options
 def command(limit: int, name: str | None, url: str | None, data: Path, as_json: bool) -> None:
-    """List what has happened in a sandbox, newest first.
+    """List the events of a sandbox, newest first.
 
     Each line is an event: its time, name and id. `payments resend` takes the id; with --json each
-    line is the whole event, as its deliveries carry it.
+    line is the whole event, as in its deliveries.
 
     \b
     Example:

@@ -56,11 +56,13 @@ class ForwardTarget:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise InvalidTarget(f"{url!r} is no address: {error}") from error
+            raise InvalidTarget(f"{url!r} is not a URL: {error}") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidTarget(f"{url!r} is no http:// or https:// address")
+            raise InvalidTarget(f"{url!r} is not an http:// or https:// URL")
         if parts.username is not None or any(ord(c) <= 32 or ord(c) > 126 for c in url):
-            raise InvalidTarget("the address may hold no credential, space or special character")
+            raise InvalidTarget(
+                "the URL must not contain credentials, spaces or special characters"
+            )
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         return cls(url, parts.hostname, port, path, parts.scheme == "https")
 

@@ -42,11 +42,17 @@ def _parse_target(
 
 @click.command()
 @click.option(
-    "--forward-to", metavar="URL", callback=_parse_target, help="Where to send each delivery on to."
+    "--forward-to",
+    metavar="URL",
+    callback=_parse_target,
+    help="The URL to forward each delivery to.",
 )
-@click.option("--events", help="Only these events, with commas between; else every event.")
+@click.option("--events", help="Only these events, separated by commas; default: all events.")
 @click.option(
-    "--name", default="default", show_default=True, help="Tells listeners on one sandbox apart."
+    "--name",
+    default="default",
+    show_default=True,
+    help="The name of this listener, if a sandbox has several.",
 )
 @with_sandbox_options
 def command(
@@ -59,20 +65,20 @@ def command(
 ) -> None:
     """Receive a sandbox's webhooks on this machine.
 
-    It registers an endpoint of its own, prints its signing secret, verifies each delivery and
-    prints a line for it. With --forward-to it sends the body and the headers on, unchanged, and
-    answers the sandbox what your code answers: so your code verifies with the printed secret,
-    and what it refuses is tried again. Ctrl-C ends it and archives the endpoint.
+    It registers its own endpoint, prints the signing secret, verifies each delivery and prints a
+    line for it. With --forward-to it forwards the body and the headers unchanged and returns your
+    code's response to the sandbox: your code verifies with the printed secret, and a delivery
+    that it refuses is retried. Ctrl-C stops it and archives the endpoint.
 
     \b
     Example:
       payments listen --forward-to http://localhost:4242/hooks --events payment.succeeded
     """
     if not NAME_PATTERN.fullmatch(name):
-        raise click.BadParameter("takes up to 40 letters, digits, - and _", param_hint="--name")
+        raise click.BadParameter("must have 1 to 40 letters, digits, - and _", param_hint="--name")
     subscribed = [item.strip() for item in (events or "").split(",") if item.strip()]
     if events is not None and not subscribed:
-        raise click.BadParameter("names no event", param_hint="--events")
+        raise click.BadParameter("must name at least one event", param_hint="--events")
     sandbox = SandboxClient.at(url, data)
     for number in STOP_SIGNALS:
         signal.signal(number, _interrupt)
@@ -109,7 +115,7 @@ def _listen(
             _archive_left_over(sandbox, description)
         except click.ClickException as error:
             click.echo(
-                f"The endpoint is not archived; the next `payments listen` does it. "
+                f"The endpoint could not be archived; the next `payments listen` archives it. "
                 f"{error.message}",
                 err=True,
             )
@@ -143,7 +149,7 @@ def _announce(sandbox: SandboxClient, listener: ForwardingServer, made: Any, as_
     click.echo(f"Webhooks of {sandbox.url}{to}")
     click.echo(f"Events          {wanted}")
     click.echo(f"Signing secret  {made['signingSecret']}")
-    click.echo("Ctrl-C ends it.")
+    click.echo("Press Ctrl-C to stop.")
 
 
 def _make_reporter(as_json: bool) -> ReportDelivery:
@@ -182,8 +188,8 @@ def _hold_lock(data: Path, name: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise click.ClickException(
-                f"Another `payments listen` is running under the name {name}. Give this one a "
-                "name of its own with --name."
+                f"Another `payments listen` is running with the name {name}. Choose another name "
+                "with --name."
             ) from None
         yield
     finally:

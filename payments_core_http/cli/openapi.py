@@ -15,21 +15,21 @@ from payments_core_http.openapi.document import build_document, format_document
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="The file to write; without it, the document is printed.",
+    help="The file to write; default: standard output.",
 )
 @click.option(
     "--version",
     type=click.Choice(Versions().supported),
     default=FIRST_VERSION,
     show_default=True,
-    help="The dated contract.",
+    help="The dated API version.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the document on a single line.")
 def command(output: Path | None, version: str, as_json: bool) -> None:
     """Write the OpenAPI document of the API.
 
     It describes every route with its parameters, bodies, answers, errors and credentials, and
-    every webhook. A running service answers the same at /openapi.json, and shows it at /docs.
+    every webhook. A running service serves the same document at /openapi.json, and pages at /docs.
 
     \b
     Example:

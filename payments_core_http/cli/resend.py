@@ -13,15 +13,19 @@ from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_op
 
 @click.command()
 @click.argument("event_id")
-@click.option("--webhook", "webhook_id", help="The id of the one endpoint that shall get it.")
+@click.option(
+    "--webhook",
+    "webhook_id",
+    help="The id of the endpoint to send it to; default: all that are subscribed.",
+)
 @with_sandbox_options
 def command(
     event_id: str, webhook_id: str | None, url: str | None, data: Path, as_json: bool
 ) -> None:
     """Deliver an event again.
 
-    It goes to every active endpoint that is subscribed, or to the one named. It keeps its event
-    id, delivery id and body, so a receiver that has applied it passes it over.
+    It goes to every active endpoint that is subscribed, or to the one you give. It keeps its event
+    id, delivery id and body, so a receiver that has already processed it ignores it.
 
     \b
     Example:

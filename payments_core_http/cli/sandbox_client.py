@@ -21,20 +21,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 def with_sandbox_options(command: F) -> F:
     """The options of every command that speaks to a running sandbox."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line."),
         click.option(
             "--data",
             type=click.Path(file_okay=False, path_type=Path),
             default=Path("sandbox-data"),
             show_default=True,
-            help="The folder of the sandbox, which has its key.",
+            help="The folder of the sandbox, which contains its key.",
         ),
         click.option(
             "--url",
             envvar=URL_VARIABLE,
-            show_default=f"what the folder says, or {DEFAULT_URL}",
+            show_default=f"the URL in the folder, or {DEFAULT_URL}",
             show_envvar=True,
-            help="Where the sandbox answers.",
+            help="The URL of the sandbox.",
         ),
     ):
         command = option(command)
@@ -69,8 +69,8 @@ class SandboxClient:
             )
         except FileNotFoundError:
             raise click.ClickException(
-                f"{keys} is not there. Start `payments sandbox` in this folder first, or name the "
-                "folder of one that runs with --data."
+                f"{keys} does not exist. Start `payments sandbox` in this folder first, or give "
+                "the folder of a running sandbox with --data."
             ) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise click.ClickException(f"{keys} cannot be read: {error}.") from error
@@ -93,13 +93,13 @@ class SandboxClient:
             document = answer.document
         except (NoResponse, ValueError) as error:
             raise click.ClickException(
-                f"No sandbox answers at {self.url}. Start one with `payments sandbox`, or say "
-                "where it is with --url."
+                f"No sandbox answers at {self.url}. Start one with `payments sandbox`, or give "
+                "its URL with --url."
             ) from error
         if answer.status == 401:
             raise click.ClickException(
-                f"The sandbox at {self.url} does not know the key in {self.data}. It runs on "
-                "another folder: name that with --data."
+                f"The sandbox at {self.url} does not accept the key in {self.data}. It uses "
+                "another folder: give that folder with --data."
             )
         if answer.status >= 400:
             raise click.ClickException(f"{_describe_refusal(document)}\n{advice}".rstrip())
@@ -126,5 +126,5 @@ def _describe_refusal(document: Any) -> str:
         lines = [f"{error['code']}: {len(fields)} fields are wrong."]
         lines += [f"  {field['path'] or 'body'} {field['message']}" for field in fields]
     except (TypeError, KeyError, AttributeError):
-        return "What answers there is no sandbox."
+        return "The server at this URL is not a sandbox."
     return "\n".join(lines)

@@ -13,13 +13,13 @@ from payments_core_http.deployment.processes import RunningProcess, serve
 
 @click.command()
 @with_configuration
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
 def command(configuration: Configuration, as_json: bool) -> None:
-    """Answer the API's requests, in one process of a deployment.
+    """Serve the API, as one process of a deployment.
 
-    Jobs are done by `payments worker`; any number of both work on one database. The settings come
-    from a TOML file and from environment variables (PAYMENTS_STORAGE_URL is storage.url), and a
-    missing or weak one is refused. SIGTERM finishes what was begun.
+    `payments worker` runs the jobs; any number of both processes share one database. Settings come
+    from a TOML file and from environment variables (PAYMENTS_STORAGE_URL is storage.url). Missing
+    and unsafe settings are refused. SIGTERM finishes running requests and stops.
     """
 
     def announce(running: RunningProcess) -> None:

@@ -16,10 +16,11 @@ from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_op
 @click.argument("facts", nargs=-1, metavar="[KEY=VALUE]...")
 @with_sandbox_options
 def command(event: str, facts: tuple[str, ...], url: str | None, data: Path, as_json: bool) -> None:
-    """Send an event to your webhook endpoints, though nothing has happened.
+    """Send a test event to your webhook endpoints.
 
-    EVENT is a name of the catalogue, such as payment.succeeded. With accountId=acct_... or
-    paymentId=payment_... it tells of that one, and else of the newest. No resource changes.
+    EVENT is a name of the catalog, such as payment.succeeded. With accountId=acct_... or
+    paymentId=payment_... it is about that resource, otherwise about the newest. No resource
+    changes.
 
     \b
     Example:
@@ -42,7 +43,7 @@ def command(event: str, facts: tuple[str, ...], url: str | None, data: Path, as_
     else:
         click.echo(f"{made['name']}  {made['eventId']}")
     if not awaited:
-        click.echo(f"It goes nowhere: no active endpoint is subscribed to {event}.", err=True)
+        click.echo(f"Nothing is sent: no active endpoint is subscribed to {event}.", err=True)
 
 
 def _is_awaited(sandbox: SandboxClient, event: str) -> bool:

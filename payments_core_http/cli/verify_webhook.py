@@ -15,19 +15,19 @@ SECRET_VARIABLE = "PAYMENTS_WEBHOOK_SECRET"
 
 ADVICE = {
     "signature_missing": "Give the x-service-signature header of the delivery.",
-    "signature_malformed": "A shell may have cut it: put the header in single quotes.",
+    "signature_malformed": "The shell may have changed it: put the header in single quotes.",
     "signature_wrong": (
-        "The secret is another endpoint's or was rotated, or these are not the bytes that were "
-        "sent: an editor's last newline is enough, and so is JSON that was parsed and written "
-        "again."
+        "The secret belongs to another endpoint or was rotated, or the body is not byte for byte "
+        "what was sent: an editor may add a newline, and JSON that is parsed and written again "
+        "differs."
     ),
     "timestamp_too_old": (
-        "The signature is right. What was kept for later is old by now: allow it with "
-        "--tolerance. On a live delivery, compare the clocks."
+        "The signature is valid. For a stored delivery, allow its age with "
+        "--tolerance. For a live delivery, compare the clocks."
     ),
-    "timestamp_too_new": "The signature is right. Compare your clock with the sender's.",
-    "body_not_json": "The signature is right, and what was signed is not JSON.",
-    "body_not_event": "The signature is right, and what was signed is no event.",
+    "timestamp_too_new": "The signature is valid. Compare your clock with the sender's clock.",
+    "body_not_json": "The signature is valid, but the body is not JSON.",
+    "body_not_event": "The signature is valid, but the body is not an event.",
 }
 
 
@@ -35,21 +35,21 @@ ADVICE = {
 @click.option(
     "--secret-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help=f"A file that holds the signing secret. Else it is taken from ${SECRET_VARIABLE}.",
+    help=f"A file that contains the signing secret; default: ${SECRET_VARIABLE}.",
 )
 @click.option(
     "--header",
     "headers",
     multiple=True,
     required=True,
-    help="The value of x-service-signature; or several times a header as 'name: value'.",
+    help="The value of x-service-signature, or 'name: value'. May be repeated.",
 )
 @click.option(
     "--tolerance",
     type=click.IntRange(min=0),
     default=300,
     show_default=True,
-    help="How many seconds its timestamp may differ from the clock.",
+    help="How many seconds the timestamp may differ from the clock.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.argument("body", type=click.File("rb"), default="-")
@@ -60,11 +60,11 @@ def command(
     as_json: bool,
     body: BinaryIO,
 ) -> None:
-    """Check the signature of a webhook, and say what is wrong with it.
+    """Check the signature of a webhook, and explain what is wrong.
 
-    BODY is a file with the raw body, byte for byte, or standard input. Nothing is sent anywhere.
-    The secret is never given on the command line, where others could read it. The exit code is 0
-    for an authentic delivery, 1 for a refused one, 2 for a wrong call.
+    BODY is a file with the raw body, byte for byte, or standard input. Nothing is sent.
+    The secret is not a command-line argument, because other users could read it. The exit code is
+    0 for an authentic delivery, 1 for a refused one, 2 for a usage error.
 
     \b
     Example:
@@ -74,7 +74,7 @@ def command(
     try:
         event = verify(body.read(), _parse_signature(headers), secret, tolerance_s=tolerance)
     except SecretMalformed as error:
-        raise click.UsageError(f"The secret has another form: {error}.") from error
+        raise click.UsageError(f"The secret is not valid: {error}.") from error
     except WebhookRefused as refusal:
         _refuse(refusal, as_json)
     if as_json:
@@ -89,13 +89,13 @@ def _read_secret(file: Path | None) -> str:
         found = os.environ.get(SECRET_VARIABLE, "")
         if not found:
             raise click.UsageError(
-                f"There is no secret: name its file with --secret-file, or set {SECRET_VARIABLE}."
+                f"No secret: give its file with --secret-file, or set {SECRET_VARIABLE}."
             )
         return found.strip()
     try:
         return file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{file} holds no secret that can be read.") from error
+        raise click.UsageError(f"{file} does not contain a readable secret.") from error
 
 
 def _parse_signature(headers: tuple[str, ...]) -> str | list[tuple[str, str]]:

@@ -13,12 +13,12 @@ from payments_core_http.deployment.processes import RunningProcess, work
 
 @click.command()
 @with_configuration
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
 def command(configuration: Configuration, as_json: bool) -> None:
-    """Do the jobs of a deployment: webhooks, chains, timers.
+    """Run the jobs of a deployment: webhooks, chains, timers.
 
-    Any number of them share the work; what one leaves behind when it dies is taken up by the
-    others. The settings are those of `payments serve`. SIGTERM finishes what was begun.
+    Any number of workers share the work; if one dies, the others take over its jobs. The settings
+    are those of `payments serve`. SIGTERM finishes running jobs and stops.
     """
 
     def announce(running: RunningProcess) -> None:

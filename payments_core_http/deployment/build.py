@@ -130,7 +130,7 @@ def require_known_key_ring(service: PaymentsService) -> None:
     except UnknownKeyRing as error:
         raise _refusal("keys", f"cannot be used: {error}") from error
     for name in find_missing_keys(service.ports.storage, service.ports.key_ring):
-        _log.warning("the key %s, which has sealed what is stored, is not in the key ring", name)
+        _log.warning("stored data is sealed with key %s, which is not in the key ring", name)
 
 
 def require_synchronized_clock(storage: Storage) -> None:
@@ -143,8 +143,8 @@ def require_synchronized_clock(storage: Storage) -> None:
         if off > MAX_CLOCK_SKEW_MS:
             raise _refusal(
                 "storage.url",
-                f"leads to a server whose clock and this machine's are {off // SECOND} s apart: "
-                "keep the clocks by NTP",
+                f"is a server whose clock differs from this machine's clock by {off // SECOND} s: "
+                "synchronize the clocks with NTP",
             )
 
 
@@ -157,10 +157,10 @@ def require_safe_storage(configuration: Configuration, storage: Storage) -> None
         return
     for fault in storage.config_errors():
         if configuration.mode == "production":
-            raise _refusal("storage.url", f"leads to an unsafe database: {fault}")
-        _log.warning("the database is not safe: %s", fault)
+            raise _refusal("storage.url", f"is not a safe database: {fault}")
+        _log.warning("unsafe database setting: %s", fault)
     for doubt in storage.config_warnings():
-        _log.warning("the database may not be safe: %s", doubt)
+        _log.warning("possibly unsafe database setting: %s", doubt)
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def report_listen_failure(path: str, host: str, port: int) -> Iterator[None]:
         yield
     except OSError as error:
         raise _refusal(
-            path, f"cannot be listened on at {host}, {port}: {error.strerror or error}"
+            path, f"cannot listen on {host}, port {port}: {error.strerror or error}"
         ) from error
 
 
@@ -187,7 +187,7 @@ def require_matching_chains(service: PaymentsService) -> None:
             except ChainMismatch as error:
                 raise _refusal(f"chains.{number}", str(error)) from error
             except ChainUnavailable as error:
-                _log.warning("chain %d waits until its nodes answer: %s", number, error)
+                _log.warning("chain %d is paused until its nodes answer: %s", number, error)
 
 
 def _build_transport(configuration: Configuration) -> Transport | None:
@@ -202,7 +202,7 @@ def _read_secret_file(path: Path) -> str:
     """What a secret file holds. Raises OSError, and ValueError where everybody may read it."""
     text = path.read_text(encoding="ascii")
     if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise ValueError("may be read by everybody: chmod o-rw it")
+        raise ValueError("is open to everybody: chmod o-rw it")
     return text
 
 
@@ -211,7 +211,7 @@ def _open_setting(path: str, open_it: Callable[[], T]) -> T:
         return open_it()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise _refusal(path, f"names what cannot be read: {reason}") from error
+        raise _refusal(path, f"points to a file that cannot be read: {reason}") from error
     except ModuleNotFoundError as error:
         raise _refusal(path, f"needs {error.name}, which is not installed") from error
     except (ValueError, SignerRefused, StorageError) as error:

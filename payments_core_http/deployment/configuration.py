@@ -38,7 +38,9 @@ class KeysSettings:
     """The master key ring, which seals what must be read back. One of the two is needed."""
 
     ring: Text | None = setting("The keys as `name:base64`, the current first.", None, secret=True)
-    ring_file: Text | None = setting("A file that holds them, for its owner's eyes alone.", None)
+    ring_file: Text | None = setting(
+        "A file that contains them, which only its owner can read.", None
+    )
     exactly_one_of = (("ring_file", "ring"),)
 
 
@@ -56,7 +58,7 @@ class LimiterSettings:
     """Where requests are counted."""
 
     url: Text = setting(
-        "`redis://…`, or `memory:` where one process serves: each would count for itself.",
+        "`redis://…`, or `memory:` if only one process serves: each process counts separately.",
         secret=True,
     )
 
@@ -67,20 +69,20 @@ class HttpSettings:
 
     host: Text = setting("The address to listen on.", "127.0.0.1")
     port: Port = setting("The port to listen on; 0 picks a free one.", 8080)
-    threads: Count = setting("How many requests are worked on at once.", 8)
+    threads: Count = setting("How many requests are processed at the same time.", 8)
     trusted_proxies: tuple[Text, ...] = setting(
-        "The proxies in front, such as `10.0.0.0/8`, whose X-Forwarded-For is believed.", ()
+        "The proxies whose X-Forwarded-For is trusted, such as `10.0.0.0/8`.", ()
     )
     reuse_port: bool = setting("Share the port with other processes of this machine.", False)
-    drain_s: Seconds = setting("How long the end of a process waits for what was begun.", 20)
+    drain_s: Seconds = setting("How long a stopping process waits for running requests.", 20)
 
 
 @attrs.frozen(kw_only=True)
 class WorkerSettings:
     """The jobs of `payments worker`."""
 
-    threads: Count = setting("How many jobs are done at once, webhooks apart.", 4)
-    drain_s: Seconds = setting("How long the end of a process waits for running jobs.", 30)
+    threads: Count = setting("How many jobs run at the same time, without webhooks.", 4)
+    drain_s: Seconds = setting("How long a stopping process waits for running jobs.", 30)
 
 
 @attrs.frozen(kw_only=True)
@@ -88,19 +90,19 @@ class WebhookSettings:
     """How webhooks are sent."""
 
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=20)] = setting(
-        "How often a delivery is tried.", 10
+        "How many times a delivery is attempted.", 10
     )
     attempt_s: Annotated[int, msgspec.Meta(ge=1, le=30)] = setting(
         "How long one attempt may take.", 10
     )
     refused_prefixes: tuple[Text, ...] = setting(
-        "Addresses that webhooks never go to, beside those that are always refused.", ()
+        "Networks that webhooks are never sent to, in addition to those always refused.", ()
     )
     local_allowed: bool = setting(
-        "Let them go to http:// and to this machine; sandbox only.", False
+        "Allow http:// URLs and URLs of this machine; sandbox only.", False
     )
     transport: Literal["threads", "curl"] = setting(
-        "`curl` needs the extra of that name.", "threads"
+        "How requests are sent; `curl` needs the extra `curl`.", "threads"
     )
 
 
@@ -112,7 +114,7 @@ class ChainSettings:
         "Its nodes, such as `evm+https://…`; three of different operators are best.", secret=True
     )
     settings: Mapping[str, str] = setting(
-        "The adapter's own; of an EVM chain `admin` and `agreement`.", attrs.Factory(dict)
+        "Settings of the adapter; an EVM chain has `admin` and `agreement`.", attrs.Factory(dict)
     )
 
 
@@ -120,9 +122,11 @@ class ChainSettings:
 class SignerSettings:
     """Who signs the operators' transactions."""
 
-    url: Text | None = setting("A key service's, or `file:///path/key`.", None, secret=True)
+    url: Text | None = setting(
+        "The URL of a key service, or `file:///path/key`.", None, secret=True
+    )
     key_file_allowed: bool = setting(
-        "Let a key file sign in production, though a copy of it is a copy of the funds.", False
+        "Allow a key file in production, although anyone who copies it controls the funds.", False
     )
 
 
@@ -131,7 +135,7 @@ class KycSettings:
     """Who verifies accounts."""
 
     url: Text | None = setting(
-        "A provider's; without one the sandbox simulates, and production has none.",
+        "The URL of a provider. Without it the sandbox simulates one, and production has none.",
         None,
         secret=True,
     )
@@ -141,16 +145,22 @@ class KycSettings:
 class ManagementSettings:
     """The listener for operators: /metrics, /healthz and /readyz."""
 
-    host: Text = setting("The address; payers and partners must not reach it.", "127.0.0.1")
-    port: Port | None = setting("The port; without one there is no such listener.", None)
+    host: Text = setting(
+        "The address to listen on; payers and partners must not reach it.", "127.0.0.1"
+    )
+    port: Port | None = setting(
+        "The port to listen on; without it there is no such listener.", None
+    )
 
 
 @attrs.frozen(kw_only=True)
 class LogSettings:
     """What is written to standard error."""
 
-    level: Literal["debug", "info", "warning", "error"] = setting("What is left out below.", "info")
-    format: Literal["json", "text"] = setting("One JSON object a line, or text.", "json")
+    level: Literal["debug", "info", "warning", "error"] = setting(
+        "The lowest level that is logged.", "info"
+    )
+    format: Literal["json", "text"] = setting("One JSON object per line, or plain text.", "json")
 
 
 @attrs.frozen(kw_only=True)
@@ -159,19 +169,19 @@ class Configuration:
     `management` where they share a machine."""
 
     mode: Mode = setting("Which environments it serves: `sandbox` or `production`.")
-    public_url: Text = setting("Where payers and partners reach it.")
+    public_url: Text = setting("The URL at which payers and partners reach the service.")
     service_name: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = setting(
-        "What wallets show when they are asked to prove whose they are.", "Payments Core"
+        "The name that wallets show when they sign a challenge.", "Payments Core"
     )
     idempotency_days: Annotated[int, msgspec.Meta(ge=1, le=365)] = setting(
-        "How long a request with an Idempotency-Key is answered from the store.", 30
+        "How many days the response to an Idempotency-Key is kept.", 30
     )
     simulated_chains: bool = setting("Simulate all chains; sandbox only.", False)
     keys: KeysSettings = setting("")
     storage: StorageSettings = setting("")
     limiter: LimiterSettings = setting("")
     limits: Mapping[str, Annotated[int, msgspec.Meta(ge=1)]] = setting(
-        "Limits by the rule of a rate policy (limits.md).", attrs.Factory(dict)
+        "Limits that replace those of a rate policy, by rule (limits.md).", attrs.Factory(dict)
     )
     http: HttpSettings = table("", HttpSettings)
     worker: WorkerSettings = table("", WorkerSettings)

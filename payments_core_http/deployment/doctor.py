@@ -83,7 +83,7 @@ def _run_all(
     yield from _check_settings(configuration)
     file = configuration.storage.url.removeprefix("sqlite:///")
     if file != configuration.storage.url and not Path(file).exists():
-        says = "there is no such file yet"  # to open it would make it
+        says = "the database file does not exist"  # to open it would make it
         yield Finding("storage", "fault", says, "run `payments admin migrate`")
         return
     key_ring = yield from _open_or_report(lambda: assembling.build_key_ring(configuration))
@@ -121,9 +121,9 @@ def _catch_faults(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
     except Exception as error:
         damaged = isinstance(error, UnreadableDocument)
         remedy = (
-            "a row is damaged; a backup may have it whole"
+            "a row is damaged; look for an intact copy in a backup"
             if damaged
-            else "its adapter should not raise this: ask who made it"
+            else "this is a bug in the adapter: report it to its author"
         )
         yield Finding(check, "fault", f"raised {type(error).__name__}: {error}", remedy)
 
@@ -141,7 +141,7 @@ def _check_settings(configuration: Configuration) -> Iterator[Finding]:
             says = f"{fault.path} {fault.message}"
             yield Finding("settings", "fault", says, "docs/reference/settings.md")
     else:
-        yield Finding("settings", "ok", f"fit to start in mode {configuration.mode}")
+        yield Finding("settings", "ok", f"valid for mode {configuration.mode}")
     for warning in find_warnings(configuration):
         says = f"{warning.path} {warning.message}"
         yield Finding("settings", "warning", says, "docs/reference/settings.md")
@@ -158,7 +158,7 @@ def _open_or_report(open_it: Callable[[], T]) -> Generator[Finding, None, T | No
             says += f": {cause}"
     except Exception as error:
         says = f"cannot be used: {type(error).__name__}: {error}"
-    yield Finding("settings", "fault", says, "docs/reference/settings.md has each setting's form")
+    yield Finding("settings", "fault", says, "docs/reference/settings.md describes each setting")
     return None
 
 
@@ -167,12 +167,14 @@ def _check_keys(service: PaymentsService) -> Iterator[Finding]:
     try:
         require_registered(service.ports.storage, service.ports.key_ring)
     except UnknownKeyRing as error:
-        remedy = "put the right ring back; a new key goes in front of the others"
-        yield Finding("keys", "fault", f"the key ring is another's: {error}", remedy)
+        remedy = "restore the right key ring; a new key goes before the others"
+        yield Finding("keys", "fault", f"the key ring belongs to another storage: {error}", remedy)
         return
     for name in find_missing_keys(service.ports.storage, service.ports.key_ring):
-        says = f"the key {name}, which has sealed what is stored, is not in the ring"
-        remedy = f"put it back, or `payments admin key-ring forget {name}` if nothing rests on it"
+        says = f"stored data is sealed with key {name}, which is not in the key ring"
+        remedy = (
+            f"put it back, or `payments admin key-ring forget {name}` if nothing is sealed with it"
+        )
         yield Finding("keys", "fault", says, remedy)
     yield Finding(
         "keys", "ok", f"the key ring's current key is {service.ports.key_ring.current_id}"
@@ -189,18 +191,18 @@ def _check_storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         yield Finding(
             "storage",
             "fault",
-            f"does not answer as it should: {error}",
-            "is it running, does storage.url name it, and has `payments admin migrate` been run?",
+            f"does not answer correctly: {error}",
+            "is it running, is storage.url right, and did you run `payments admin migrate`?",
         )
         return
     yield _judge_round_trip(
-        "storage", took, "put it nearer: every request makes several round trips"
+        "storage", took, "move it closer: every request makes several round trips"
     )
     if not is_used:
-        remedy = "does storage.url name the right one? Then `payments admin apps create`"
+        remedy = "if storage.url is right, run `payments admin apps create`"
         yield Finding("storage", "warning", "has no app", remedy)
     for fault in faults:
-        remedy = "docs/how-to/deploy.md, or move-to-postgresql.md for one that was moved"
+        remedy = "docs/how-to/deploy.md, or move-to-postgresql.md after a move"
         yield Finding("storage", "fault", fault, remedy)
     for doubt in doubts:
         yield Finding("storage", "warning", doubt, "docs/how-to/deploy.md")
@@ -214,12 +216,12 @@ def _check_limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:
         took = _measure_round_trip_ms(lambda: limiter.check([ask], clock.real_now()))
     except LimiterUnavailable as error:
         remedy = (
-            "until it answers every request is refused with 429: does it run, with that password?"
+            "until it answers, requests are refused with 429: is it running, is the password right?"
         )
         yield Finding("limiter", "fault", f"does not answer: {error}", remedy)
         return
     yield _judge_round_trip(
-        "limiter", took, "put it nearer: every request asks it up to three times"
+        "limiter", took, "move it closer: every request makes up to three round trips"
     )
     if isinstance(limiter, HasServerTime):
         yield from check_clock_skew("the limiter's", limiter, clock)
@@ -237,15 +239,20 @@ def check_clock_skew(whose: str, server: HasServerTime, clock: Clock) -> Iterato
         off = measure_clock_skew_ms(server, clock)
     except (LimiterUnavailable, StorageError) as error:
         yield Finding(
-            "clock", "warning", f"{whose} cannot be told: {error}", "allow it to be asked"
+            "clock",
+            "warning",
+            f"{whose} clock cannot be read: {error}",
+            "allow the query of its time",
         )
         return
-    says = f"this machine's clock and {whose} are {off / SECOND:.1f} s apart"
+    says = f"this machine's clock and {whose} clock differ by {off / SECOND:.1f} s"
     if off <= CLOCK_SKEW_WARNING_MS:
         yield Finding("clock", "ok", says)
         return
     level: Level = "fault" if off > assembling.MAX_CLOCK_SKEW_MS else "warning"
-    yield Finding("clock", level, says, "keep the clocks by NTP: chronyc tracking says how far off")
+    yield Finding(
+        "clock", level, says, "synchronize the clocks with NTP; `chronyc tracking` shows the offset"
+    )
 
 
 def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
@@ -259,13 +266,11 @@ def _check_chain(number: int, chain: Chain) -> Iterator[Finding]:
         yield Finding(name, "fault", str(error), remedy)
         return
     except ChainError as error:
-        remedy = "its Payments wait and lose nothing; are the nodes reachable from here?"
+        remedy = "its Payments wait, no funds are lost; are the nodes reachable from here?"
         yield Finding(name, "fault", f"does not answer: {error}", remedy)
         return
     behind = heads.latest.number - heads.final.number
-    yield Finding(
-        name, "ok", f"stands at block {heads.latest.number}, the final one {behind} behind"
-    )
+    yield Finding(name, "ok", f"latest block {heads.latest.number}, final block {behind} behind it")
 
 
 def _check_queues(
@@ -279,10 +284,10 @@ def _check_queues(
         late = 0 if due is None else judged_at - due
         if late > LATE_JOB_MS:
             says = f"a job of the queue {queue.name} has been due for {late // SECOND} s"
-            remedy = "does a `payments worker` run? Or is the job parked: payments admin jobs"
+            remedy = "is a worker running? Is the job parked (`payments admin jobs parked`)?"
             yield Finding("worker", "warning", says, remedy)
         else:
-            yield Finding("worker", "ok", f"nothing in the queue {queue.name} is late")
+            yield Finding("worker", "ok", f"no job of the queue {queue.name} is late")
 
 
 def _measure_round_trip_ms(ask: Callable[[], object]) -> float:

@@ -93,7 +93,7 @@ def load_configuration(path: Path | None, environ: Mapping[str, str]) -> Configu
     if path is None and FILE_VARIABLE in environ:
         path = Path(environ[FILE_VARIABLE])
     source = (
-        "environment variables alone: --config or PAYMENTS_CONFIG names a file"
+        "environment variables only; use --config or PAYMENTS_CONFIG to give a file"
         if path is None
         else f"{path} and environment variables"
     )
@@ -156,7 +156,7 @@ def _read_environment(
             given.append(one)
         else:
             first, second = sorted((earlier, variable))
-            fault = f"is given twice: in {first} and in {second}"
+            fault = f"is set twice: in {first} and in {second}"
             faults.append(FieldError(".".join(one[1]), fault))
     return given, tuple(faults)
 
@@ -174,7 +174,7 @@ def _find_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, SettingVa
         ):
             yield variable, (*found, _read_value_file(variable, text))
         else:  # a cluster may set such names for a service called `payments`
-            _log.warning("the environment variable %s is no setting", variable)
+            _log.warning("unknown setting in environment variable %s", variable)
 
 
 def _find_setting(known: list[Setting], variable: str) -> tuple[Setting, tuple[str, ...]] | None:
@@ -192,13 +192,13 @@ def _find_setting(known: list[Setting], variable: str) -> tuple[Setting, tuple[s
 def _read_value_file(variable: str, name: str) -> str:
     try:
         if Path(name).stat().st_mode & stat.S_IWOTH:
-            fault = FieldError(variable, "names a file that everybody may write")
+            fault = FieldError(variable, "points to a file that everybody can write: chmod o-w it")
             raise ConfigurationRefused(variable, (fault,))
         return Path(name).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise ConfigurationRefused(
-            variable, (FieldError(variable, f"names a file that cannot be read: {reason}"),)
+            variable, (FieldError(variable, f"points to a file that cannot be read: {reason}"),)
         ) from None
 
 
@@ -229,7 +229,7 @@ def _require_private_file(path: Path, held: Mapping[str, Any]) -> None:
     """Refuse a file that everybody may write, or that has secrets and everybody may read."""
     mode = path.stat().st_mode
     if mode & stat.S_IWOTH:
-        fault = "may be written by everybody: whoever does decides who signs; chmod o-w it"
+        fault = "is writable by everybody, who can then change the signer: chmod o-w it"
         raise ConfigurationRefused(str(path), (FieldError("", fault),))
     if not mode & stat.S_IROTH:
         return
@@ -239,7 +239,7 @@ def _require_private_file(path: Path, held: Mapping[str, Any]) -> None:
         if one.is_secret and any(map(may_be_secret, find_texts(held, one.path)))
     ]
     if secrets:
-        fault = f"holds {', '.join(secrets)}, and everybody may read it: chmod o-r it"
+        fault = f"holds {', '.join(secrets)}, and everybody can read it: chmod o-r it"
         raise ConfigurationRefused(str(path), (FieldError("", fault),))
 
 

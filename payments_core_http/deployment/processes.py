@@ -89,7 +89,7 @@ def work(configuration: Configuration, ready: OnReady) -> None:
             ended.wait()
             if not worker.stop(configuration.worker.drain_s):
                 _log.warning(
-                    "some jobs did not end in time; their leases run out, and others do them"
+                    "some jobs did not end in time; other workers run them when their leases expire"
                 )
 
 
@@ -101,7 +101,7 @@ def _start_deployment(
     require_startable(configuration)
     logs.configure(configuration.log.level, configuration.log.format)
     for warning in find_warnings(configuration):
-        _log.warning("the setting %s %s", warning.path, warning.message)
+        _log.warning("setting %s %s", warning.path, warning.message)
     key_ring = assembling.build_key_ring(configuration)
     mode = configuration.mode
     metrics = Metrics(__version__, mode)
@@ -117,7 +117,7 @@ def _start_deployment(
         assembling.require_known_key_ring(service)
         assembling.require_matching_chains(service)
         if not has_apps(storage):
-            _log.warning("the storage has no app; if it should have, storage.url names another")
+            _log.warning("the storage has no app; if you expect one, check storage.url")
         service.refresh()  # a sandbox's clock goes on from where it was
         metrics.watch(service, mode)
         try:

@@ -110,74 +110,76 @@ REFUSAL_RULES = (
     StartupRule(
         "public_url",
         _url_is_wrong,
-        "must be a scheme and a host, such as https://pay.example.com",
+        "must be a URL with a scheme and a host only, such as https://pay.example.com",
     ),
     StartupRule(
         "public_url",
         _only_in_production(lambda one: not one.public_url.startswith("https://")),
-        "must be https:// in production: payers follow it, with secrets in the links",
+        "must be https:// in production: payment links contain secrets",
     ),
     StartupRule(
         "public_url",
         _only_in_production(_url_is_local),
-        "must be where payers reach it, and not this machine itself",
+        "must be an address that payers can reach, not this machine",
     ),
     StartupRule(
         "storage.url",
         lambda one: scheme_of(one.storage.url) == "memory",
-        "must not be memory: everything would be gone with the process",
+        "must not be memory: all data is lost when the process ends",
     ),
     StartupRule(
         "limits",
         lambda one: not RULES.keys() >= one.limits.keys(),
-        "has a rule that is none (docs/reference/limits.md has them)",
+        "contains an unknown rule (docs/reference/limits.md lists the rules)",
     ),
     StartupRule(
         "simulated_chains",
         _only_in_production(lambda one: one.simulated_chains),
-        "must be false in production: simulated money buys nothing",
+        "must be false in production: simulated funds have no value",
     ),
     StartupRule(
         "simulated_chains",
         lambda one: one.simulated_chains and bool(one.chains),
-        "cannot be true beside chains",
+        "cannot be true when chains are configured",
     ),
     StartupRule(
         "chains",
         lambda one: not one.chains and not one.simulated_chains,
-        "is missing: name the nodes of each chain (in a sandbox simulated_chains will do)",
+        "is missing: give the nodes of each chain (or simulated_chains in a sandbox)",
     ),
     StartupRule(
         "signer.url",
         lambda one: bool(one.chains) and one.signer.url is None,
-        "is missing: it signs what leaves escrows and vaults",
+        "is missing: transfers out of escrows and vaults need a signer",
     ),
     StartupRule(
         "signer.url",
         _only_in_production(
             lambda one: _signs_from_a_file(one) and not one.signer.key_file_allowed
         ),
-        "must be a key service's in production, or say signer.key_file_allowed = true",
+        "must be a key service in production, or set signer.key_file_allowed = true",
     ),
     StartupRule(
         "webhooks.local_allowed",
         _only_in_production(lambda one: one.webhooks.local_allowed),
-        "must be false in production: a partner could make webhooks reach your own machines",
+        "must be false in production: partners could send webhooks to your internal machines",
     ),
     StartupRule(
-        "webhooks.refused_prefixes", _prefixes_are_wrong, "has an entry that is no network"
+        "webhooks.refused_prefixes", _prefixes_are_wrong, "contains an entry that is not a network"
     ),
-    StartupRule("http.trusted_proxies", _proxies_are_wrong, "has an entry that is no network"),
+    StartupRule(
+        "http.trusted_proxies", _proxies_are_wrong, "contains an entry that is not a network"
+    ),
     StartupRule(
         "http.trusted_proxies",
         _proxies_are_public,
-        "trusts strangers: whoever calls could choose the address that is counted",
+        "trusts every proxy; clients can spoof their IP address",
     ),
     StartupRule(
         "http.trusted_proxies",
         _only_in_production(lambda one: not one.http.trusted_proxies),
-        "is missing: name the proxy that ends TLS (127.0.0.1 on the same machine); without it all"
-        " clients are counted as one",
+        "is missing: give the proxy that terminates TLS (127.0.0.1 on the same machine);"
+        " otherwise all clients share one rate limit",
     ),
 )
 
@@ -185,32 +187,32 @@ WARNING_RULES = (
     StartupRule(
         "limiter.url",
         lambda one: scheme_of(one.limiter.url) == "memory",
-        "is memory: every process counts for itself, so that N of them let N times as much through",
+        "is memory: every process counts separately, so N processes allow N times the limit",
     ),
     StartupRule(
         "signer.url",
         _only_in_production(_signs_from_a_file),
-        "is a key file: a copy of it is a copy of the funds",
+        "is a key file: anyone who copies it controls the funds",
     ),
     StartupRule(
         "chains",
         _only_in_production(lambda one: any(len(chain.urls) < 3 for chain in one.chains.values())),
-        "has a chain with fewer than three nodes: two must agree though one is gone or lies",
+        "has a chain with fewer than three nodes: two must agree if one is down or wrong",
     ),
     StartupRule(
         "chains",
         _only_in_production(lambda one: any("+http://" in url for url in _node_urls(one))),
-        "has a node at http://: whoever is in between answers for it",
+        "has a node at http://: anyone on the network path can change its answers",
     ),
     StartupRule(
         "management.host",
         lambda one: one.management.port is not None and _is_public(one.management.host),
-        "is open to everybody who reaches this machine",
+        "accepts connections from any network that reaches this machine",
     ),
     StartupRule(
         "management.port",
         _only_in_production(lambda one: one.management.port is None),
-        "is missing: nobody sees metrics",
+        "is missing: metrics are not exported",
     ),
 )
 

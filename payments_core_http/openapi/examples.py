@@ -303,7 +303,7 @@ _DETAILS_OF: Mapping[tuple[str, str], Any] = {
     ("rate_limited", "reason"): "rate_limit_exceeded",
     ("rate_limited", "rule"): "sensitive_minute",
     ("reconciliation_action_not_allowed", "action"): "accept",
-    ("reconciliation_action_not_allowed", "reason"): "nothing is held",
+    ("reconciliation_action_not_allowed", "reason"): "no funds are held",
     ("webhook_url_not_allowed", "reason"): "it leads to a private address",
 }
 _DETAIL_BY_TYPE: Mapping[Any, Any] = {int: 1, bool: True}

@@ -67,19 +67,19 @@ class IncomingRequest(HTTPRequestParser):  # type: ignore[misc]
         request_line, *lines = header_plus.split(b"\r\n")
         start = _REQUEST_LINE.fullmatch(request_line)
         if start is None:
-            raise ParsingError("The request line is none")
+            raise ParsingError("The request line is not valid")
         fields = []
         for line in filter(None, lines):
             field = _FIELD.fullmatch(line)
             if field is None:
-                raise ParsingError("A header line is none")
+                raise ParsingError("A header line is not valid")
             fields.append((field[1], field[2].strip(b" \t")))
         _require_unambiguous(start[3], fields)
         written = [request_line, *(name + b":" + value for name, value in fields), b"", b""]
         try:
             super().parse_header(b"\r\n".join(written))
         except ValueError as error:  # an authority that is none, such as http://[
-            raise ParsingError("The target is none") from error
+            raise ParsingError("The request target is not valid") from error
         if self.chunked:
             self.body_rcv = ChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
@@ -91,15 +91,17 @@ def _require_unambiguous(minor: bytes, fields: list[tuple[bytes, bytes]]) -> Non
         said.setdefault(name.lower(), []).append(value)
     lengths, codings = said.get(b"content-length", []), said.get(b"transfer-encoding", [])
     if len(lengths) > 1 or (lengths and not _LENGTH.fullmatch(lengths[0])):
-        raise ParsingError("Content-Length is not one number")
+        raise ParsingError("Content-Length must be one number")
     if len(said.get(b"host", [])) > 1:
-        raise ParsingError("Host is said twice")
+        raise ParsingError("The Host header is given twice")
     if codings:
         if lengths or minor == b"0":
-            raise ParsingError("Transfer-Encoding beside Content-Length, or in HTTP/1.0")
+            raise ParsingError(
+                "Transfer-Encoding is not allowed with Content-Length, or in HTTP/1.0"
+            )
         named = [name.strip(b" \t").lower() for name in b",".join(codings).split(b",")]
         if named != [b"chunked"] and set(named) <= {b"", b"chunked"}:
-            raise ParsingError("Transfer-Encoding is not one coding")
+            raise ParsingError("Transfer-Encoding must name one coding")
 
 
 class ChunkedReceiver:
@@ -148,7 +150,7 @@ class ChunkedReceiver:
     def _read_size(self, line: bytes) -> None:
         found = _CHUNK.fullmatch(line)
         if found is None:
-            self.error = BadRequest("A chunk's size is none")
+            self.error = BadRequest("A chunk size is not valid")
             return
         self._count += 1
         if self._count > MAX_CHUNKS:
@@ -165,7 +167,7 @@ class ChunkedReceiver:
         if not line:
             self.completed = True
         elif not _FIELD.fullmatch(line):
-            self.error = BadRequest("A trailer is no field")
+            self.error = BadRequest("A trailer line is not valid")
 
     def __len__(self) -> int:
         return len(self._buffer)

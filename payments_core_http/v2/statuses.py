@@ -17,18 +17,21 @@ from payments_core.payments.refunds.reconciliation import ReconciliationAction
 
 
 def _states(machine: StateMachine, noun: str) -> Meta:
-    extra = {"fault": f"is no status of {noun}", "rule": f"a status of {noun}"}
+    extra = {"fault": f"is not a status of {noun}", "rule": f"a status of {noun}"}
     return Meta(extra={"values": tuple(sorted(machine.states)), **extra})
 
 
 def _labels(machine: StateMachine) -> Meta:
     labels: set[Any] = {row.label for row in machine.transitions if row.label is not None}
-    return Meta(extra={"values": tuple(sorted(labels)), "fault": "is no label of a Payment"})
+    return Meta(extra={"values": tuple(sorted(labels)), "fault": "is not a label of a Payment"})
 
 
 def _decisions() -> Meta:
     return Meta(
-        extra={"values": get_args(ReconciliationAction), "fault": "is no decision about a Payment"}
+        extra={
+            "values": get_args(ReconciliationAction),
+            "fault": "is not a decision about a Payment",
+        }
     )
 
 

@@ -41,7 +41,7 @@ EventName = Annotated[
         max_length=64,
         extra={
             "values": tuple(BY_NAME),
-            "fault": "is no event of the catalog",
+            "fault": "is not an event of the catalog",
             "rule": "an event of the catalog",
         },
     ),

@@ -46,4 +46,4 @@ def _pack_signed(list_name: str, packed: bytes) -> bytes:
 
 
 def _invalid_cursor() -> ValidationFailed:
-    return ValidationFailed.at("cursor", "is not one that this list gave")
+    return ValidationFailed.at("cursor", "is not a cursor of this list")

@@ -43,9 +43,9 @@ def validate_metadata(value: Any) -> tuple[list[FieldError], Metadata]:
 def find_text_fault(text: str) -> str | None:
     """Why a text cannot be stored and sent everywhere, or None."""
     if "\0" in text:
-        return "must not hold U+0000"
+        return "must not contain U+0000"
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        return "must not hold half of a surrogate pair"
+        return "must not contain an unpaired surrogate"
     return None
 
 
@@ -79,7 +79,9 @@ def _find_scalar_fault(value: Any) -> str | None:
     if isinstance(value, str):
         return _find_long_text_fault(value)
     if isinstance(value, Decimal) and not _is_double(value):
-        return "must be a number that a double holds exactly; send longer ones as a string"
+        return (
+            "must be a number that a double can represent exactly; send longer numbers as a string"
+        )
     if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
         return "must be within ±(2^53−1); send larger integers as a string"
     return None

@@ -63,4 +63,4 @@ def _parse_pairs(query_string: str) -> list[tuple[str, str]]:
 def _refuse_credentials(pairs: list[tuple[str, str]]) -> None:
     """Refuse a credential in the URL, where logs and histories keep it; it is not repeated here."""
     if any(_CREDENTIAL.search(text) for pair in pairs for text in pair):
-        raise ValidationFailed.at("query", "must hold no credential; send it as a header")
+        raise ValidationFailed.at("query", "must not contain a credential; send it in a header")

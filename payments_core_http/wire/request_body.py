@@ -98,4 +98,4 @@ def _refuse_credentials(document: Any, path: str = "") -> None:
         for index, value in enumerate(document):
             _refuse_credentials(value, join_path(path, f"[{index}]"))
     elif isinstance(document, str) and holds_credential(document):
-        raise ValidationFailed.at(path, "holds a credential, which belongs in no body")
+        raise ValidationFailed.at(path, "contains a credential; send it in a header")

@@ -307,7 +307,7 @@ def find_discriminator(kinds: list[Any]) -> tuple[str, dict[str, Any]]:
         if all(get_origin(item) is Literal for item in types):
             pairs = zip(kinds, types, strict=True)
             return field.name, {value: kind for kind, item in pairs for value in get_args(item)}
-    raise TypeError(f"nothing tells {kinds} apart")
+    raise TypeError(f"no field distinguishes {kinds}")
 
 
 # Constraints

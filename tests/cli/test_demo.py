@@ -102,7 +102,7 @@ def test_a_step_that_fails_is_named_and_is_the_last() -> None:
     assert run_steps((STEPS[0], broken, STEPS[1]), listener) is False
     assert [seen.step.name for seen in listener.seen] == [START.name, STEPS[0].name, "broken"]
     assert listener.seen[-1].failure == "nothing was seen"
-    assert listener.ending == ("The step `broken` did not happen.", False)
+    assert listener.ending == ("The step `broken` failed.", False)
 
 
 def test_an_answer_of_another_shape_fails_its_step() -> None:

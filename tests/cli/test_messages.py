@@ -30,7 +30,7 @@ def test_a_wrong_name_is_told_once_with_the_one_that_was_meant(
 ) -> None:
     done = payments(*call, *options(sandbox))
     assert done.returncode == 1
-    assert done.stderr.count("no event of the catalog") == 1
+    assert done.stderr.count("not an event of the catalog") == 1
     assert "Did you mean payment.succeeded" in done.stderr
 
 
@@ -47,7 +47,7 @@ def test_several_faults_are_told_once_each(sandbox: SandboxChild) -> None:
     done = payments("trigger", "payment.succeded", "color=red", *options(sandbox))
     assert done.returncode == 1
     assert "2 fields are wrong" in done.stderr
-    assert done.stderr.count("no event of the catalog") == 1
+    assert done.stderr.count("not an event of the catalog") == 1
     assert done.stderr.count("color") == 1
 
 

@@ -171,7 +171,7 @@ def test_webhooks_to_this_machine_are_for_a_sandbox_on_loopback_alone(tmp_path: 
 
 def test_a_second_sandbox_on_the_same_data_is_refused(sandbox: SandboxChild) -> None:
     told = refused("--port", "0", "--data", str(sandbox.data))
-    assert "Another sandbox is running on" in told
+    assert "Another sandbox is running in" in told
     assert "--data" in told
     assert opens(sandbox)
 

@@ -295,7 +295,7 @@ def test_a_chain_that_lost_what_was_final_is_refused(sandbox: Running) -> None:
     state.write_bytes(whole[: len(whole) // 2])
     assert "was cut off" in refused(sandbox.child.data, "--anvil")
     state.unlink()
-    assert "so payments that were final are gone" in refused(sandbox.child.data, "--anvil")
+    assert "so final payments are missing from it" in refused(sandbox.child.data, "--anvil")
     state.write_bytes(whole)
     sandbox.again()
 
@@ -309,7 +309,7 @@ def test_a_chain_of_another_folder_is_refused(sandbox: Running, tmp_path: Path) 
     state = sandbox.child.data / "anvil-state.json"
     state.write_bytes((tmp_path / "other" / state.name).read_bytes())
     told = refused(sandbox.child.data, "--anvil")
-    assert "none of the blocks that the database has seen" in told
+    assert "none of the blocks that the database knows" in told
 
 
 def test_a_folder_keeps_to_its_kind_of_chain(sandbox: Running, tmp_path: Path) -> None:

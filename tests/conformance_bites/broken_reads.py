@@ -279,7 +279,7 @@ class FullLaneStopsTheRing(Wrapped):
         for _, row in self._iter_jobs(queue):
             live = int(row.columns["lease_until"] or 0) > now
             leased[str(row.columns["lane"])] = leased.get(str(row.columns["lane"]), 0) + live
-        if leased.get(min(leased, default=""), 0) >= options["slots"]:
+        if leased.get(min(leased, default=""), 0) >= options["lane_concurrency"]:
             return []
         return super().claim(queue, now, **options)
 

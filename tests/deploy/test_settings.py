@@ -88,7 +88,7 @@ def test_both_processes_start_with_it_though_no_node_answers(
             assert str(child.wait_until_ready()["managementUrl"]).startswith("http://127.0.0.1:")
         finally:
             assert child.end() == 0
-        assert "waits until its nodes answer" in child.read_errors()
+        assert "is paused until its nodes answer" in child.read_errors()
 
 
 def test_doctor_accepts_it_but_for_the_nodes_that_are_not_there(
@@ -104,7 +104,7 @@ def test_doctor_accepts_it_but_for_the_nodes_that_are_not_there(
     run("admin", "migrate")
     findings = [json.loads(line) for line in run("doctor", "--json").splitlines()]
     assert {one["check"] for one in findings if one["level"] == "fault"} == {"chain 8453"}
-    assert "fit to start in mode production" in [one["says"] for one in findings]
+    assert "valid for mode production" in [one["says"] for one in findings]
 
 
 def test_the_command_line_of_an_operator_hands_on_what_it_is_given(

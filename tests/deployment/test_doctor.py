@@ -82,7 +82,7 @@ def test_weak_settings_are_faults_and_the_rest_is_looked_at_all_the_same(
     deployed.run("admin", "migrate")
     deployed.configure(public_url="http://pay.example.com/shop")
     found = findings(deployed, faulty=True)
-    assert "public_url must be a scheme and a host" in found["settings"][0]["says"]
+    assert "public_url must be a URL with a scheme and a host only" in found["settings"][0]["says"]
     assert found["storage"][0]["level"] == "ok"
 
 
@@ -103,7 +103,7 @@ def test_jobs_that_nobody_does_are_told(deployed: Deployed) -> None:
         )
         if finding.check == "worker" and finding.level == "warning"
     ]
-    assert late and "payments worker" in late[0].remedy
+    assert late and "is a worker running?" in late[0].remedy
 
 
 class Ahead:

@@ -200,6 +200,6 @@ def test_a_port_that_is_taken_is_told(on_sqlite: Deployed) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         on_sqlite.configure(http={"port": taken.getsockname()[1]})
-        assert "http.port cannot be listened on" in on_sqlite.run("serve", fails=True)
+        assert "http.port cannot listen on" in on_sqlite.run("serve", fails=True)
         on_sqlite.configure(management={"port": taken.getsockname()[1]})
-        assert "management.port cannot be listened on" in on_sqlite.run("serve", fails=True)
+        assert "management.port cannot listen on" in on_sqlite.run("serve", fails=True)

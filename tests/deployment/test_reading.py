@@ -93,7 +93,7 @@ def test_a_setting_that_is_given_twice_is_refused_beside_the_other_faults(
     given = {f"PAYMENTS_{name}": text for name, text in twice}
     with pytest.raises(ConfigurationRefused) as refused:
         load_configuration(None, {**environ, **given})
-    said = "is given twice: in PAYMENTS_STORAGE_URL and in PAYMENTS_STORAGE_URL_FILE"
+    said = "is set twice: in PAYMENTS_STORAGE_URL and in PAYMENTS_STORAGE_URL_FILE"
     assert [(one.path, one.message) for one in refused.value.faults] == [("storage.url", said)]
     with pytest.raises(ConfigurationRefused) as refused:
         load_configuration(None, {**environ, **given, "PAYMENTS_MODE": "staging"})
@@ -101,7 +101,9 @@ def test_a_setting_that_is_given_twice_is_refused_beside_the_other_faults(
 
 
 def test_a_file_that_the_environment_names_in_vain_is_told() -> None:
-    with pytest.raises(ConfigurationRefused, match="PAYMENTS_STORAGE_URL_FILE names a file that"):
+    with pytest.raises(
+        ConfigurationRefused, match="PAYMENTS_STORAGE_URL_FILE points to a file that"
+    ):
         configured(SANDBOX, STORAGE_URL_FILE="/nowhere/at/all")
 
 
@@ -127,7 +129,7 @@ def test_all_faults_are_told_at_once_by_their_paths() -> None:
         ("http = 8\n", "http must be an object"),
         ("[chains.base]\nurls = ['evm+https://a']\n", "chains.base must be a chain's number"),
         ("[chains.8453]\nurls = []\n", "chains.8453.urls must have 1 to 20 items"),
-        ("[keys]\nring = 'a'\nring_file = 'b'\n", "keys.ring cannot be given beside"),
+        ("[keys]\nring = 'a'\nring_file = 'b'\n", "keys.ring cannot be given together with"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_told_by_its_path(tmp_path: Path, text: str, said: str) -> None:
@@ -176,7 +178,7 @@ def test_a_file_with_secrets_is_for_few_eyes(
 
 def test_what_everybody_may_write_is_refused(file: Path, tmp_path: Path) -> None:
     file.chmod(0o646)
-    with pytest.raises(ConfigurationRefused, match="may be written by everybody"):
+    with pytest.raises(ConfigurationRefused, match="is writable by everybody"):
         load_configuration(file, {})
     secret = tmp_path / "storage-url"
     secret.write_text("sqlite:///payments.db")
@@ -208,7 +210,7 @@ def test_a_variable_that_is_no_setting_is_warned_of(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.WARNING):
         configured(SANDBOX, STORAGE_ULR="postgresql://me:secret@db/p", TEST_POSTGRES="x")
     assert [record.getMessage() for record in caplog.records] == [
-        "the environment variable PAYMENTS_STORAGE_ULR is no setting"
+        "unknown setting in environment variable PAYMENTS_STORAGE_ULR"
     ]
 
 

@@ -74,7 +74,9 @@ def test_a_sandbox_may_do_what_production_may_not() -> None:
 
 
 def test_simulated_chains_exclude_real_ones() -> None:
-    with pytest.raises(ConfigurationRefused, match="simulated_chains cannot be true beside chains"):
+    with pytest.raises(
+        ConfigurationRefused, match="simulated_chains cannot be true when chains are configured"
+    ):
         require_startable(
             configured(SANDBOX, CHAINS_1_URLS="evm+https://a.example", SIGNER_URL="a:b")
         )

@@ -18,16 +18,16 @@ OF_OTHERS = "Which fields belong together depends on the value of one of them."
 CLOCK = "What lies ahead or behind depends on when it is asked."
 
 REASONS: Mapping[tuple[str, str, str], str] = {
-    (".*", ".*", "must not hold U[+]0000|has a key that must not hold U[+]0000"): (
+    (".*", ".*", "must not contain U[+]0000|has a key that must not contain U[+]0000"): (
         "No text holds U+0000, which storage cannot keep; said once for all in the document."
     ),
     (".*", ".*", "must be an integer within .*"): (
         "A whole number written with a point, as 1.0, is an integer to JSON Schema and none here."
     ),
-    (".*", "query", "must hold no credential.*"): (
+    (".*", "query", "must not contain a credential.*"): (
         "What looks like a credential is refused in every URL, whatever it is called."
     ),
-    (".*", "cursor", "is not one that this list gave"): GIVEN_BEFORE,
+    (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
     (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
     ("createRefund", "destination", "must be 0x and .*"): ADDRESS,
     ("addWallet", "signature|publicKey", ".*"): ADDRESS,
@@ -41,7 +41,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
         "(.*[.])?(amount|minAmount|maxAmount|.*Limit|amountPerPeriod)",
         "must have at most .*",
     ): ("How many decimals an amount may have depends on its asset."),
-    (".*", "minAmount|maxAmount|.*Limit|amountPerPeriod|amount", "must be more than zero.*"): (
+    (".*", "minAmount|maxAmount|.*Limit|amountPerPeriod|amount", "must be greater than zero.*"): (
         "A pattern that leaves out each way to write zero would be read by nobody."
     ),
     ("replacePaymentSettings", "minAmount|maxAmount", "must .*"): OF_OTHERS,
@@ -51,7 +51,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (
         "replacePaymentSettings|replaceVaultPolicy",
         r"(.*[.])?(\w*[cC]hains|\w*[aA]ssets|confirmations|chainId)\S*",
-        "is no supported .*",
+        "is not a supported .*",
     ): "What is supported grows: it is no part of the contract.",
     ("replacePaymentSettings", "branding[.]logoUrl", "must have at most .*"): (
         "The document gives it the length of every URL, of which the host may be but a part."
@@ -59,9 +59,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (
         "replacePaymentSettings|createPublicPayment|createPayment|createOwnPayment",
         r"successUrl|cancelUrl|branding[.]logoUrl|allowedOrigins\[\]",
-        "must (be scheme|name a host|be an absolute|be https|not hold|have a port|leave out).*",
+        "must (be scheme|name a host|be an absolute|be https|not contain|have a port|leave out).*",
     ): "Origins are compared as browsers send them, which no pattern describes.",
-    ("createMandate", "expiresAt", "must lie ahead.*"): CLOCK,
+    ("createMandate", "expiresAt", "must be in the future, .*"): CLOCK,
     ("recoverWebhook", "since", "must (not be in the future|be at most 30 days ago)"): CLOCK,
     (
         "createWebhook",
@@ -73,9 +73,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ),
     ("createPayment", "destination", "must not be the source itself"): OF_OTHERS,
     ("createPayment", "destination[.](achReference|wireMessage)", "is for the rail .*"): OF_OTHERS,
-    ("failSandboxDependency", "operation|chainId", "must be one of .*|belongs to .*"): OF_OTHERS,
-    ("triggerSandboxEvent", "accountId|paymentId", "is no part of this event"): OF_OTHERS,
-    ("makeSandboxTransfer", "from", "must be a wallet outside.*"): (
+    ("failSandboxDependency", "operation|chainId", "must be one of .*|is only for .*"): OF_OTHERS,
+    ("triggerSandboxEvent", "accountId|paymentId", "is not a field of this event"): OF_OTHERS,
+    ("makeSandboxTransfer", "from", "must be an external wallet.*"): (
         "It depends on whose address it is."
     ),
 }

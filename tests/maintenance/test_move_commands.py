@@ -95,7 +95,7 @@ def test_a_difference_is_told_by_the_exit_code(moved: Deployed) -> None:
 def test_a_storage_is_not_compared_with_itself(moved: Deployed) -> None:
     for command in ("run", "verify"):
         said = moved.run("admin", "copy", command, "--to", moved.storage_url, fails=True)
-        assert "the storage of the settings itself" in said
+        assert "--to is the configured storage itself" in said
 
 
 def test_the_doctor_knows_a_file_that_was_moved(moved: Deployed) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from payments_core.payment_settings.record import PaymentSettings, Terms
+from payments_core.payment_settings.record import PaymentSettings, PaymentTerms
 from tests.service.world import World
 
 POLYGON = 137
@@ -12,5 +12,5 @@ POLYGON = 137
 
 def put(world: World, *, settings_version: int | None = None, **terms: Any) -> PaymentSettings:
     return world.service.payment_settings.replace(
-        world.server, Terms(**terms), settings_version=settings_version
+        world.server, PaymentTerms(**terms), settings_version=settings_version
     )

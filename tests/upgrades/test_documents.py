@@ -211,7 +211,7 @@ def test_a_form_without_a_way_to_and_from_what_is_written_is_refused() -> None:
     for wrong, message in (
         ({"schema": 2, "write_schema": 1, "upgrades": {1: dict}}, "no way"),
         ({"schema": 2, "write_schema": 1, "downgrades": {1: dict}}, "no way"),
-        ({"write_schema": 2}, "written <= schema"),
+        ({"write_schema": 2}, "write_schema <= schema"),
         ({"schema": 2, "write_schema": 1, "oldest_reader": 2}, "oldest_reader <= write_schema"),
         ({"oldest_reader": 0}, "oldest_reader"),
     ):

@@ -128,7 +128,7 @@ def test_without_a_name_every_active_subscribed_endpoint_gets_it(bench: ReplayBe
     before = len(bench.sent)
     resent = bench.resend(event_id)
     assert {item.endpoint_id for item in resent} == {item.id for item in endpoints}
-    refused(lambda: bench.resend(event_id), "on its way")
+    refused(lambda: bench.resend(event_id), "its delivery is in progress")
     bench.settle()
     assert len(bench.sent) - before >= 3
     assert not bench.stored(other)
@@ -154,7 +154,10 @@ def test_a_delivery_under_way_is_not_resent() -> None:
     class Watched(Wire):
         def send(self, request, addresses, deadline):  # type: ignore[no-untyped-def]
             if self.sent:
-                refused(lambda: bench.resend(event_id, endpoint), "being attempted")
+                refused(
+                    lambda: bench.resend(event_id, endpoint),
+                    "An attempt of this delivery is in progress",
+                )
             return super().send(request, addresses, deadline)
 
     bench = ReplayBench(wire=Watched([TransportResult(500), OK]))

@@ -125,7 +125,10 @@ class VaultPolicies:
 
         def load(snapshot: Snapshot) -> tuple[FieldError, ...]:
             return tuple(
-                FieldError(f"allowedDestinations[{place}].accountId", "names no account")
+                FieldError(
+                    f"allowedDestinations[{place}].accountId",
+                    "is not an account of this environment",
+                )
                 for place, item in enumerate(destinations)
                 if item.account_id is not None and snapshot.get(Account, item.account_id) is None
             )
@@ -163,9 +166,11 @@ def _validate_terms(terms: PolicyTerms) -> PolicyTerms:
         daily_limit=_validate_limit("dailyLimit", terms.daily_limit, faults),
         allowed_destinations=_validate_destinations(terms.allowed_destinations, faults),
     )
-    faults += _validate_list("allowedChains", terms.allowed_chains, CHAINS, "is no supported chain")
     faults += _validate_list(
-        "allowedAssets", terms.allowed_assets, symbols, "is no supported asset"
+        "allowedChains", terms.allowed_chains, CHAINS, "is not a supported chain"
+    )
+    faults += _validate_list(
+        "allowedAssets", terms.allowed_assets, symbols, "is not a supported asset"
     )
     if faults:
         raise ValidationFailed(tuple(faults))
@@ -181,7 +186,7 @@ def _validate_limit(path: str, text: str | None, faults: list[FieldError]) -> st
         faults.append(FieldError(path, str(error)))
         return None
     if limit == 0:
-        faults.append(FieldError(path, "must be more than zero; null is no limit"))
+        faults.append(FieldError(path, "must be greater than zero, or null for no limit"))
     return format_amount(limit, LIMIT_DECIMALS)
 
 
@@ -229,7 +234,7 @@ def _find_destination_faults(item: AllowedDestination) -> list[tuple[str, str]]:
         return [] if item.account_id else [("accountId", "is required")]
     found = []
     if item.chain_id is not None and item.chain_id not in CHAINS:
-        found.append(("chainId", "is no supported chain"))
+        found.append(("chainId", "is not a supported chain"))
     try:
         _canonical_address(item)
     except AddressError as error:

@@ -116,7 +116,9 @@ class VaultProvisioning:
                 ProvisionedVault(vault, is_new=True),
                 inserts=(vault, policy),
                 refusals={
-                    "account_chain": ResourceConflict("The account has a vault on this chain.")
+                    "account_chain": ResourceConflict(
+                        "The account already has a vault on this chain."
+                    )
                 },
             )
 

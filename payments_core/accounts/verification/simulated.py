@@ -20,6 +20,6 @@ class SimulatedKyc:
 
     def start(self, request: KycRequest) -> KycCase:
         if self._fails():
-            raise KycUnavailable("told to fail")
+            raise KycUnavailable("the sandbox makes this call fail")
         reference = f"simulated_{request.key}"
         return KycCase(reference=reference, hosted_url=f"https://kyc.invalid/{reference}")

@@ -315,7 +315,7 @@ def _query_nodes(
     for endpoint in asked:
         # A daemon: the process need not wait for a node that hangs.
         threading.Thread(
-            target=lambda endpoint=endpoint: outcomes.put(endpoint.outcome(ask, until)),
+            target=lambda endpoint=endpoint: outcomes.put(endpoint.run_query(ask, until)),
             name=f"ask {endpoint.node.name}",
             daemon=True,
         ).start()

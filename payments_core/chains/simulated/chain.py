@@ -73,7 +73,7 @@ T = TypeVar("T")
 _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _ATTEMPTS = 100
 NO_TOKEN = "0x0000000000000000000000000000000000000000"
-_INJECTED_FAILURE = "the sandbox was told to let this fail"
+_INJECTED_FAILURE = "the sandbox makes this call fail"
 
 
 @attrs.frozen
@@ -293,7 +293,7 @@ class SimulatedChain:
         at other places. The chain never gets lower.
         """
         if not 1 <= depth <= MAX_REORG_DEPTH:
-            raise ValueError(f"a reorg takes away 1 to {MAX_REORG_DEPTH} blocks")
+            raise ValueError(f"a reorg removes 1 to {MAX_REORG_DEPTH} blocks")
         name = name or self._committer.id_sequence().issue("reorg")
         for _ in range(_ATTEMPTS):
             end = self._read_storage(lambda snapshot: self._load_tail(snapshot, depth))

@@ -166,5 +166,5 @@ def _validate_failure(
     if not 1 <= times <= MAX_TIMES:
         raise ValidationFailed.at("times", f"must be 1 to {MAX_TIMES}")
     if chain_id is not None and dependency != "chain":
-        raise ValidationFailed.at("chainId", "belongs to the dependency chain alone")
+        raise ValidationFailed.at("chainId", "is only for the dependency chain")
     return ArmedFailure(dependency=dependency, operation=operation, chain_id=chain_id, times=times)

@@ -118,6 +118,6 @@ def _move_balances(
         recent = tuple(item for item in row.recent if item[0] > number - RECENT_BLOCKS)
         changed = attrs.evolve(row, total=row.total + change, recent=(*recent, (number, change)))
         if -changed.total > MAX_ATOMIC:
-            raise AmountOutOfRange("no token can carry so much in all")
+            raise AmountOutOfRange("the total is larger than any token supports")
         moved = moved.merge(insert_or_replace(changed))
     return moved

@@ -33,7 +33,7 @@ from payments_core.payment_settings.record import (
     SETTINGS_ID,
     AllowedWallet,
     PaymentSettings,
-    Terms,
+    PaymentTerms,
 )
 from payments_core.payments.creation import Payee
 from payments_core.payments.destinations import Destinations, ToWallet
@@ -70,7 +70,7 @@ class Shop:
     """An app's environment of one mode, and the terms that it has set."""
 
     environment: Environment
-    terms: Terms
+    terms: PaymentTerms
 
 
 class PublicPayments:
@@ -113,7 +113,7 @@ class PublicPayments:
         """
         refusal = self._own_address_error(new.destination)
 
-        def resolve_payee(tx: Transaction, terms: Terms) -> Payee:
+        def resolve_payee(tx: Transaction, terms: PaymentTerms) -> Payee:
             require_origin_allowed(terms, authority.origin)
             paid = _resolve_public_payee(self._destinations, authority, new, terms)
             if refusal is not None:
@@ -141,7 +141,7 @@ class PublicPayments:
         return None
 
 
-def require_origin_allowed(terms: Terms, origin: str | None) -> None:
+def require_origin_allowed(terms: PaymentTerms, origin: str | None) -> None:
     """Return if browsers on that origin may create Payments.
 
     Raises EntitlementRequired where nobody may, in the words of a product that is off, and
@@ -154,7 +154,7 @@ def require_origin_allowed(terms: Terms, origin: str | None) -> None:
 
 
 def _resolve_public_payee(
-    destinations: Destinations, authority: Authority, new: NewPublicPayment, terms: Terms
+    destinations: Destinations, authority: Authority, new: NewPublicPayment, terms: PaymentTerms
 ) -> Payee:
     """Who is paid what, if the terms allow it: first what is wrong in itself, all at once."""
     faults = [
@@ -199,7 +199,7 @@ def _parse_amount_and_destination(
     return amount, destination
 
 
-def _choose_allowed_asset(new: NewPublicPayment, terms: Terms) -> Asset:
+def _choose_allowed_asset(new: NewPublicPayment, terms: PaymentTerms) -> Asset:
     """The asset asked for, else the service's own default, else the first that is allowed."""
     chain_id, symbol = new.chain_id, new.asset_symbol
     if chain_id is None:
@@ -215,7 +215,7 @@ def _choose_allowed_asset(new: NewPublicPayment, terms: Terms) -> Asset:
     return asset_of(chain_id, symbol)
 
 
-def _require_amount_in_range(amount: int, asset: Asset, terms: Terms) -> None:
+def _require_amount_in_range(amount: int, asset: Asset, terms: PaymentTerms) -> None:
     """Raise AmountOutOfRange beyond the settings' bounds, whatever decimals the asset has."""
     scaled = amount * 10**AMOUNT_DECIMALS
     if terms.min_amount is not None:
@@ -229,11 +229,11 @@ def _require_amount_in_range(amount: int, asset: Asset, terms: Terms) -> None:
 
 
 def _find_url_faults(
-    path: str, url: str | None, authority: Authority, terms: Terms
+    path: str, url: str | None, authority: Authority, terms: PaymentTerms
 ) -> tuple[FieldError, ...]:
     if url is None:
         return ()
     fault = find_url_fault(url, local_allowed=authority.mode == "sandbox")
     if fault is None and not is_under_origin(url, terms.allowed_origins):
-        fault = "must be under an allowed origin, spelled as that is"
+        fault = "must be under an allowed origin, with the same spelling"
     return (FieldError(path, fault),) if fault else ()

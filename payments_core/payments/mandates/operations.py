@@ -79,7 +79,9 @@ class Mandates:
 
         def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:
             if new.expires_at is not None and not now < new.expires_at <= MAX_INSTANT:
-                raise ValidationFailed.at("expiresAt", "must lie ahead, before the year 10000")
+                raise ValidationFailed.at(
+                    "expiresAt", "must be in the future, before the year 10000"
+                )
             account = lock_shared(tx, Account, account_id)
             vault = require_own_vault(lock_shared(tx, Vault, new.vault_id), account)
             assert account is not None

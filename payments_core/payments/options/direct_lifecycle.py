@@ -92,7 +92,7 @@ def submit(
     if len(option.submissions) >= MAX_SUBMISSIONS:
         raise ResourceConflict(
             f"An option takes at most {MAX_SUBMISSIONS} submissions; "
-            "transfers are found without them."
+            "transfers are also found without one."
         )
     submission = Submission(chain_id=chain_id, transaction_hash=transaction_hash, submitted_at=now)
     submissions = (*option.submissions, submission)

@@ -191,7 +191,7 @@ def plan_all_held(refundable: Refundable) -> tuple[RefundLeg, ...]:
     What came from senders that are not known stays; it can be refunded to a destination by name.
     """
     if not refundable.held_amount:
-        raise ReconciliationActionNotAllowed("refund", "nothing is held")
+        raise ReconciliationActionNotAllowed("refund", "no funds are held")
     _require_enough(
         sum(share.amount for share in refundable.shares), refundable.held_amount, "refund"
     )
@@ -230,9 +230,9 @@ def _choose_share(
         return refundable.share_of(destination)
     claims = [share for share in refundable.shares if own_amount(payment, share)]
     if not claims:
-        raise ValidationFailed.at("destination", "is needed: no sender is known")
+        raise ValidationFailed.at("destination", "is required: no sender is known")
     if (len(claims) > 1 and amount is None) or (amount or 0) > own_amount(payment, claims[0]):
-        raise ValidationFailed.at("destination", "is needed: no one sender has sent so much")
+        raise ValidationFailed.at("destination", "is required: no single sender has sent that much")
     return claims[0]
 
 
@@ -256,7 +256,7 @@ def _require_enough(owed: int, there: int, action: str) -> None:
     """
     if owed > there:
         raise ReconciliationActionNotAllowed(
-            action, "less is there than was sent; refund to destinations that you name"
+            action, "less is held than was sent; give the destinations of the refund"
         )
 
 
@@ -265,7 +265,7 @@ def _require_any(legs: Sequence[RefundLeg], action: str) -> tuple[RefundLeg, ...
     some = tuple(leg for leg in legs if leg.amount)
     if not some:
         raise ReconciliationActionNotAllowed(
-            action, "no sender is known; refund to destinations that you name"
+            action, "no sender is known; give the destinations of the refund"
         )
     return some
 

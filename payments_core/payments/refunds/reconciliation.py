@@ -160,9 +160,9 @@ def _accept(case: _Case) -> Decision[None]:
     """Release what is in escrow to the recipient."""
     _require_no_pending_refund(case, "accept")
     if case.payment.can_retry:
-        raise ReconciliationActionNotAllowed("accept", "its execution failed; retry that")
+        raise ReconciliationActionNotAllowed("accept", "its execution failed; use retry_execution")
     if case.refundable.escrow <= 0:
-        raise ReconciliationActionNotAllowed("accept", "nothing is held for the recipient")
+        raise ReconciliationActionNotAllowed("accept", "no funds are held for the recipient")
     step = lifecycle.accept(case.payment, now=case.now)
     return advance_payment(case.tx, case.id_sequence, case.authority.partition, step, now=case.now)
 
@@ -172,11 +172,13 @@ def _retry(case: _Case) -> Decision[None]:
     _require_no_pending_refund(case, "retry_execution")
     payment = case.payment
     if not payment.can_retry:
-        raise ReconciliationActionNotAllowed("retry_execution", "no transfer to pay out has failed")
+        raise ReconciliationActionNotAllowed(
+            "retry_execution", "no transfer to the recipient has failed"
+        )
     if payment.intent == "send":
         return _retry_send(case)
     if case.refundable.escrow <= 0:
-        raise ReconciliationActionNotAllowed("retry_execution", "nothing is held")
+        raise ReconciliationActionNotAllowed("retry_execution", "no funds are held")
     outgoing = new_release(payment, case.id_sequence.issue("out"), now=case.now)
     return _start_retry(case, payment, outgoing, payment.releasable)
 
@@ -255,7 +257,7 @@ def _write_off(case: _Case) -> Decision[None]:
 
 def _require_no_pending_refund(case: _Case, action: str) -> None:
     if case.has_pending_refunds:
-        raise ReconciliationActionNotAllowed(action, "a refund is under way")
+        raise ReconciliationActionNotAllowed(action, "a refund is in progress")
 
 
 _ACTIONS: Mapping[ReconciliationAction, Callable[[_Case], Decision[None]]] = {

@@ -9,26 +9,26 @@ import click
 from payments_core_http.cli.lazy_group import LazyGroup
 
 COMMANDS: Mapping[str, str] = {
-    "migrate": "Bring the storage's tables up to date.",
-    "apps": "Make apps, and list them with their environments.",
-    "keys": "Make, list and revoke an environment's keys.",
-    "products": "Say what an environment is entitled to.",
-    "limits": "Give an environment rate limits of its own.",
-    "versions": "Pin an environment to a dated contract.",
-    "operators": "Make and remove logins of an environment's dashboard.",
-    "key-ring": "Make master keys, and seal anew under the current one.",
-    "jobs": "List the jobs that were parked, and put one back to work.",
-    "purge": "Forget what is old and moves no money.",
-    "backup": "Copy an SQLite database while it is in use, and put a copy back.",
-    "restored": "Stop the senders of a restored storage, and ask the chains what it has forgotten.",
-    "copy": "Move everything to another storage, and prove that it is all there.",
+    "migrate": "Update the tables of the storage.",
+    "apps": "Create apps, and list them with their environments.",
+    "keys": "Create, list and revoke an environment's keys.",
+    "products": "Set the products of an environment.",
+    "limits": "Set the rate limits of an environment.",
+    "versions": "Pin an environment to a dated API version.",
+    "operators": "Create and remove logins of an environment's dashboard.",
+    "key-ring": "Create master keys, and reseal with the current one.",
+    "jobs": "List parked jobs, and retry one.",
+    "purge": "Delete old records that no payment needs.",
+    "backup": "Back up an SQLite database while it is in use, and restore a backup.",
+    "restored": "Stop the senders of a restored storage, and find transfers that it has lost.",
+    "copy": "Copy all records to another storage, and verify the copy.",
 }
 
 
 @click.command(cls=LazyGroup, package=__name__, commands=COMMANDS)
 def command() -> None:
-    """Make apps and keys, and look after a deployment.
+    """Create apps and keys, and maintain a deployment.
 
-    The settings are those of `payments serve`. Every command takes --json, and each secret is told
-    once, when it is made. ENVIRONMENT is the id of one, or the partner id of its app.
+    The settings are those of `payments serve`. Every command takes --json. A secret is shown only
+    once, when it is created. ENVIRONMENT is the id of an environment, or its app's partner id.
     """

@@ -15,25 +15,25 @@ from payments_core_http.cli.admin.service_command import CommandResult, format_t
 
 @click.group()
 def command() -> None:
-    """Make apps, and list them with their environments."""
+    """Create apps, and list them with their environments."""
 
 
 @command.command()
 @click.argument("name")
-@click.option("--partner-id", required=True, help="A slug: 3 to 40 of a-z, 0-9 and -.")
+@click.option("--partner-id", required=True, help="A slug: 3 to 40 characters of a-z, 0-9 and -.")
 @click.option(
     "--product",
     "products",
     multiple=True,
     type=click.Choice(PRODUCTS),
-    help="What it is entitled to; all unless given. May be repeated.",
+    help="A product that it may use; default: all. May be repeated.",
 )
 @click.option(
     "--mode",
     "modes",
     multiple=True,
     type=click.Choice(MODES),
-    help="Which environments it gets; both unless given. May be repeated.",
+    help="An environment to create; default: both. May be repeated.",
 )
 @with_service
 def create(
@@ -44,7 +44,7 @@ def create(
     products: tuple[str, ...],
     modes: tuple[Any, ...],
 ) -> CommandResult:
-    """Make an app. Its keys come from `payments admin keys create`."""
+    """Create an app. Create its keys with `payments admin keys create`."""
     app = service.tenants.create_app(
         name, partner_id, products=products or PRODUCTS, modes=modes or MODES
     )
@@ -54,7 +54,7 @@ def create(
 @command.command(name="list")
 @with_service
 def list_(service: PaymentsService, mode: str) -> CommandResult:
-    """List all apps, the oldest first."""
+    """List all apps, oldest first."""
     return [_render_app(app) for app in iterate_apps(service.ports.storage)]
 
 

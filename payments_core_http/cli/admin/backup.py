@@ -15,14 +15,14 @@ from payments_core_http.cli.config_option import with_configuration
 from payments_core_http.deployment.configuration import Configuration
 
 _file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-_overwrite = click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+_overwrite = click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 
 
 @click.group()
 def command() -> None:
-    """Copy an SQLite database while it is in use, and put a copy back.
+    """Back up an SQLite database while it is in use, and restore a backup.
 
-    PostgreSQL has tools of its own: docs/how-to/back-up-and-restore.md.
+    PostgreSQL has its own tools: docs/how-to/back-up-and-restore.md.
     """
 
 
@@ -32,7 +32,7 @@ def command() -> None:
 @with_configuration
 @print_result
 def make_(configuration: Configuration, file: Path, overwrite: bool) -> CommandResult:
-    """Copy the database to FILE, whole and checked. The service may run."""
+    """Copy the database to FILE and check the copy. The service may run."""
     database = _find_database(configuration)
     return _render_backup(lambda: backup(database, file, RECORD_TYPES, overwrite=overwrite))
 
@@ -43,16 +43,16 @@ def make_(configuration: Configuration, file: Path, overwrite: bool) -> CommandR
 @click.option(
     "--retired-too",
     is_flag=True,
-    help="Replace even a database that was moved: its copy must do nothing any more.",
+    help="Also replace a database that was moved; its copy must no longer be in use.",
 )
 @with_configuration
 @print_result
 def restore_(
     configuration: Configuration, file: Path, overwrite: bool, retired_too: bool
 ) -> CommandResult:
-    """Put FILE in the database's place. No process may use that meanwhile.
+    """Replace the database with FILE. Stop all processes that use it first.
 
-    What happened since the copy was made is forgotten here, but not on the chains: read
+    Records made since the backup are lost here, but not on the chains: read
     docs/how-to/back-up-and-restore.md before you start the service again.
     """
     database = _find_database(configuration)
@@ -64,7 +64,7 @@ def restore_(
 def _find_database(configuration: Configuration) -> Path:
     url = configuration.storage.url
     if not url.startswith("sqlite:///"):
-        raise click.ClickException("Only an SQLite database is copied by this command.")
+        raise click.ClickException("This command works only with an SQLite database.")
     return Path(url.removeprefix("sqlite:///"))
 
 

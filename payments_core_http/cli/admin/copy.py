@@ -33,16 +33,16 @@ _to = click.option(
     "--to",
     required=True,
     envvar="PAYMENTS_COPY_TO",
-    help="The target's URL, such as postgresql://…; better in PAYMENTS_COPY_TO, where no list of "
-    "processes shows it.",
+    help="The target's URL, such as postgresql://…; better in PAYMENTS_COPY_TO, because a list of "
+    "processes shows arguments.",
 )
 
 
 @click.group()
 def command() -> None:
-    """Move everything to another storage, and prove that it is all there.
+    """Copy all records to another storage, and verify the copy.
 
-    docs/how-to/move-to-postgresql.md has the steps around it.
+    docs/how-to/move-to-postgresql.md describes all steps.
     """
 
 
@@ -51,16 +51,16 @@ def command() -> None:
 @click.option(
     "--not-retired",
     is_flag=True,
-    help="The source takes writes afterwards, as one does that cannot be retired: see to it "
-    "yourself that nothing works on it any more.",
+    help="Leave the source writable, for one that cannot be retired: make sure "
+    "yourself that no process uses it any more.",
 )
 @with_configuration
 @print_result
 def run_(configuration: Configuration, to: str, not_retired: bool) -> CommandResult:
-    """Copy the storage of the settings to an empty one, compare every row, and retire the source.
+    """Copy the configured storage to an empty one, compare every row, and retire the source.
 
-    Nobody writes to the source meanwhile, nor afterwards: stop all processes before. It may be
-    broken off and run again.
+    The source takes no writes meanwhile, nor afterwards: stop all processes first. You can
+    interrupt the command and run it again.
     """
     _require_other_storage(configuration, to)
     _require_stopped(configuration)
@@ -88,10 +88,10 @@ def run_(configuration: Configuration, to: str, not_retired: bool) -> CommandRes
 @with_configuration
 @print_result
 def verify_(configuration: Configuration, to: str) -> CommandResult | FailingResult:
-    """Compare every row of the storage of the settings with another's, both ways.
+    """Compare every row of the configured storage with another storage, both ways.
 
-    Nobody can write to either meanwhile: run it before anything works on the copy. It ends with 1
-    where anything differs.
+    Neither storage takes writes meanwhile: run it before a process uses the copy. The exit code
+    is 1 if anything differs.
     """
     _require_other_storage(configuration, to)
     source, target = assembling.build_storage(configuration), _open_target(to)
@@ -105,23 +105,25 @@ def verify_(configuration: Configuration, to: str) -> CommandResult | FailingRes
 @click.option(
     "--to",
     envvar="PAYMENTS_COPY_TO",
-    help="The copy's URL, as it was given to `run`.",
+    help="The URL of the copy, as given to `run`.",
 )
 @click.option(
     "--force",
     is_flag=True,
-    help="Do not look at the copy: it is gone for good, and what was written to it is given up.",
+    help="Do not compare with the copy: it is lost, and so are all writes to it.",
 )
 @with_configuration
 @print_result
 def reinstate_(configuration: Configuration, to: str | None, force: bool) -> CommandResult:
-    """Let the storage of the settings, which was moved, take writes again.
+    """Make the configured storage, which was moved, writable again.
 
-    Only where nothing has been written to the copy, or money would move twice: every row is
-    compared first. Stop all processes before, and start none on the copy afterwards.
+    The copy must be unchanged, or money would move twice: every row is compared first. Stop all
+    processes first, and start none on the copy afterwards.
     """
     if to is None and not force:
-        raise click.UsageError("Say with --to where the copy is, for it must not have changed.")
+        raise click.UsageError(
+            "Give the URL of the copy with --to: the copy must not have changed."
+        )
     _require_stopped(configuration)
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(contextlib.closing(assembling.build_storage(configuration)))
@@ -136,7 +138,7 @@ def reinstate_(configuration: Configuration, to: str | None, force: bool) -> Com
 
 def _require_other_storage(configuration: Configuration, to: str) -> None:
     if to == configuration.storage.url:
-        raise click.ClickException("--to is the storage of the settings itself.")
+        raise click.ClickException("--to is the configured storage itself.")
 
 
 def _require_stopped(configuration: Configuration) -> None:
@@ -151,7 +153,9 @@ def _require_stopped(configuration: Configuration) -> None:
 
 def _open_target(url: str) -> Any:
     if scheme_of(url) == "memory":
-        raise click.BadParameter("what is in memory ends with this command", param_hint="--to")
+        raise click.BadParameter(
+            "records in memory are lost when this command ends", param_hint="--to"
+        )
     try:
         return open_storage(url)
     except (ValueError, ImportError) as error:

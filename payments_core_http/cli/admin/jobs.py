@@ -11,13 +11,13 @@ from payments_core_http.cli.admin.service_command import CommandResult, render_j
 
 @click.group()
 def command() -> None:
-    """List the jobs that were parked, and put one back to work."""
+    """List parked jobs, and retry one."""
 
 
 @command.command(name="parked")
 @with_service
 def parked_(service: PaymentsService, mode: str) -> CommandResult:
-    """List the jobs that came to no outcome in twenty claims; each has raised an alarm."""
+    """List the jobs that failed twenty times without a result; each has raised an alarm."""
     return [
         render_job(one.partition, one.job) for one in list_parked_jobs(service.ports.storage, mode)
     ]
@@ -28,7 +28,7 @@ def parked_(service: PaymentsService, mode: str) -> CommandResult:
 @click.argument("job_id")
 @with_service
 def retry_(service: PaymentsService, mode: str, partition: str, job_id: str) -> CommandResult:
-    """Let a parked job be tried again, now that its cause is mended."""
+    """Retry a parked job, after you have fixed the cause."""
     return render_job(
         partition, retry(service.ports.committer, service.ports.clock, partition, job_id)
     )

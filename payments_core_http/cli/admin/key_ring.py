@@ -22,16 +22,16 @@ from payments_core_http.cli.admin.service_command import (
 
 @click.group()
 def command() -> None:
-    """Make master keys, and seal anew under the current one (docs/how-to/rotate-keys.md)."""
+    """Create master keys, and reseal with the current one (docs/how-to/rotate-keys.md)."""
 
 
 @command.command()
 @click.argument("name")
 @print_result
 def new(name: str) -> CommandResult:
-    """Make a master key of that name, such as k2. Put it in front of the ring, and keep the others.
+    """Create a master key with this name, such as k2. Put it first in the ring; keep the others.
 
-    It is told here alone: nothing stores it but what you put it into.
+    It is shown only here and is not stored: save it yourself.
     """
     return {"key": KeyRing.generate(name=name)}
 
@@ -39,9 +39,9 @@ def new(name: str) -> CommandResult:
 @command.command()
 @with_service
 def show(service: PaymentsService, mode: str) -> CommandResult | FailingResult:
-    """Tell what rests on which master key, so that you know when an old one may go.
+    """Show how much data each master key seals, so that you know when to remove an old key.
 
-    It ends with 1 where something is sealed that no key of the ring opens.
+    The exit code is 1 if no key of the ring opens some sealed data.
     """
     seals = _make_resealing(service).report(progress=_print_progress)
     return _fail_if_broken(seals, _render_key_usage(seals))
@@ -50,10 +50,10 @@ def show(service: PaymentsService, mode: str) -> CommandResult | FailingResult:
 @command.command()
 @with_service
 def reseal(service: PaymentsService, mode: str) -> CommandResult | FailingResult:
-    """Seal anew, under the first key of the ring, what older ones have sealed.
+    """Reseal data of older keys with the first key of the ring.
 
-    It may be broken off and run again, and the service goes on meanwhile. It ends with 1 where
-    something is sealed that no key of the ring opens.
+    You can interrupt it and run it again; the service may run meanwhile. The exit code is 1 if no
+    key of the ring opens some sealed data.
     """
     done = _make_resealing(service).run(progress=_print_progress)
     return _fail_if_broken(
@@ -63,19 +63,23 @@ def reseal(service: PaymentsService, mode: str) -> CommandResult | FailingResult
 
 @command.command()
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Give up what still rests on it.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Forget it even if data is still sealed with it; that data is lost.",
+)
 @with_service
 def forget(service: PaymentsService, mode: str, name: str, force: bool) -> CommandResult:
-    """Expect no more a key that was taken out of the ring, once nothing rests on it.
+    """Forget a key that you removed from the ring, when no data is sealed with it.
 
-    Until then the doctor calls its absence a fault.
+    Until then `payments doctor` reports the missing key as a fault.
     """
     if name in service.ports.key_ring.names:
-        raise click.ClickException(f"{name} is in the ring: take it out first.")
+        raise click.ClickException(f"{name} is in the key ring: remove it first.")
     if not force and _make_resealing(service).report(progress=_print_progress).is_needed(name):
         raise click.ClickException(
-            f"Something still rests on {name}: put it back, and see payments admin key-ring show. "
-            "--force gives it up."
+            f"Data is still sealed with {name}: restore the key; see payments admin key-ring show. "
+            "--force abandons that data."
         )
     return {"forgotten": master_keys.forget_key(service.ports.committer, name)}
 

@@ -22,21 +22,23 @@ from payments_core_http.cli.admin.service_command import (
 
 @click.group()
 def command() -> None:
-    """Make, list and revoke an environment's keys."""
+    """Create, list and revoke an environment's keys."""
 
 
 @command.command()
 @environment_argument
-@click.option("--name", required=True, help="What it is for, as it will be listed.")
-@click.option("--publishable", is_flag=True, help="A pk_ key, which is no secret, for browsers.")
+@click.option("--name", required=True, help="A name, which the list of keys shows.")
+@click.option("--publishable", is_flag=True, help="Make a pk_ key for browsers; it is not secret.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice(tuple(SCOPE_PRODUCT)),
-    help="Make a restricted key of these scopes. May be repeated.",
+    help="Make a restricted key with this scope. May be repeated.",
 )
-@click.option("--expires-in-days", type=click.IntRange(1, 3_650), help="Never, unless given.")
+@click.option(
+    "--expires-in-days", type=click.IntRange(1, 3_650), help="When the key expires; default: never."
+)
 @with_service
 def create(
     service: PaymentsService,
@@ -47,7 +49,7 @@ def create(
     scopes: tuple[str, ...],
     expires_in_days: int | None,
 ) -> CommandResult:
-    """Make a key. Its secret is told here, and never again."""
+    """Create a key. Its secret is shown once, here."""
     if publishable and scopes:
         raise click.UsageError("A publishable key has no scopes.")
     kind: SecretKind = "publishable" if publishable else "restricted" if scopes else "standard"
@@ -64,7 +66,7 @@ def create(
 @environment_argument
 @with_service
 def list_(service: PaymentsService, mode: str, environment: str) -> CommandResult:
-    """List the keys, revoked ones too."""
+    """List the keys, including revoked ones."""
     found = find_environment(service, mode, environment)
     uses = load_key_uses(service.ports.storage, found)
     return [_render_key(key, uses.get(key.id)) for key in found.keys]
@@ -75,7 +77,7 @@ def list_(service: PaymentsService, mode: str, environment: str) -> CommandResul
 @click.argument("key_id")
 @with_service
 def revoke(service: PaymentsService, mode: str, environment: str, key_id: str) -> CommandResult:
-    """End a key, and the client sessions that it made, at once."""
+    """Revoke a key and the client sessions that it created, immediately."""
     found = find_environment(service, mode, environment)
     revoked = service.tenants.revoke_key(found.id, key_id)
     uses = load_key_uses(service.ports.storage, revoked)

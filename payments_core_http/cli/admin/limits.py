@@ -16,7 +16,7 @@ from payments_core_http.cli.admin.service_command import (
 
 @click.group()
 def command() -> None:
-    """Give an environment rate limits of its own."""
+    """Set the rate limits of an environment."""
 
 
 @command.command(name="set")
@@ -26,9 +26,9 @@ def command() -> None:
 def set_(
     service: PaymentsService, mode: str, environment: str, limits: tuple[str, ...]
 ) -> CommandResult:
-    """Replace its own limits by these, such as general_minute=5000; without any it has none.
+    """Replace its limits with these, such as general_minute=5000; without arguments, remove them.
 
-    The rules are those of docs/reference/limits.md that count an app or an environment.
+    docs/reference/limits.md lists the rules; use those that count an app or an environment.
     """
     found = find_environment(service, mode, environment)
     wanted = dict(_parse_limit(text) for text in limits)

@@ -12,14 +12,16 @@ from payments_core_http.deployment.configuration import Configuration
 
 
 @click.command()
-@click.option("--finish", is_flag=True, help="After the last process of the release before ended.")
+@click.option(
+    "--finish", is_flag=True, help="Fill new columns, after the previous release has stopped."
+)
 @with_configuration
 @print_result
 def command(configuration: Configuration, finish: bool) -> CommandResult:
-    """Bring the storage's tables up to date.
+    """Update the tables of the storage.
 
-    It may run while the release before serves; `serve` and `worker` do the same as they start.
-    With --finish it puts right what that release has written since without the new columns.
+    The previous release may run meanwhile; `serve` and `worker` do the same when they start.
+    With --finish it fills the new columns of rows that the previous release has written since.
     """
     storage = assembling.build_storage(configuration)
     try:
@@ -27,7 +29,7 @@ def command(configuration: Configuration, finish: bool) -> CommandResult:
         if not finish:
             return {"migrated": True}
         if not isinstance(storage, FinishesMigrations):
-            raise click.ClickException("This storage has nothing to finish.")
+            raise click.ClickException("This storage needs no such step.")
         return {"migrated": True, "rowsPutRight": storage.finish_migration()}
     finally:
         storage.close()

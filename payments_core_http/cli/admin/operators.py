@@ -19,7 +19,7 @@ from payments_core_http.cli.admin.service_command import (
 
 @click.group()
 def command() -> None:
-    """Make and remove logins of an environment's dashboard; each environment has one."""
+    """Create and remove logins of an environment's dashboard; each environment has one."""
 
 
 @command.command()
@@ -27,7 +27,7 @@ def command() -> None:
 @click.argument("username")
 @with_service
 def create(service: PaymentsService, mode: str, environment: str, username: str) -> CommandResult:
-    """Make a login. Its password is told here, and never again."""
+    """Create a login. Its password is shown once, here."""
     found = find_environment(service, mode, environment)
     made = service.operators.create(found.id, username)
     return {**_render_operator(made.operator), "password": made.password}
@@ -44,7 +44,7 @@ def list_(service: PaymentsService, mode: str) -> CommandResult:
 @click.argument("username")
 @with_service
 def reset(service: PaymentsService, mode: str, username: str) -> CommandResult:
-    """Give a login a new password, which is told here; its sessions are over."""
+    """Set a new password, which is shown once, here, and end the sessions of the login."""
     made = service.operators.reset_password(username, mode=mode)
     return {**_render_operator(made.operator), "password": made.password}
 
@@ -53,7 +53,7 @@ def reset(service: PaymentsService, mode: str, username: str) -> CommandResult:
 @click.argument("username")
 @with_service
 def remove(service: PaymentsService, mode: str, username: str) -> CommandResult:
-    """Remove a login; its sessions are over."""
+    """Remove a login and end its sessions."""
     return _render_operator(service.operators.remove(username, mode=mode))
 
 

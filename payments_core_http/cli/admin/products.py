@@ -17,7 +17,7 @@ from payments_core_http.cli.admin.service_command import (
 
 @click.group()
 def command() -> None:
-    """Say what an environment is entitled to."""
+    """Set the products of an environment."""
 
 
 @command.command()
@@ -35,9 +35,9 @@ def show(service: PaymentsService, mode: str, environment: str) -> CommandResult
 def set_(
     service: PaymentsService, mode: str, environment: str, products: tuple[str, ...]
 ) -> CommandResult:
-    """Replace the products by these; without any it is entitled to nothing.
+    """Replace the products with these; without arguments, remove all.
 
-    A product that is taken away is refused from the next request on, sessions under way included.
+    A removed product is refused from the next request on, also in existing sessions.
     """
     found = find_environment(service, mode, environment)
     return render_environment(service.tenants.set_products(found.id, products))

@@ -18,15 +18,27 @@ _CHALLENGES = click.IntRange(1, 3_650)
 
 @click.command()
 @click.option(
-    "--events-days", type=_EVENTS, default=90, show_default=True, help="Events, deliveries."
+    "--events-days",
+    type=_EVENTS,
+    default=90,
+    show_default=True,
+    help="Age of the events and deliveries to delete.",
 )
 @click.option(
-    "--sessions-days", type=_SESSIONS, default=30, show_default=True, help="Client sessions."
+    "--sessions-days",
+    type=_SESSIONS,
+    default=30,
+    show_default=True,
+    help="Age of the client sessions to delete.",
 )
 @click.option(
-    "--challenges-days", type=_CHALLENGES, default=30, show_default=True, help="Of wallets."
+    "--challenges-days",
+    type=_CHALLENGES,
+    default=30,
+    show_default=True,
+    help="Age of the wallet challenges to delete.",
 )
-@click.option("--dry-run", is_flag=True, help="Count, and delete nothing.")
+@click.option("--dry-run", is_flag=True, help="Only count; delete nothing.")
 @with_service
 def command(
     service: PaymentsService,
@@ -36,10 +48,10 @@ def command(
     challenges_days: int,
     dry_run: bool,
 ) -> CommandResult:
-    """Forget what is old and moves no money. What Payments, the journal and receipts say stays.
+    """Delete old records that no payment needs. Payments, journal and receipts are kept.
 
-    It may be broken off and run again, and the service goes on meanwhile. What is old is judged by
-    this machine's clock, which must agree with the storage's.
+    You can interrupt it and run it again; the service may run meanwhile. Ages are measured by
+    this machine's clock, which must agree with the storage's clock.
     """
     assembling.require_synchronized_clock(service.ports.storage)
     retention = Retention(

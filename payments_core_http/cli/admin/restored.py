@@ -17,16 +17,16 @@ from payments_core_http.cli.admin.service_command import CommandResult, render_j
 
 @click.group()
 def command() -> None:
-    """Stop the senders of a restored storage, and ask the chains what it has forgotten.
+    """Stop the senders of a restored storage, and find transfers that it has lost.
 
-    docs/how-to/back-up-and-restore.md has the steps around it.
+    docs/how-to/back-up-and-restore.md describes all steps.
     """
 
 
 @command.command()
 @with_service
 def stop(service: PaymentsService, mode: str) -> CommandResult:
-    """Park every job that would send a transfer; before any worker starts."""
+    """Park every job that would send a transfer; run it before you start a worker."""
     return [
         render_job(one.partition, one.job)
         for one in stop_sending(service.ports.storage, service.ports.committer, mode)
@@ -36,7 +36,7 @@ def stop(service: PaymentsService, mode: str) -> CommandResult:
 @command.command(name="behind")
 @with_service
 def behind_(service: PaymentsService, mode: str) -> CommandResult:
-    """List the senders that the chains are ahead of: so many transactions are forgotten."""
+    """List senders whose on-chain nonce is ahead, and how many transactions the storage lost."""
     return [
         _render_sender(one)
         for one in find_senders_behind_chain(service.ports.storage, service.chains, mode)

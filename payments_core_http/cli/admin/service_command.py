@@ -139,7 +139,7 @@ def render_job(partition: str, job: Job) -> dict[str, Any]:
 def format_result(document: CommandResult) -> str:
     """A document for people: a line for each field, or a table."""
     if not document:
-        return "There is none."
+        return "No results."
     if not isinstance(document, Mapping):
         return "\n".join(_format_table(document))
     width = max(len(name) for name in document)
@@ -149,7 +149,7 @@ def format_result(document: CommandResult) -> str:
             lines.append(f"{name:<{width}}  {len(value)}")
             lines += [f"  {line}" for line in _format_table(value[:_MAX_ROWS])]
             if len(value) > _MAX_ROWS:
-                lines.append("  … and more; --json tells all")
+                lines.append("  … and more; --json shows all")
         else:
             lines.append(f"{name:<{width}}  {_format_cell(value)}")
     return "\n".join(lines)

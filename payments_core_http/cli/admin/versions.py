@@ -16,13 +16,13 @@ from payments_core_http.cli.admin.service_command import (
 
 @click.group()
 def command() -> None:
-    """Pin an environment to a dated contract."""
+    """Pin an environment to a dated API version."""
 
 
 @command.command(name="list")
 @with_service
 def list_(service: PaymentsService, mode: str) -> CommandResult:
-    """List the contracts that are served."""
+    """List the supported API versions."""
     versions = service.settings.versions
     return [
         {"version": version, "current": version == versions.current}
@@ -35,6 +35,6 @@ def list_(service: PaymentsService, mode: str) -> CommandResult:
 @click.argument("version")
 @with_service
 def set_(service: PaymentsService, mode: str, environment: str, version: str) -> CommandResult:
-    """Pin an environment to another contract; what was made before stays bound to its own."""
+    """Pin an environment to another version; existing credentials keep their version."""
     found = find_environment(service, mode, environment)
     return render_environment(service.tenants.set_api_version(found.id, version))

@@ -177,7 +177,7 @@ class AnvilChain(EvmChain):
     def reorg(self, depth: int, reinclude: bool = False, name: str | None = None) -> Heads:
         """See SandboxChain. A crash before the answer is stored may let it happen twice."""
         if not 1 <= depth <= MAX_REORG_DEPTH:
-            raise ValueError(f"a reorg takes away 1 to {MAX_REORG_DEPTH} blocks")
+            raise ValueError(f"a reorg removes 1 to {MAX_REORG_DEPTH} blocks")
         latest = self.heads().latest.number
         depth = min(depth, latest)
         back: list[list[object]] = []
@@ -216,7 +216,7 @@ class AnvilChain(EvmChain):
         (raw,) = self._query_node([RpcCall("eth_getTransactionCount", (self._admin, "latest"))])
         ready = self._sign_as(_ADMIN, answers.parse_number(raw), to, data, gas)
         if not self._include(ready).succeeded:
-            raise ChainUnavailable("the node did not do what the sandbox's admin asked for")
+            raise ChainUnavailable("the node rejected a transaction of the sandbox's admin")
 
     def _sign_as(self, name: str, nonce: int, to: str, data: bytes, gas: int) -> SignedTransaction:
         """The same bytes for the same arguments: the fees are fixed."""
@@ -240,7 +240,7 @@ class AnvilChain(EvmChain):
             if view is not None and view.block is not None:
                 return view
             self._run_method("anvil_mine", "0x1")
-        raise ChainUnavailable("the node takes a transaction and mines it not")
+        raise ChainUnavailable("the node accepted a transaction but did not mine it")
 
     def _run_method(self, method: str, *params: object) -> None:
         self._query_node([RpcCall(method, params)])

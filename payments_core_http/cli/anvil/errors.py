@@ -10,7 +10,7 @@ from payments_core_http.cli.anvil.process import PROGRAM_VARIABLE, AnvilUnavaila
 def explain_missing_anvil(reason: AnvilUnavailable) -> click.ClickException:
     """The reason, and what to install."""
     return click.ClickException(
-        f"{reason}.\n--anvil needs anvil, an EVM node. It is fetched with npm when it is first "
-        "used: install npm, which comes with Node.js. Or install Foundry, which brings anvil, or "
-        f"name the program in {PROGRAM_VARIABLE}."
+        f"{reason}.\n--anvil needs anvil, an EVM node. It is installed with npm on first "
+        "use: install npm, which is part of Node.js. Or install Foundry, which includes anvil, or "
+        f"set {PROGRAM_VARIABLE} to the program."
     )

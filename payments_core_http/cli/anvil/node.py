@@ -54,14 +54,14 @@ class AnvilNode:
         # Not the first block: anvil makes a new one at each start, and mixes it up with the old.
         known = [Block(*seen) for seen in cursor.ring if 0 < seen[0] <= latest]
         if latest < cursor.tip - FINALITY_BLOCKS + 1:
-            why = f"ends at block {latest}, and the database has seen block {cursor.tip}"
+            why = f"ends at block {latest}, but the database knows block {cursor.tip}"
         elif known and not any(self.chain.block(block.number) == block for block in known):
-            why = "has none of the blocks that the database has seen"
+            why = "has none of the blocks that the database knows"
         else:
             return
         raise FolderRefused(
-            f"The chain in {self._folder.chain_state} {why}, so payments that were final are "
-            "gone. Begin anew in another folder with --data, or put back a copy of the whole "
+            f"The chain in {self._folder.chain_state} {why}, so final payments are missing "
+            "from it. Start over in another folder with --data, or restore a copy of the whole "
             "folder."
         )
 
@@ -98,12 +98,12 @@ class AnvilNode:
             except ChainUnavailable:
                 if self._process.has_ended:
                     _log.error(
-                        "anvil has ended, and what needs the chain waits or is refused: "
-                        "end this sandbox and start it again"
+                        "anvil has stopped; operations on the chain wait or fail: "
+                        "stop this sandbox and start it again"
                     )
                     return
             except OSError as error:  # the disk is full, for one; the next beat tries again
-                _log.error("%s cannot be written: %s", self._folder.chain_state, error.strerror)
+                _log.error("cannot write %s: %s", self._folder.chain_state, error.strerror)
 
 
 @contextmanager
@@ -116,8 +116,8 @@ def run_anvil(folder: DataFolder) -> Iterator[AnvilNode]:
         raise FolderRefused(f"{refusal}.") from refusal
     if folder.chain_state.exists() and not folder.chain_state.read_bytes().endswith(b"}"):
         raise FolderRefused(
-            f"{folder.chain_state} was cut off while anvil wrote it. Begin anew in another folder "
-            "with --data, or put back a copy of the whole folder."
+            f"{folder.chain_state} is incomplete: anvil was stopped while writing it. "
+            "Start over in another folder with --data, or restore a copy of the whole folder."
         )
     with AnvilProcess(chain_id=CHAIN_ID, state=folder.chain_state) as process:
         chain = AnvilChain(process.url, CHAIN_ID, signer)

@@ -35,7 +35,7 @@ def _fetch(package: str, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise PackageNotCached(
-            f"there is no npm to fetch {package} with, and {folder} is not there"
+            f"npm is not installed to fetch {package}, and {folder} does not exist"
         )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def _fetch(package: str, folder: Path) -> None:
         made.rename(folder)
     except OSError as error:
         if not folder.is_dir():
-            raise PackageNotCached(f"{package} could not be put into {folder}") from error
+            raise PackageNotCached(f"{package} could not be installed in {folder}") from error
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
@@ -66,8 +66,10 @@ def _install(npm: str, package: str, folder: Path) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise PackageNotCached(f"npm took more than {INSTALL_TIMEOUT_S} s for {package}") from None
+        raise PackageNotCached(
+            f"npm took more than {INSTALL_TIMEOUT_S} s to install {package}"
+        ) from None
     if done.returncode:  # npm's own words may hold a registry's address, with credentials
         raise PackageNotCached(
-            f"npm could not fetch {package}; `npm i --no-save {package}` tells why"
+            f"npm could not install {package}; `npm i --no-save {package}` shows the reason"
         )

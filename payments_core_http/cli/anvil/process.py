@@ -110,9 +110,7 @@ class AnvilProcess:
         if listens is None:
             self.stop()
             words = said.partition(b"\n")[2].decode(errors="replace").strip().splitlines()
-            raise AnvilUnavailable(
-                f"anvil did not start: {words[0] if words else 'it said nothing'}"
-            )
+            raise AnvilUnavailable(f"anvil did not start: {words[0] if words else 'no output'}")
         self.port = int(listens[1])
         self.pid = int(said.partition(b"\n")[0])
 
@@ -167,7 +165,7 @@ def _lock_state_file(state: Path | None) -> Iterator[tuple[int, ...]]:
             except BlockingIOError:
                 select.select([], [], [], 0.1)
         else:
-            raise AnvilUnavailable(f"another anvil works on {state}")
+            raise AnvilUnavailable(f"another anvil uses {state}")
         yield (lock,)
     finally:
         os.close(lock)
@@ -193,7 +191,7 @@ def find_anvil_program() -> Path:
     named = os.environ.get(PROGRAM_VARIABLE)
     if named:
         if not os.access(named, os.X_OK):
-            raise AnvilUnavailable(f"{PROGRAM_VARIABLE} names no program: {named}")
+            raise AnvilUnavailable(f"{PROGRAM_VARIABLE} is not a program: {named}")
         return Path(named)
     found = shutil.which("anvil")
     if found:
@@ -202,17 +200,17 @@ def find_anvil_program() -> Path:
     if name is None:
         raise AnvilUnavailable(
             f"npm has no anvil for {platform.system()} on {platform.machine()}; "
-            f"install one and name it in {PROGRAM_VARIABLE}"
+            f"install anvil and set {PROGRAM_VARIABLE}"
         )
     try:
         modules = ensure_npm_package("@foundry-rs/anvil", VERSION)
     except PackageNotCached as error:
         raise AnvilUnavailable(
-            f"there is no anvil: {error}; {PROGRAM_VARIABLE} may name one"
+            f"anvil was not found: {error}; set {PROGRAM_VARIABLE} to its path"
         ) from error
     program = modules / "@foundry-rs" / name / "bin" / "anvil"
     if not os.access(program, os.X_OK):
         raise AnvilUnavailable(
-            f"{modules.parent} holds no anvil; remove it to have it fetched again"
+            f"{modules.parent} does not contain anvil; remove the folder to install it again"
         )
     return program

@@ -24,7 +24,7 @@ from payments_core_http.cli.demo.scenario import DemoContext, DemoState, DemoSte
 from payments_core_http.cli.demo.steps import STEPS
 
 NEXT_STEPS_TEXT = """\
-All {count} steps were seen, in {seconds:.1f} s. What to try next:
+All {count} steps succeeded, in {seconds:.1f} s. What to try next:
 
   A service of your own, which keeps its data in ./sandbox-data:
     {program} sandbox
@@ -50,14 +50,14 @@ START = DemoStep(
 
 
 @click.command()
-@click.option("--anvil", is_flag=True, help="Have the Payment on a real EVM node.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each step.")
+@click.option("--anvil", is_flag=True, help="Run the Payment on a real EVM node.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per step.")
 def command(anvil: bool, as_json: bool) -> None:
     """See one Payment go from start to end over real HTTP.
 
-    It starts a sandbox on a fresh database and a webhook receiver, each in a process of its own,
-    and shows every request with its answer, secrets shortened. Nothing is left behind. The exit
-    code is 0 only if every step was seen.
+    It starts a sandbox with a new database and a webhook receiver, each in its own process, and
+    shows every request with its response; secrets are shortened. Nothing is left behind. The exit
+    code is 0 only if every step succeeds.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
@@ -80,7 +80,7 @@ def run_steps(steps: Sequence[DemoStep], output: DemoOutput, *options: str) -> b
             sandbox, receiver = _start_children(cleanup, options)
         except (ChildFailed, OSError) as error:
             output.print_step(StepResult(START, 1, of, _seconds_since(began), failure=str(error)))
-            output.print_end(f"The step `{START.name}` did not happen.", False)
+            output.print_end(f"The step `{START.name}` failed.", False)
             return False
         output.print_step(
             StepResult(
@@ -145,7 +145,7 @@ def _try_step(
     except (StepFailed, NoResponse, ChildFailed) as error:
         return state, str(error)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        return state, f"an answer has another shape: {type(error).__name__}: {error}"
+        return state, f"a response has an unexpected form: {type(error).__name__}: {error}"
 
 
 def _render_children(sandbox: SandboxChild, receiver: ReceiverChild) -> dict[str, object]:
@@ -164,7 +164,7 @@ def _render_children(sandbox: SandboxChild, receiver: ReceiverChild) -> dict[str
 def _describe_failure(step: DemoStep, sandbox: SandboxChild) -> str:
     errors = sandbox.read_errors()
     said = f"\nThe sandbox wrote:\n{errors[-2_000:]}" if errors else ""
-    return f"The step `{step.name}` did not happen.{said}"
+    return f"The step `{step.name}` failed.{said}"
 
 
 def _describe_next_steps(count: int, seconds: float) -> str:

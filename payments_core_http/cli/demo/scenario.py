@@ -76,11 +76,11 @@ def require_status(answer: ApiResponse, status: int) -> Any:
     """The answer's document. Raises StepFailed where the status is another one."""
     if answer.status != status:
         text = answer.body[:500].decode("utf-8", "replace")
-        raise StepFailed(f"expected {status}, and was answered {answer.status}: {text}")
+        raise StepFailed(f"expected status {status}, got {answer.status}: {text}")
     return answer.document
 
 
 def require_equal(name: str, seen: object, expected: object) -> None:
     """Raise StepFailed where they differ."""
     if seen != expected:
-        raise StepFailed(f"{name} is {seen!r}, and not {expected!r}")
+        raise StepFailed(f"{name} is {seen!r}, expected {expected!r}")

@@ -60,20 +60,20 @@ WORKER_THREADS = 4
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("sandbox-data"),
     show_default=True,
-    help="The folder of the database and the keys. It is made on first use.",
+    help="The folder of the database and the keys. It is created on first use.",
 )
-@click.option("--anvil", is_flag=True, help="Serve Base alone, on a real EVM node of its own.")
+@click.option("--anvil", is_flag=True, help="Serve only Base, on a real EVM node (anvil).")
 @click.option(
     "--rate-limits", is_flag=True, help="Enforce the rate policies, as a deployment does."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it is ready.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
 def command(
     host: str, port: int, data: Path, anvil: bool, rate_limits: bool, as_json: bool
 ) -> None:
-    """Run a service of your own here, with simulated chains and test funds.
+    """Run your own service on this machine, with simulated chains and test funds.
 
-    It makes an app with a key on first use, keeps both in `sandbox.json` in its data folder, and
-    prints them at every start. Ctrl-C ends it; the next start goes on where it stopped.
+    On first use it creates an app with a key, stores both in `sandbox.json` in its data folder, and
+    prints them at every start. Ctrl-C stops it; the next start continues where it stopped.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
@@ -103,7 +103,7 @@ def _run_node(folder: DataFolder) -> Iterator[AnvilNode]:
     except AnvilUnavailable as reason:
         raise explain_missing_anvil(reason) from reason
     except ChainError as error:
-        raise click.ClickException(f"The node does not do what it should: {error}.") from error
+        raise click.ClickException(f"The node does not behave as expected: {error}.") from error
 
 
 def _serve(
@@ -120,7 +120,7 @@ def _serve(
     try:
         server = Server(door, Identifiers(SystemClock(), system_entropy), host=address, port=port)
     except OSError as error:
-        raise click.ClickException(f"{host}:{port} cannot be listened on: {error}.") from error
+        raise click.ClickException(f"Cannot listen on {host}:{port}: {error}.") from error
     url = _client_url(address, server.port)
     loopback = ipaddress.ip_address(address).is_loopback
     service = _open_service(folder, url, loopback, node)
@@ -193,7 +193,9 @@ def _resolve_address(host: str) -> str:
     try:
         found = socket.getaddrinfo(host or "?", None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise click.BadParameter(f"{host!r} is no address: {error}", param_hint="--host") from error
+        raise click.BadParameter(
+            f"{host!r} is not an address: {error}", param_hint="--host"
+        ) from error
     address = found[0][4][0]
     assert isinstance(address, str)
     return address
@@ -251,18 +253,18 @@ class StartedSandbox:
             f"  Rate policies are {'enforced' if self.rate_limits else 'not enforced'}.",
         ]
         if self.loopback:
-            lines.append("  Webhooks may go to http:// and to this machine.")
+            lines.append("  Webhooks to http:// and to this machine are allowed.")
         else:
             lines += [
-                "  It listens beyond this machine, without TLS: whoever reaches it can read the",
-                "  keys in passing. Webhooks to this machine are refused.",
+                "  It is reachable from other machines, without TLS: anyone on the network can",
+                "  read the keys. Webhooks to this machine are refused.",
             ]
         lines += [
             "",
             "  Try:",
             f"  curl -u {keys.app_id}:{keys.app_secret} {self.url}/v2/partners/config",
             "",
-            "  Ctrl-C ends it.",
+            "  Press Ctrl-C to stop.",
         ]
         return "\n".join(lines)
 
@@ -270,6 +272,6 @@ class StartedSandbox:
         if self.node_url is None:
             return ["  Chains are simulated and funds are free."]
         return [
-            f"  It serves chain {DEFAULT_CHAIN_ID} (Base) alone, on a node of its own: anvil at",
+            f"  It serves only chain {DEFAULT_CHAIN_ID} (Base), on its own node: anvil at",
             f"  {self.node_url}. Funds are free.",
         ]

@@ -91,20 +91,20 @@ class DataFolder:
         """Raise FolderRefused where the folder's books speak of the other kind of chains."""
         if not anvil and self.operator_key.exists():
             raise FolderRefused(
-                f"{self.path} was made with --anvil, and its books speak of that chain. Start it "
-                "with --anvil, or begin anew in another folder with --data."
+                f"{self.path} was created with --anvil, and its records refer to that "
+                "chain. Start it with --anvil, or start over in another folder with --data."
             )
         if not anvil or not self.database.exists():
             return
         if not self.operator_key.exists() and not self.chain_state.exists():
             raise FolderRefused(
-                f"{self.path} was made without --anvil, and its books speak of simulated chains. "
-                "Start it without --anvil, or begin anew in another folder with --data."
+                f"{self.path} was created without --anvil, and its records refer to simulated "
+                "chains. Start it without --anvil, or start over in another folder with --data."
             )
         if not self.operator_key.exists():
             raise FolderRefused(
                 f"{self.operator_key} is missing, and without it nothing in {self.database.name} "
-                "can be paid out. Put it back, or begin anew in another folder with --data."
+                "can be paid out. Restore it, or start over in another folder with --data."
             )
 
     def save_chain(self, state: bytes) -> None:
@@ -115,7 +115,7 @@ class DataFolder:
     def lock(self) -> Iterator[DataFolder]:
         """Make the folder if need be, and be its only sandbox. Raises FolderRefused.
 
-        Two would tell different addresses in their links, and only one of them would answer. The
+        Two would put different addresses in their links, and only one of them would answer. The
         lock goes with the process, however it ends.
         """
         try:
@@ -129,8 +129,8 @@ class DataFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise FolderRefused(
-                    f"Another sandbox is running on {self.path}. Stop it, or give this one a "
-                    "folder of its own with --data."
+                    f"Another sandbox is running in {self.path}. Stop it, or choose another "
+                    "folder with --data."
                 ) from None
             yield self
         finally:
@@ -142,7 +142,7 @@ class DataFolder:
             if self.database.exists():
                 raise FolderRefused(
                     f"{self.key_file} is missing, and without it {self.database.name} cannot be "
-                    "read. Put it back, or begin anew in another folder with --data."
+                    "read. Restore it, or start over in another folder with --data."
                 )
             _write_private_file(self.key_file, f"{KeyRing.generate()}\n".encode())
         try:
@@ -174,8 +174,8 @@ class DataFolder:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise FolderRefused(
-                f"{self.keys_file} cannot be read. Delete it to get a new key; the one before "
-                "stops working then."
+                f"{self.keys_file} cannot be read. Delete it to get a new key; the old key "
+                "then stops working."
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""Client sessions."""
+"""Delete client sessions older than this."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from payments_core.engine.idempotency.record import Response
-from payments_core.payment_settings.record import AllowedWallet, Branding, Terms
+from payments_core.payment_settings.record import AllowedWallet, Branding, PaymentTerms
 from payments_core_http.calls import ApiCall
 from payments_core_http.v2.payment_settings import bodies, views
 
@@ -33,9 +33,9 @@ def replace_payment_settings(
     )
 
 
-def _terms(body: bodies.ReplacePaymentSettings) -> Terms:
+def _terms(body: bodies.ReplacePaymentSettings) -> PaymentTerms:
     branding = body.branding or bodies.Branding()
-    return Terms(
+    return PaymentTerms(
         enabled=body.enabled,
         allowed_origins=body.allowedOrigins,
         allowed_destinations=tuple(

@@ -15,7 +15,7 @@ import pytest
 
 from payments_core.accounts.vaults import provisioning
 from payments_core.credentials.keyring import KeyRing
-from payments_core.payment_settings.record import Terms
+from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.checkout.checkout import Checkout
 from payments_core.payments.funding import operations as funding
 from payments_core.payments.options.operations import VaultOptions
@@ -305,7 +305,7 @@ MUTANTS = (
     ),
     Mutant(
         "every origin is let in",
-        (_edit(Terms.allows_origin, "origin in self.allowed_origins", "True"),),
+        (_edit(PaymentTerms.allows_origin, "origin in self.allowed_origins", "True"),),
         _cells("by_credential", "POST /v2/public/apps/{appId}/payments"),
     ),
     Mutant(

@@ -11,7 +11,7 @@ from payments_core.accounts.vaults.record import PolicyTerms
 from payments_core.assets import Asset
 from payments_core.deposits.record import Deposit
 from payments_core.money import format_amount
-from payments_core.payment_settings.record import Terms as PaymentTerms
+from payments_core.payment_settings.record import PaymentTerms
 from payments_core.payments.collects import NewCollect
 from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.mandates.operations import NewMandate
@@ -121,7 +121,7 @@ def option(stage: Stage, rng: random.Random) -> None:
     done = stage.tried(
         rng,
         "option",
-        lambda service, key: service.options.create(
+        lambda service, key: service.vault_options.create(
             stage.clients[payer], payment.id, idempotent=key
         ),
     )
@@ -138,7 +138,7 @@ def refresh(stage: Stage, rng: random.Random) -> None:
     done = stage.tried(
         rng,
         "refresh",
-        lambda service, key: service.options.refresh(
+        lambda service, key: service.vault_options.refresh(
             stage.clients[payer], known.payment_id, known.id, idempotent=key
         ),
     )
@@ -313,7 +313,7 @@ def deposit_address(stage: Stage, rng: random.Random) -> None:
     done = stage.tried(
         rng,
         "deposit_address",
-        lambda service, key: service.deposits.address(
+        lambda service, key: service.deposits.issue_address(
             stage.server, account.id, rng.choice((BASE, ETHEREUM)), idempotent=key
         ),
     )

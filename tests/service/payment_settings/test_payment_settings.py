@@ -16,7 +16,7 @@ from payments_core.payment_settings.record import (
     Branding,
     PaymentSettings,
     PaymentSettingsVersion,
-    Terms,
+    PaymentTerms,
 )
 from tests.service.faults import FaultyStorage, commit_failed, commit_lost
 from tests.service.payments.test_concurrency import at_once, kinds
@@ -60,7 +60,7 @@ class TestTheSettings:
         world.advance(5)
         second = put(world, tolerance_bps=10)
         assert second.settings_version == 2
-        assert second.terms == Terms(tolerance_bps=10)
+        assert second.terms == PaymentTerms(tolerance_bps=10)
         assert second.created_at == first.created_at
         assert (second.updated_at or 0) >= (first.updated_at or 0) + 5 * SECOND
         assert attrs.evolve(now(world), version=0, schema=0) == attrs.evolve(
@@ -106,14 +106,16 @@ class TestTheSettings:
         server = world.server
         faulty = FaultyStorage(world.storage, 1, fault, ("transact",))
         service = world.restarted(faulty)
-        done = service.payment_settings.replace(server, Terms(fee_bps=7), settings_version=read)
+        done = service.payment_settings.replace(
+            server, PaymentTerms(fee_bps=7), settings_version=read
+        )
         assert faulty.had_its_fault
         assert done.settings_version == read + 1
         assert now(world).settings_version == read + 1
 
     def test_are_answered_once_for_each_key(self, world: World) -> None:
         replace = world.service.payment_settings.replace
-        terms = Terms(fee_bps=3)
+        terms = PaymentTerms(fee_bps=3)
         assert replace(world.server, terms, settings_version=0, idempotent=once("put-1"))
         again = answer_of(
             lambda: replace(world.server, terms, settings_version=0, idempotent=once("put-1"))
@@ -257,7 +259,7 @@ class TestOrigins:
     def test_without_tls_are_for_the_sandbox_alone(self, memory_world: World, origin: str) -> None:
         world = memory_world
         live = world.service.tenants.system_authority(world.app.environments["production"])
-        terms = Terms(allowed_origins=(origin,), success_url=f"{origin}/thanks")
+        terms = PaymentTerms(allowed_origins=(origin,), success_url=f"{origin}/thanks")
         if origin.startswith("https"):
             world.service.payment_settings.replace(live, terms)
             return

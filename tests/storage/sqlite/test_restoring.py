@@ -106,7 +106,7 @@ def idle_process(path: Path, what: str) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("what", ["write(storage, 'idle')", "list(every(storage, KeyUse))"])
+@pytest.mark.parametrize("what", ["write(storage, 'idle')", "list(scan_all(storage, KeyUse))"])
 def test_a_file_in_use_by_an_idle_process_is_not_replaced(
     path: Path, tmp_path: Path, what: str
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_file_in_use_by_an_idle_process_is_not_replaced(
 
 def test_a_ruined_file_in_use_is_not_replaced_either(path: Path, tmp_path: Path) -> None:
     backup(path, tmp_path / "backup.db", RECORD_TYPES)
-    with idle_process(path, "list(every(storage, KeyUse))"):
+    with idle_process(path, "list(scan_all(storage, KeyUse))"):
         with path.open("r+b") as file:
             file.write(b"\x17" * 4_096)
         with pytest.raises(BackupFailed, match="a process uses"):

@@ -69,7 +69,7 @@ def test_a_session_is_for_an_account_by_either_name(door: Door) -> None:
     body = {"accountId": door.account_id}
     assert door.call("POST", "/v2/client-sessions", body).status == 201
     assert door.session(accountId=door.account_id).faults == {
-        "accountId": "cannot be given beside externalUserId"
+        "accountId": "cannot be given together with externalUserId"
     }
     assert list(door.call("POST", "/v2/client-sessions", raw=b"{}").faults) == ["externalUserId"]
     assert list(door.call("POST", "/v2/client-sessions").faults) == ["externalUserId"]

@@ -280,7 +280,7 @@ def test_a_limit_of_more_than_any_token_carries_is_refused_by_name(
     vault_id = shop.door.call("GET", f"{account}/vaults").json["data"][0]["vaultId"]
     body = {"status": "active", field: text}
     seen = shop.door.call("PUT", f"{account}/vaults/{vault_id}/policy", body)
-    assert (seen.status, seen.faults) == (400, {field: "is more than any token can carry"})
+    assert (seen.status, seen.faults) == (400, {field: "is larger than any token supports"})
 
 
 def test_the_faucet_gives_out_what_a_token_can_carry_and_no_more(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_a_retry_is_refused_while_the_delivery_is_being_processed(console: Conso
     console.advance(31)
     assert len(seen) == 2
     for answer in seen:
-        conflict(answer, "being attempted")
+        conflict(answer, "An attempt of this delivery is in progress")
 
 
 def test_a_retry_with_a_key_is_answered_again(console: Console) -> None:

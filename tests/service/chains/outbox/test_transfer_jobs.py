@@ -291,7 +291,7 @@ def test_a_transfer_is_sent_watched_and_concluded(post: Post) -> None:
 def test_the_owner_is_locked_before_its_transfer_and_a_balance_last(post: Post) -> None:
     post.run(30)
     concluding = next(locks for locks in post.storage.locks if "Balance" in locks)
-    assert concluding == ["Parcel", "Outgoing", "Balance", "Parcel"]
+    assert concluding == ["Parcel", "OutboundTransfer", "Balance", "Parcel"]
 
 
 def test_a_transfer_that_fails_for_good_is_noted_with_its_owners_step(post: Post) -> None:

@@ -21,7 +21,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.payment_settings.record import AllowedWallet, Terms
+from payments_core.payment_settings.record import AllowedWallet, PaymentTerms
 from payments_core.payments.checkout.public import PUBLIC_CREATION, NewPublicPayment
 from payments_core.payments.destinations import ToWallet
 from payments_core.payments.details import PaymentDetails
@@ -35,7 +35,7 @@ from tests.service.world import BASE, OTHER_WALLET, STRANGER, WALLET, World, ans
 ORIGIN = "https://shop.example"
 OTHER_ORIGIN = "https://shop.example:8443"
 POLYGON = 137
-OPEN = Terms(
+OPEN = PaymentTerms(
     enabled=True,
     allowed_origins=(ORIGIN, OTHER_ORIGIN),
     allowed_destinations=(
