@@ -54,12 +54,12 @@ class ConnectionPool(Generic[C]):
     def __init__(
         self,
         idle_s: float = IDLE_TIMEOUT_S,
-        per_key: int = MAX_IDLE_PER_KEY,
-        in_all: int = MAX_IDLE_TOTAL,
+        max_per_key: int = MAX_IDLE_PER_KEY,
+        max_total: int = MAX_IDLE_TOTAL,
     ) -> None:
         self._idle_s = idle_s
-        self._per_key = per_key
-        self._in_all = in_all
+        self._max_per_key = max_per_key
+        self._max_total = max_total
         self._lock = threading.Lock()
         self._since: dict[C, tuple[ConnectionKey, float]] = {}  # the oldest first
         self._by_key: dict[ConnectionKey, list[C]] = {}  # the oldest first
@@ -88,9 +88,9 @@ class ConnectionPool(Generic[C]):
             self._since[connection] = (key, time.monotonic())
             beside = self._by_key.setdefault(key, [])
             beside.append(connection)
-            if len(beside) > self._per_key:
+            if len(beside) > self._max_per_key:
                 self._remove(beside[0]).close()
-            if len(self._since) > self._in_all:
+            if len(self._since) > self._max_total:
                 self._remove(next(iter(self._since))).close()
             if self._sweeps != key.process:
                 sweeper = threading.Thread(

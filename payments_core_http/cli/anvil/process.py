@@ -175,7 +175,9 @@ def _read_output(keeper: subprocess.Popen[bytes]) -> bytes:
     """What was said until it listens or ends; less, where it is silent for too long."""
     assert keeper.stdout is not None
     said = b""
-    while select.select([keeper.stdout], [], [], START_TIMEOUT_S)[0]:
+    poll = select.poll()  # `select` refuses a descriptor above 1023
+    poll.register(keeper.stdout, select.POLLIN)
+    while poll.poll(START_TIMEOUT_S * 1_000):
         chunk = os.read(keeper.stdout.fileno(), 65_536)
         if not chunk:
             break

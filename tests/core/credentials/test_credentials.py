@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payments_core.credentials.keyring import KeyRing, MasterKey, SealBroken, WeakKeyRing
@@ -27,6 +27,7 @@ CLAIMS = Claims("env_1", "payment_abc", "2026-09-09", 1_790_000_000_000)
 # The key ring
 
 
+@settings(deadline=None)  # the first call loads libsodium
 @given(st.binary(max_size=200), st.text(max_size=20), st.text(max_size=20))
 def test_what_is_sealed_opens_for_its_purpose_and_context_alone(
     plain: bytes, purpose: str, context: str
