@@ -313,7 +313,7 @@ def test_a_retry_starts_again_with_the_full_budget(status: str, has_job: bool) -
         ("abandoned", endpoint("active", "other"), False, "not subscribed"),
         ("pending", endpoint(), False, "pending"),
         ("delivered", endpoint(), False, "delivered"),
-        ("failed", endpoint(), True, "attempted"),
+        ("failed", endpoint(), True, "in progress"),
     ],
 )
 def test_each_conflict_of_a_retry(status: str, to: Endpoint, leased: bool, why: str) -> None:
