@@ -44,36 +44,36 @@ METRICS = (
         "payments_build_info",
         "gauge",
         ("version", "mode"),
-        "1; the labels say which version serves which mode.",
+        "Always 1; the labels give the version and the mode.",
     ),
     # Requests
     Metric(
         "payments_http_requests_total",
         "counter",
         ("route", "method", "status_class"),
-        "Requests answered. `route` is the path's template, `status_class` such as `2xx`.",
-        "a share of `5xx` that lasts",
+        "Completed requests. `route` is the path template, `status_class` is such as `2xx`.",
+        "a persistent share of `5xx`",
     ),
     Metric(
         "payments_http_request_seconds",
         "histogram",
         ("route", "method"),
-        "How long the application took to answer, without the time on the wire.",
-        "the 99th percentile above what partners were promised",
+        "Duration of a request in the application, without network time.",
+        "a 99th percentile above your service level",
         FAST_BUCKETS_S,
     ),
     Metric(
         "payments_http_requests_in_flight",
         "gauge",
         (),
-        "Requests being answered now, of which there can be as many as threads.",
-        "as many as threads, for minutes",
+        "Requests in progress; at most one per thread.",
+        "equal to the number of threads, for minutes",
     ),
     Metric(
         "payments_http_rate_limited_total",
         "counter",
         ("reason",),
-        "Requests refused by a rate policy, a blocked address, or a limiter that does not answer.",
+        "Requests refused by a rate policy, by a blocked address, or because the limiter is down.",
         "any `rate_limiter_unavailable`",
         known=get_args(RateLimitReason),
     ),
@@ -81,17 +81,17 @@ METRICS = (
         "payments_http_replays_total",
         "counter",
         (),
-        "Requests answered from the store of their Idempotency-Key.",
+        "Requests answered with the stored response of their Idempotency-Key.",
     ),
     # Commits
     Metric(
         "payments_commit_seconds",
         "histogram",
         ("outcome",),
-        "Commits, reruns included: `committed`, `refused` by a rule, `replayed`, `outdated`"
-        " (what it rests on is looked at again), `lost` to another worker, `unavailable` (the"
-        " storage, or a chain), or `failed`.",
-        "any `failed`; `unavailable` that lasts",
+        "Commits, including reruns: `committed`, `refused` by a rule, `replayed`, `outdated`"
+        " (its input changed; it runs again), `lost` to another worker, `unavailable` (the"
+        " storage or a chain), or `failed`.",
+        "any `failed`; persistent `unavailable`",
         FAST_BUCKETS_S,
         known=COMMIT_OUTCOMES,
     ),
@@ -99,8 +99,8 @@ METRICS = (
         "payments_commit_reruns_total",
         "counter",
         ("why",),
-        "Transactions run again: `lost_race`, or `unanswered` where the answer to COMMIT was lost.",
-        "a rate of `unanswered` that lasts",
+        "Transactions run again: `lost_race`, or `unanswered` if the reply to COMMIT was lost.",
+        "a persistent rate of `unanswered`",
         known=get_args(RetryReason),
     ),
     # Jobs
@@ -108,24 +108,24 @@ METRICS = (
         "payments_job_seconds",
         "histogram",
         ("queue", "kind", "outcome"),
-        "Jobs run: `ok`, `failed` (it is tried again), or `lost` to another worker. Deliveries are"
+        "Jobs run: `ok`, `failed` (it is retried), or `lost` to another worker. Deliveries are"
         " counted as attempts instead.",
-        "a share of `failed` that lasts",
+        "a persistent share of `failed`",
         SLOW_BUCKETS_S,
     ),
     Metric(
         "payments_jobs_parked_total",
         "counter",
         ("queue", "kind"),
-        "Jobs that came to no outcome 20 times, and are not tried any more.",
+        "Jobs that failed 20 times and are no longer retried.",
         "any",
     ),
     Metric(
         "payments_queue_lag_seconds",
         "gauge",
         ("queue",),
-        "How long the job has waited that has been due for longest; 0 where none is due. What waits"
-        " behind a parked job waits on. Every process that has the storage tells the same.",
+        "How long the oldest due job has waited; 0 if no job is due. Jobs behind a parked job are"
+        " counted too. Every process on the same storage reports the same value.",
         "minutes",
         at_scrape=True,
     ),
@@ -134,8 +134,8 @@ METRICS = (
         "payments_webhook_attempt_seconds",
         "histogram",
         ("outcome",),
-        "Attempts at deliveries: `delivered`, `refused` for good, `failing` (a status that is tried"
-        " again), `no_answer`, `unresolved`, `forbidden`, or `fault` where it is ours.",
+        "Delivery attempts: `delivered`, `refused` (not retried), `failing` (a status that is"
+        " retried), `no_answer`, `unresolved`, `forbidden`, or `fault` (an internal error).",
         "any `fault`; a share of `no_answer` across partners",
         SLOW_BUCKETS_S,
         known=(*get_args(AttemptOutcome), "fault"),
@@ -145,30 +145,30 @@ METRICS = (
         "payments_chain_head_height",
         "gauge",
         ("chain_id",),
-        "The newest block of a chain when it was last scanned by this process.",
-        "none new for minutes",
+        "The latest block of a chain at the last scan of this process.",
+        "no increase for minutes",
     ),
     Metric(
         "payments_chain_scanned_height",
         "gauge",
         ("chain_id",),
-        "Up to which block a chain was scanned.",
+        "The last block of a chain that was scanned.",
         "far behind the head",
     ),
     Metric(
         "payments_chain_last_scan_timestamp_seconds",
         "gauge",
         ("chain_id",),
-        "When this process last scanned a chain with success, in Unix seconds; until it has, when"
-        " this worker started. The workers take turns: take the maximum over all of them.",
+        "Time of the last successful scan of a chain by this process, in Unix seconds; before the"
+        " first scan, the start of the worker. Workers take turns: use the maximum of all workers.",
         "older than the chain's longest pause and a few minutes",
     ),
     Metric(
         "payments_chain_scan_errors_total",
         "counter",
         ("chain_id",),
-        "Scans that came to nothing, since the chain's nodes did not answer well enough.",
-        "a rate that lasts",
+        "Scans that failed because too few of the chain's nodes answered correctly.",
+        "a persistent rate",
     ),
     # The process
     Metric(
@@ -182,7 +182,7 @@ METRICS = (
         "payments_storage_up",
         "gauge",
         (),
-        "1 where the storage answered this scrape within a second.",
+        "1 if the storage answered within one second during this scrape, else 0.",
         "0",
         at_scrape=True,
     ),

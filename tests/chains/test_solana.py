@@ -175,7 +175,7 @@ class TestBalances:
         cluster.says["getTokenAccountsByOwner"] = lambda owner, what, how: accounts_of(
             owner, 5, slot=next(slots)
         )
-        with pytest.raises(ChainUnavailable, match="one slot"):
+        with pytest.raises(ChainUnavailable, match="at different slots"):
             chain.balances(MINT, [HOLDER, OTHER])
         assert len(cluster.asked) == 1 + 3 * 2
 
