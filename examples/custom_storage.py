@@ -207,9 +207,8 @@ class LmdbStorage:
                 if live[row.record.lane] < lane_overrides.get(row.record.lane, lane_concurrency):
                     live[row.record.lane] += 1
                     lanes.setdefault(row.record.lane, []).append(row)
-            turn = b"turn" + _key(Job, READY, (queue,))
-            last = (rows.txn.get(turn) or b"").decode()  # the lane that had the last one
-            ring = sorted(lanes, key=lambda lane: (lane <= last, lane))
+            last_lane = (rows.txn.get(turn := b"turn" + _key(Job, READY, (queue,))) or b"").decode()
+            ring = sorted(lanes, key=lambda lane: (lane <= last_lane, lane))
             claimed = []
             for row in query_semantics.interleave([lanes[lane] for lane in ring], limit):
                 job = documents.stamp(row.record, row.record.version + 1)

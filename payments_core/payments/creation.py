@@ -47,7 +47,7 @@ def draft_payment(
     *,
     now: Instant,
 ) -> Payment:
-    """A Payment before its first state, which is the table's to choose (`lifecycle.created`).
+    """A Payment before its first state, which is the table's to choose (`lifecycle.create`).
 
     It receives, belongs to the recipient, expires at once, and has no escrow: its caller replaces
     what its intent has otherwise.

@@ -12,8 +12,8 @@ With pytest, a few lines make it run::
         def open(self):
             return my_package.open_url(self.url)
 
-        def address(self):
-            return Address("my_package:open_url", self.url)
+        def location(self):
+            return AdapterLocation("my_package:open_url", self.url)
 
 Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
 a check of what the adapter does not declare raises `unittest.SkipTest`.

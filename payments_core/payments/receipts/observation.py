@@ -2,13 +2,13 @@
 
 Receipts, the operation that sent the transaction, its option, the Payment with its journal, the
 vault's balance: all of them move together or not at all (contract §6 "In step"). No other file
-moves so much at once, so this page goes through one look, in the order of `decide`.
+moves so much at once, so this page goes through one look, in the order of `apply_observation`.
 
 Before. A job (`jobs.py`) has asked the chain, outside any transaction: the heads first, then
 the transaction, then, where the answer ends a reservation, the vault's balance. What is judged
-final is therefore contained in that balance. The answers are a Look. Its `view` is None where the
-node does not know the transaction; the view's block is None where it is in no block. When `decide`
-runs, a Look is already old, and the rows that it meets may be newer.
+final is therefore contained in that balance. The answers are an Observation. Its `view` is None
+where the node does not know the transaction; the view's block is None where it is in no block. When
+`apply_observation` runs, an Observation is already old, and the rows that it meets may be newer.
 
 1. Lock. Everything that changes a Payment locks it first. So two looks, a cancellation or an expiry
 wait for each other here, and the Payment's other rows may be locked in any order. Of what is locked
@@ -17,16 +17,16 @@ later, only a mandate and a balance belong to several Payments; the mandate come
 Evidence that is not `watched` any more was decided by another job: a scan that finds a transaction
 after a payer's hint adds a job, and does not wait for the slow one of the hint. Evidence in another
 version than the job has read was written meanwhile: found in another block, or known to be ours.
-The Look does not answer that, so the job asks the chain once more.
+The Observation does not answer that, so the job asks the chain once more.
 
 2. Who sent it. The attempt is the operation that sent the transaction; a stranger's has none. It is
 `live` while its vault's balance is reserved, and only then does the look decide it. What arrives
 from an operation that has ended still counts, like a stranger's: the money is there.
 
 3. The same transfer under another hash. All bytes that are signed for one transfer have its nonce,
-so one of them at most gets into a block. `included_as` is its hash, where it is not this one. It is
-watched from this commit on, so that the money is followed at every moment. If this hash never had
-a receipt, that is all. If it had, its block was undone: the look goes on and takes them back.
+so one of them at most gets into a block. `included_hash` is its hash, where it is not this one. It
+is watched from this commit on, so that the money is followed at every moment. If this hash never
+had a receipt, that is all. If it had, its block was undone: the look goes on and takes them back.
 
 4. The direct option. A stranger's transfer may be what a payer has announced. Its option is chosen
 at the first sight of a transfer and kept in the evidence: a later offer must not draw the receipts
@@ -42,25 +42,25 @@ escrow, so the journal reverses exactly what it had posted. A release that relie
 stopped, if it has no nonce yet. If it has one, its bytes may be out: it goes on, the escrow is
 short, and the books say so.
 
-A transfer that is right but not final makes the Payment wait for it (`sight`), unless it waits for
-the live operation already. `count` ends that wait in the same step, so that no Payment waits for
-what it has received.
+A transfer that is right but not final makes the Payment wait for it (`add_pending_transfer`),
+unless it waits for the live operation already. `apply_receipt` ends that wait in the same step, so
+that no Payment waits for what it has received.
 
-7. Is it decided? `_ends` says whether another look could bring anything else. If not, the Payment
-stops waiting for the transaction. It also stops where the node does not know it now, or dust that
-nobody sees would keep payers out; what comes back is sighted again. And it stops where the sender
-turns out to be a live operation, for which it waits by that name.
+7. Is it decided? `_is_decided` says whether another look could bring anything else. If not, the
+Payment stops waiting for the transaction. It also stops where the node does not know it now, or
+dust that nobody sees would keep payers out; what comes back is sighted again. And it stops where
+the sender turns out to be a live operation, for which it waits by that name.
 
 8. When to look again. What is decided may still be undone beyond finality. A scan notices that for
-blocks that it has passed, so until then the job stays. After that `again_at` is None: the job ends
-with this commit, and evidence that is not `watched` gets a new job when its block is undone. Only
-rows that changed are written: a look that saw nothing new sends no other look back to step 1.
+blocks that it has passed, so until then the job stays. After that `next_run_at` is None: the job
+ends with this commit, and evidence that is not `watched` gets a new job when its block is undone.
+Only rows that changed are written: a look that saw nothing new sends no other look back to step 1.
 
 9. The direct option follows the Payment as counting left it, and succeeds by what covers that.
 
-10. The operation. `asked` is the vault's balance at a final height. It is None until the
-transaction is final, or its nonce was taken by one that is not ours (`is_lost`). Until then the
-operation stays live, and what was undone is sent again. With the balance the operation ends:
+10. The operation. `reading` is the vault's balance at a final height. It is None until the
+transaction is final, or its nonce was taken by one that is not ours (`nonce_was_taken`). Until then
+the operation stays live, and what was undone is sent again. With the balance the operation ends:
 
 - It has proven its transfer: operation and option succeed, and the reservation is spent.
 - It has proven nothing: the operation fails, its bytes are never sent again, and what it took of
