@@ -105,7 +105,7 @@ def test_blocks_that_change_during_a_scan_make_it_worthless(fakes: Nodes) -> Non
         return result
 
     node.lies["eth_getLogs"] = reorganised
-    with pytest.raises(ChainUnavailable, match="changed meanwhile"):
+    with pytest.raises(ChainUnavailable, match="changed during the scan"):
         reading([node]).scan([TOKEN], [ESCROW], 0, 16)
 
 
