@@ -64,7 +64,7 @@ class _Chain:
 
     heads: Heads
 
-    def tip(self) -> Heads:
+    def peek_heads(self) -> Heads:
         return self.heads
 
 
