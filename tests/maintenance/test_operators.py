@@ -81,7 +81,7 @@ def test_an_environment_has_one_operator_and_a_name_one_owner(
     production = shop.app.environments["production"]
     other = shop.service.tenants.create_app("Other", "other").environments["sandbox"]
     operators.create(shop.environment_id, "ann")
-    with pytest.raises(ResourceConflict, match="has an operator already"):
+    with pytest.raises(ResourceConflict, match="already has an operator"):
         operators.create(shop.environment_id, "bob")
     with pytest.raises(ResourceConflict, match="ann is taken"):
         operators.create(other, "ann")

@@ -43,7 +43,7 @@ def pairs() -> Iterator[Pairs]:
 
 @pytest.fixture
 def idle() -> Iterator[ConnectionPool[socket.socket]]:
-    made: ConnectionPool[socket.socket] = ConnectionPool(60, per_key=3, in_all=5)
+    made: ConnectionPool[socket.socket] = ConnectionPool(60, max_per_key=3, max_total=5)
     yield made
     made.close()
 
