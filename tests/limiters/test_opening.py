@@ -30,7 +30,7 @@ def test_redis_is_opened_by_each_of_its_schemes(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["etcd://somewhere", "Redis://localhost"])
 def test_an_unknown_scheme_names_the_installed_ones(url: str) -> None:
-    with pytest.raises(UnknownAdapter, match="installed are memory, redis, rediss, unix"):
+    with pytest.raises(UnknownAdapter, match="installed: memory, redis, rediss, unix"):
         open_limiter(url)
 
 
