@@ -196,7 +196,7 @@ def _parse_url(url: str) -> tuple[str, str]:
     if options.keys() - URL_OPTIONS:
         # Not named: behind a ? that was not written %3F they are part of a password.
         raise ValueError(
-            f"the URL of the limiter accepts the options {', '.join(sorted(URL_OPTIONS))} only"
+            f"the limiter's URL accepts the options {', '.join(sorted(URL_OPTIONS))} only"
         )
     prefix = options.pop("prefix", PREFIX)
     return f"{address}?{urlencode(options)}", prefix

@@ -208,7 +208,7 @@ def test_a_password_is_in_no_error_and_no_repr() -> None:
     ],
 )
 def test_a_url_that_cannot_be_read_is_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(ValueError, match=r"limiter's URL|URL of the limiter") as raised:
+    with pytest.raises(ValueError, match="limiter's URL") as raised:
         RedisLimiter(url)
     assert "s3cret" not in "".join(traceback.format_exception_only(raised.value))
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
