@@ -198,7 +198,8 @@ class LmdbStorage:
             return [port.LocatedRecord(row.partition, row.record) for row in islice(located, limit)]
 
     def claim(self, queue: str, now: Instant, *, lease_ms: int, limit: int, lane_concurrency: int,
-              lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES):  # fmt: skip
+              lane_overrides: Mapping[str, int] = port.NO_LANE_OVERRIDES
+              ) -> list[port.ClaimedJob]:  # fmt: skip
         with self._begin(write=True) as rows:
             live = Counter(row.record.lane for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))
             ready = takewhile(lambda row: row.ready_at <= now, rows.scan(Job, READY, (queue,)))

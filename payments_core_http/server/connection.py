@@ -270,7 +270,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         }
         self.limits = limits
         self._looks_at = self._accepts_at = self._warns_at = 0.0
-        self.ends = False
+        self.is_stopping = False
         """Whether every answer is its connection's last."""
         self.poll = SocketSelector()
         self.interest = 0
@@ -310,7 +310,6 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
 
         The kernel refuses who knocks between the last `accept` and the end of the socket.
         """
-        self.ends = True
         if self.socket is None:
             return
         for _ in range(self.adj.backlog // _MAX_ACCEPTS + 1):  # as many as its queue may hold

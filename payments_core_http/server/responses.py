@@ -25,7 +25,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
 
     def build_response_header(self) -> bytes:
         """The status line and the headers."""
-        if self.channel.server.ends:
+        if self.channel.server.is_stopping:
             self.set_close_on_finish()
         return bytes(super().build_response_header())
 

@@ -101,7 +101,6 @@ class Server:
             api_version=api_version,
             limits=_fit_to_descriptors(limits or ServerLimits()),
         )
-        self._stopping = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -115,14 +114,15 @@ class Server:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         # A line for every request that waits for a thread would fill the log under any load.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-        while not self._stopping:
+        while not self._waitress.is_stopping:
             self._run_once(_LOOP_TIMEOUT_S)
         self._drain(time.monotonic() + drain_s)
 
     def stop(self) -> None:
         """End `run`, from any thread or signal handler; returns at once. Twice does no harm."""
-        if not self._stopping:
-            self._stopping = True
+        if not self._waitress.is_stopping:
+            # At once, not when the loop wakes: an answer in between must tell its client too.
+            self._waitress.is_stopping = True
             with contextlib.suppress(OSError):  # the loop may have seen the flag, and be closed
                 self._waitress.pull_trigger()
 
