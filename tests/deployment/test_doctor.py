@@ -103,7 +103,9 @@ def test_jobs_that_nobody_does_are_told(deployed: Deployed) -> None:
         )
         if finding.check == "worker" and finding.level == "warning"
     ]
-    assert late and "is a worker running?" in late[0].remedy
+    assert {finding.remedy for finding in late} == {
+        "is a worker running? Is the job parked (`payments admin jobs parked`)?"
+    }
 
 
 class Ahead:

@@ -16,7 +16,7 @@ from payments_core_http.openapi.document import build_document, format_document
 
 Change = Callable[[dict[str, Any]], object]
 
-COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / f"openapi-{FIRST_VERSION}.json"
+COMMITTED = Path(__file__).parents[1] / "docs" / "reference" / f"openapi-{FIRST_VERSION}.json"
 OLD = build_document()
 
 
