@@ -45,6 +45,8 @@ SIMULATED_TOKEN = "0x00000000000000000000000000000000fa1EC0D2"
 PAYERS_KEY: LocalAccount = ACCOUNTS[4]
 FEE = 10**10
 GAS = 1_000_000
+LOW_BASE_FEE = 10**9 // 20
+"""Below what any transaction of ours offers."""
 
 
 class Scene(World):
@@ -267,9 +269,26 @@ class AnvilScene(Scene):
         self.is_mining = False
         self.node.ask("evm_setAutomine", False)
 
+    def pass_over(self, count: int) -> None:
+        """Add blocks that take none of the operator's transactions: they are too expensive."""
+        base_fee = max(self.pooled_fees()) * 5 // 4
+        for _ in range(count):
+            self.mine_at(base_fee)
+
+    def mine_at(self, base_fee: int) -> None:
+        """Add a block of this base fee, in wei."""
+        self.node.ask("anvil_setNextBlockBaseFeePerGas", hex(base_fee))
+        self.node.ask("evm_mine")
+
+    def pooled_fees(self) -> list[int]:
+        """What each transaction in the node's pool offers, in wei."""
+        pool = self.node.ask("txpool_content")["pending"]
+        return [int(it["maxFeePerGas"], 16) for slots in pool.values() for it in slots.values()]
+
     def mine_alone(self, raw: bytes) -> None:
         """A block with this transaction and none of those that waited; then mining goes on."""
         self.node.ask("anvil_dropAllTransactions")
+        self.mine_at(LOW_BASE_FEE)
         hash = self.node.ask("eth_sendRawTransaction", "0x" + raw.hex())
         self.node.ask("evm_mine")
         assert self.node.ask("eth_getTransactionReceipt", hash) is not None

@@ -1,9 +1,14 @@
-"""What stands in a slot: which of our bytes the chain has taken, or that it took another's."""
+"""What the chain made of a nonce: it took one of our versions, another's transaction, or nothing.
+
+A transfer is signed again with higher fees, so several versions may exist for its nonce. The chain
+takes one of them at most, and only the chain can say which.
+"""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import attrs
 
@@ -14,24 +19,81 @@ from payments_core.engine.decision import WorkerAuthority
 from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Storage
 
+NonceStatus = Literal["open", "searching", "taken"]
+"""`open`: no final transaction has the nonce. `taken`: one that is not ours has it, for good.
+`searching`: one has it, and not all blocks have been searched for our own transfer yet."""
+
+SCANS_PER_LOOK = 10
+"""One look ends long before the lease of its job: a slow node takes some seconds for a scan."""
+
 
 @attrs.frozen
 class SignedVersion:
-    """One of those that may take a slot; `moves` is false for what only fills it."""
+    """Signed bytes for a nonce; `moves` is false for those that only use the nonce up."""
 
     signed: SignedTransaction
     moves: bool
     signed_at: Instant
+    signed_above: int
+
+
+@attrs.frozen
+class IncludedVersion:
+    """A version that is in a block, as the chain shows it there."""
+
+    version: SignedVersion
+    view: TransactionView
+    block_number: int
+
+
+@attrs.frozen
+class NonceView:
+    """The versions of a transfer, in the order of signing, and those that the chain knows."""
+
+    versions: Sequence[SignedVersion]
+    views: Mapping[str, TransactionView]
+
+    @property
+    def newest(self) -> SignedVersion:
+        """The version that was signed last."""
+        return self.versions[-1]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the chain knows any version, in a block or waiting for one."""
+        return bool(self.views)
+
+    @property
+    def included(self) -> IncludedVersion | None:
+        """The version that is in a block."""
+        for version in self.versions:
+            view = self.views.get(version.signed.hash)
+            if view is not None and view.block is not None:
+                return IncludedVersion(version, view, view.block.number)
+        return None
+
+    def knows(self, version: SignedVersion) -> bool:
+        """Whether the chain knows this version."""
+        return version.signed.hash in self.views
+
+
+@attrs.frozen
+class NonceSearch:
+    """The status of a nonce, and the last final block that was searched for our transfer."""
+
+    status: NonceStatus
+    searched_to: int
 
 
 def load_signed_versions(
     storage: Storage, authority: WorkerAuthority, outgoing: OutboundTransfer
 ) -> list[SignedVersion]:
-    """All that may take the transfer's slot, in the order in which it was signed."""
+    """All versions of a signed transfer, in the order of signing."""
     assert outgoing.raw is not None
     assert outgoing.transaction_hash is not None
     first = SignedTransaction(outgoing.transaction_hash, base64.b64decode(outgoing.raw))
-    found = [SignedVersion(first, True, outgoing.signed_at or outgoing.created_at)]
+    signed_at = outgoing.signed_at or outgoing.created_at
+    found = [SignedVersion(first, True, signed_at, outgoing.signed_above)]
     if outgoing.replacements:
         ids = [replacement_id(outgoing.id, n + 1) for n in range(outgoing.replacements)]
         later = storage.read(
@@ -42,48 +104,52 @@ def load_signed_versions(
                 SignedTransaction(later[id].transaction_hash, base64.b64decode(later[id].raw)),
                 later[id].moves,
                 later[id].signed_at,
+                later[id].signed_above or outgoing.signed_above,
             )
             for id in ids
         ]
     return found
 
 
-def find_included_version(
-    chain: Chain, known: Sequence[SignedVersion]
-) -> tuple[SignedVersion, TransactionView | None]:
-    """Those bytes that are in a block, else those that the chain knows, else the newest."""
-    found: tuple[SignedVersion, TransactionView | None] = (known[-1], None)
-    for bytes in known:
-        view = chain.transaction(bytes.signed.hash)
-        if view is not None and view.block is not None:
-            return bytes, view
-        if view is not None:
-            found = bytes, view
-    return found
+def encode_signed(signed: SignedTransaction) -> str:
+    """Signed bytes as they are stored, in base64."""
+    return base64.b64encode(signed.raw).decode()
 
 
-def nonce_was_taken(
-    chain: Chain, outgoing: OutboundTransfer, known: Sequence[SignedVersion]
-) -> bool:
-    """Whether what took a transfer's slot is final and none of its bytes.
+def look_up_versions(chain: Chain, versions: Sequence[SignedVersion]) -> NonceView:
+    """What the chain knows of the versions, in one question. Raises ChainUnavailable."""
+    hashes = [version.signed.hash for version in versions]
+    told = chain.transactions(hashes)
+    view = NonceView(versions, {hash: it for hash, it in told.items() if it is not None})
+    if view.included is None and len(told) < len(hashes):
+        raise ChainUnavailable("the nodes do not agree on all versions of a transfer")
+    return view
 
-    Somebody else has used the sender's key, then. A node may also have lost the index of its
-    transactions, and then knows ours by their logs alone: what left a log is not lost. Raises
-    ChainUnavailable.
+
+def search_nonce(chain: Chain, outgoing: OutboundTransfer, view: NonceView) -> NonceSearch:
+    """Whether a final transaction other than ours has the nonce. Raises ChainUnavailable.
+
+    Somebody else has used the sender's key, then. A node may also have lost its index of
+    transactions, and then it knows ours by their logs alone. So the blocks since the transfer was
+    signed are searched for its logs, some of them in each look: `searched_to` is to be kept.
     """
     assert outgoing.slot is not None
     assert outgoing.sender_id is not None
+    searched = max(outgoing.signed_above, outgoing.searched_to)
     sender = outgoing.sender_id.partition(":")[2]
-    if chain.final_nonce(sender) <= outgoing.slot:
-        return False
-    # By what was final when that was asked: looked at once more, and in another index.
-    if find_included_version(chain, known)[1] is not None:
-        return False
-    hashes = {bytes.signed.hash for bytes in known}
+    if view.is_known or chain.final_nonce(sender) <= outgoing.slot:
+        return NonceSearch("open", outgoing.searched_to)
+    # Asked again, in another index, after the nonce was seen to be used.
+    if look_up_versions(chain, view.versions).is_known:
+        return NonceSearch("open", outgoing.searched_to)
+    hashes = {version.signed.hash for version in view.versions}
     final = chain.heads().final.number
-    for first in range(outgoing.signed_above + 1, final + 1, chain.max_scan_blocks):
-        last = min(first + chain.max_scan_blocks - 1, final)
-        found = chain.scan([outgoing.token_address], [outgoing.recipient], first, last)
+    for _ in range(SCANS_PER_LOOK):
+        if searched >= final:
+            break
+        last = min(searched + chain.max_scan_blocks, final)
+        found = chain.scan([outgoing.token_address], [outgoing.recipient], searched + 1, last)
         if any(transfer.transaction_hash in hashes for transfer in found):
             raise ChainUnavailable("a node has the logs of a transaction but not the transaction")
-    return True
+        searched = last
+    return NonceSearch("taken" if searched >= final else "searching", searched)

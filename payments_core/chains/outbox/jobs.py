@@ -8,11 +8,11 @@ protocol below. An owner has no loop, no exception handling and, `read_chain` ap
 The life of one transfer, and what a crash at each point leaves:
 
 1. The intent. A decision inserts an `OutboundTransfer` and a send job, in one commit with the
-change that
-   needs it. A crash before leaves nothing, a crash after leaves a job that is due. The owner may
-   still withdraw the intent, until a nonce is reserved; then the send job finds nothing to send.
-2. The nonce. `Outbox.signed` reserves the sender's next nonce in a commit of its own. A crash
-   leaves a reserved nonce: the job runs again and signs the same intent for the same nonce.
+   change that needs it. A crash before leaves nothing, a crash after leaves a job that is due. The
+   owner may still withdraw the intent, until a nonce is reserved; then the send job finds nothing
+   to send.
+2. The nonce. `Outbox.ensure_signed` reserves the sender's next nonce in a commit of its own. A
+   crash leaves a reserved nonce: the job runs again and signs the same intent for the same nonce.
 3. The bytes. They are signed, then stored, then broadcast. A crash before they are stored loses
    bytes that nobody has seen. A crash after leaves stored bytes, and only those are ever sent.
    A replacement with higher fees is stored in the same way, and uses the same nonce.
@@ -302,10 +302,9 @@ class TransferJobs:
         except ChainUnavailable:
             return "silent"
         try:
-            self._outbox.broadcast(authority, signed, transfer.id)
+            return self._outbox.broadcast(authority, transfer.id)
         except ChainUnavailable:
             return "lost"
-        return signed
 
     def _try_again(
         self, owner: TransferOwner[R], claimed: ClaimedJob, record: R, doubt: Doubt

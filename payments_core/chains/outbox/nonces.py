@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import attrs
 
 from payments_core.chains.outbox.record import OutboundTransfer, Sender, lock_transfer
-from payments_core.engine.decision import Decision
+from payments_core.chains.port import AddressSpec, Chain
+from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 
@@ -29,6 +30,12 @@ class PreviousNonceUnsigned(Exception):
 
 class SignerKeyChanged(Exception):
     """Another worker, with another key, was faster; look again."""
+
+
+def get_sender_id(authority: WorkerAuthority, chain: Chain) -> str:
+    """The id of the environment's sender on a chain, by the key that is configured now."""
+    operator = chain.derive(AddressSpec(authority.partition, "operator", "operator"))
+    return f"{chain.chain_id}:{operator}"
 
 
 def load_senders(snapshot: Snapshot, chain_id: int) -> Sequence[Sender]:

@@ -1,46 +1,48 @@
 """The outbox: our own transactions, each sent exactly once whatever happens in between.
 
-Insert the intent with the decision that needs it; reserve a slot of the environment's sender;
+Insert the intent with the decision that needs it; reserve a nonce of the environment's sender;
 sign; store the signed bytes; only then broadcast those bytes, again and again if need be. A crash
-before the bytes signs the same intent into the same slot. Until a slot is reserved an intent can
-be withdrawn, and not after. Slot n + 1 is never signed before slot n has its bytes.
+before the bytes are stored signs the same intent again for the same nonce. An intent can be
+withdrawn until a nonce is reserved, and not after. Nonce n + 1 is never signed before nonce n has
+its bytes.
 
-What is in no block for long is signed again with higher fees, into the same slot. Of all bytes that
-a slot ever had the chain takes one; which one, only the chain can say.
+What is in no block for long is signed again with higher fees, for the same nonce
+(`rebroadcast.py`). Of all versions for a nonce the chain takes one; which one, only the chain can
+say (`inclusion.py`).
 """
 
 from __future__ import annotations
 
-import base64
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import attrs
 
-from payments_core.chains.judge import ExpectedTransfer, judge, with_confirmations
+from payments_core.chains.judge import ExpectedTransfer, Reason, judge, with_confirmations
 from payments_core.chains.outbox.inclusion import (
-    SignedVersion,
-    find_included_version,
+    NonceStatus,
+    NonceView,
+    encode_signed,
     load_signed_versions,
-    nonce_was_taken,
+    look_up_versions,
+    search_nonce,
 )
 from payments_core.chains.outbox.nonces import (
     PreviousNonceUnsigned,
     SignerKeyChanged,
+    get_sender_id,
     load_senders,
     reserve_nonce,
 )
+from payments_core.chains.outbox.rebroadcast import Rebroadcaster
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
-    Replacement,
-    Sender,
     TransferOutcome,
+    load_transfer,
     lock_transfer,
-    replacement_id,
 )
 from payments_core.chains.port import (
-    AddressSpec,
     Chain,
     ChainUnavailable,
     SignedTransaction,
@@ -53,14 +55,19 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.storage.port import Snapshot, Transaction
 
-_MAX_DROPPED = 100
-"""So many slots back a gap is looked for; no reorg reaches further."""
-
 _log = logging.getLogger(__name__)
 
 
+@attrs.frozen
+class Inclusion:
+    """The hash of the version that is in a block, or that another's transaction has the nonce."""
+
+    hash: str | None
+    nonce_was_taken: bool = False
+
+
 class Outbox:
-    """Turns intents into signed bytes, in slots; sends them, and tells what became of them."""
+    """Turns intents into signed transactions, sends them, and reports what became of them."""
 
     def __init__(
         self,
@@ -68,36 +75,34 @@ class Outbox:
         chains: Mapping[int, Chain],
         on_sent: Callable[[WorkerAuthority, int], None] = lambda authority, chain_id: None,
     ) -> None:
-        """`on_sent` hears of every broadcast, with the chain's number."""
+        """`on_sent` is called after every broadcast, with the chain's number."""
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
         self._chains = chains
         self._on_sent = on_sent
+        self._rebroadcaster = Rebroadcaster(ports)
 
-    def broadcast(
-        self, authority: WorkerAuthority, signed: SignedTransaction, outgoing_id: str
-    ) -> None:
-        """Send signed bytes, now or once more: it is harmless. Raises ChainUnavailable.
+    def broadcast(self, authority: WorkerAuthority, outgoing_id: str) -> SignedTransaction:
+        """Send a transfer's newest version, now or once more: it is harmless.
 
-        A reorg can drop what stood in the slots before; those bytes are then sent again first, or
-        nothing of this sender would ever be included. Nothing is sent, and nothing raised, where a
-        final transaction has taken the slot: whoever follows the transfer will see which.
+        Where nodes refuse it, what is missing before it is sent first, and its fees may rise.
+        Raises ChainUnavailable where no node takes it. It is not raised where a final transaction
+        that is not ours has the nonce: the job that watches the transfer will see that.
         """
         outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
+        versions = load_signed_versions(self._storage, authority, outgoing)
         try:
-            chain.broadcast(signed)
+            chain.broadcast(versions[-1].signed)
         except ChainUnavailable:
-            dropped = self._find_dropped(authority, chain, outgoing)
-            if not dropped and self.nonce_was_taken(authority, outgoing_id):
-                return
-            if not dropped:
-                raise
-            for before in reversed(dropped):
-                chain.broadcast(before)
-            chain.broadcast(signed)
+            view = look_up_versions(chain, versions)
+            if view.knows(view.newest):
+                raise  # it was the answer that was lost: the owner notes that first
+            if self._search_nonce(authority, chain, outgoing, view) == "open":
+                self._rebroadcaster.push(authority, chain, outgoing, view, is_refused=True)
         self._on_sent(authority, outgoing.chain_id)
+        return versions[-1].signed
 
     def check_outcome(
         self, authority: WorkerAuthority, outgoing_id: str, *, confirmations: int = 0
@@ -106,94 +111,57 @@ class Outbox:
 
         `confirmations` asks for more blocks on top than the chain's own finality may have.
 
-        One that is in no block is pushed. Raises ChainUnavailable.
+        One that is in no block is offered again. Raises ChainUnavailable.
         """
         outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        all_known = load_signed_versions(self._storage, authority, outgoing)
-        scanned = get_scanned_height(
-            self._storage, authority.mode, chain.chain_id
-        )  # before the chain is asked
+        # What was scanned is read before the chain is asked.
+        scanned = get_scanned_height(self._storage, authority.mode, chain.chain_id)
         heads = with_confirmations(chain.heads(), confirmations)
-        taken, view = find_included_version(chain, all_known)
+        view = self._look_up(authority, chain, outgoing)
         final = heads.final.number
         outcome = partial(
-            TransferOutcome,
-            height=final,
-            reorgs=outgoing.reorgs,
-            scanned_height=scanned,
-            hash=taken.signed.hash,
+            TransferOutcome, height=final, reorgs=outgoing.reorgs, scanned_height=scanned
         )
-        if view is None and nonce_was_taken(chain, outgoing, all_known):
-            return outcome("transaction_failed", block_number=-1)
-        if view is None or view.block is None:
-            self._push(authority, chain, outgoing, all_known[-1], is_known=view is not None)
-        if view is None or view.block is None or view.block.number > final:
+        included = view.included
+        if included is None:
+            has_failed = self._find_or_push(authority, chain, outgoing, view).nonce_was_taken
+            why: Reason = "transaction_failed" if has_failed else "not_final"
+            return outcome(why, block_number=-1, hash=view.newest.signed.hash)
+        outcome = partial(outcome, hash=included.version.signed.hash)
+        if included.block_number > final:
             return outcome("not_final", block_number=-1)  # may yet show another
-        if not taken.moves:
-            return outcome("transaction_failed", block_number=view.block.number)
+        if not included.version.moves:
+            return outcome("transaction_failed", block_number=included.block_number)
         expectation = ExpectedTransfer(
             outgoing.chain_id, outgoing.token_address, outgoing.recipient
         )
-        verdicts = judge(expectation, chain.chain_id, view, heads, consumed=frozenset())
+        verdicts = judge(expectation, chain.chain_id, included.view, heads, consumed=frozenset())
         reasons = [verdict.reason for verdict in verdicts]
         reason = None if None in reasons else reasons[0]
-        return outcome(reason, block_number=view.block.number)
+        return outcome(reason, block_number=included.block_number)
 
-    def find_included_hash(self, authority: WorkerAuthority, outgoing_id: str) -> str | None:
-        """The hash of those bytes of a transfer that are in a block; where none is, it is pushed.
+    def find_inclusion(self, authority: WorkerAuthority, outgoing_id: str) -> Inclusion:
+        """Which version of a transfer is in a block; where none is, it is offered again.
 
         Raises ChainUnavailable.
         """
         outgoing = self._load_transfer(authority, outgoing_id)
         chain = self._chains[outgoing.chain_id]
-        all_known = load_signed_versions(self._storage, authority, outgoing)
-        taken, view = find_included_version(chain, all_known)
-        if view is not None and view.block is not None:
-            return taken.signed.hash
-        self._push(authority, chain, outgoing, all_known[-1], is_known=view is not None)
-        return None
+        view = self._look_up(authority, chain, outgoing)
+        return self._find_or_push(authority, chain, outgoing, view)
 
     def is_known(self, authority: WorkerAuthority, outgoing_id: str) -> bool:
-        """Whether the chain knows any of a transfer's bytes. Raises ChainUnavailable."""
+        """Whether the chain knows any version of a transfer. Raises ChainUnavailable."""
         outgoing = self._load_transfer(authority, outgoing_id)
-        chain = self._chains[outgoing.chain_id]
-        return (
-            find_included_version(chain, load_signed_versions(self._storage, authority, outgoing))[
-                1
-            ]
-            is not None
-        )
-
-    def nonce_was_taken(self, authority: WorkerAuthority, outgoing_id: str) -> bool:
-        """Whether what took a transfer's slot is final and none of its bytes.
-
-        Somebody else has used the sender's key, then. Raises ChainUnavailable.
-        """
-        outgoing = self._load_transfer(authority, outgoing_id)
-        chain = self._chains[outgoing.chain_id]
-        return nonce_was_taken(
-            chain, outgoing, load_signed_versions(self._storage, authority, outgoing)
-        )
+        return self._look_up(authority, self._chains[outgoing.chain_id], outgoing).is_known
 
     def rebroadcast_dropped(self, authority: WorkerAuthority, chain_id: int) -> int:
         """Send again what a reorg dropped of the environment's transactions; how many they were.
 
         Raises ChainUnavailable.
         """
-        chain = self._chains[chain_id]
-        count = 0
-        for sender in self._load_senders(authority, chain_id):
-            if sender.last_outgoing_id is None:
-                continue
-            last = self._load_transfer(authority, sender.last_outgoing_id)
-            newest = self._find_missing(authority, chain, last)
-            dropped = self._find_dropped(authority, chain, last)
-            missing = [newest, *dropped] if newest else dropped
-            for signed in reversed(missing):
-                chain.broadcast(signed)
-            count += len(missing)
-        return count
+        return self._rebroadcaster.rebroadcast_dropped(authority, self._chains[chain_id])
 
     def find_possibly_reorged(
         self, authority: WorkerAuthority, chain_id: int, first: int
@@ -208,7 +176,7 @@ class Outbox:
                     outgoing = snapshot.get(OutboundTransfer, id)
                     assert outgoing is not None, f"no outgoing {id}"
                     if outgoing.block_number is not None and outgoing.block_number < first:
-                        break  # so are all before it: slots go into blocks in their order
+                        break  # so are all before it: blocks take nonces in order
                     found.append(outgoing)
                     id = outgoing.previous_id
             return tuple(found)
@@ -218,11 +186,11 @@ class Outbox:
     def ensure_signed(
         self, authority: WorkerAuthority, chain_id: int, outgoing_id: str
     ) -> SignedTransaction | None:
-        """The signed transaction of an intent, the newest of its bytes; None if withdrawn.
+        """The newest signed version of an intent that moves money; None if it was withdrawn.
 
         Raises ChainUnavailable, SignerRefused.
         """
-        sender_id = _sender_id(authority, self._chains[chain_id])
+        sender_id = get_sender_id(authority, self._chains[chain_id])
         while True:
             known = self._load_transfer(authority, outgoing_id)
             try:
@@ -243,12 +211,8 @@ class Outbox:
                 outgoing = self._sign(authority, outgoing)
             if outgoing.raw is not None:
                 break
-        moving = [
-            bytes
-            for bytes in load_signed_versions(self._storage, authority, outgoing)
-            if bytes.moves
-        ]
-        return moving[-1].signed
+        versions = load_signed_versions(self._storage, authority, outgoing)
+        return [version for version in versions if version.moves][-1].signed
 
     def _sign(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> OutboundTransfer:
         assert outgoing.slot is not None
@@ -265,7 +229,7 @@ class Outbox:
         newest = chain.heads().latest.number
         try:
             signed = chain.prepare(intent, outgoing.slot)
-        except SignerRefused as error:  # its slot waits for it, and all after it
+        except SignerRefused as error:  # its nonce waits for it, and all after it
             _log.critical(
                 "ALARM: the signer refused %s of %s: %s", outgoing.id, authority.partition, error
             )
@@ -280,7 +244,7 @@ class Outbox:
                 current,
                 status="signed",
                 transaction_hash=signed.hash,
-                raw=_to_base64(signed.raw),
+                raw=encode_signed(signed),
                 signed_at=self._clock.now(),
                 signed_above=newest,
             )
@@ -288,123 +252,47 @@ class Outbox:
 
         return self._committer.commit(authority, decide)
 
-    def _push(
+    def _look_up(
+        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
+    ) -> NonceView:
+        return look_up_versions(chain, load_signed_versions(self._storage, authority, outgoing))
+
+    def _find_or_push(
         self,
         authority: WorkerAuthority,
         chain: Chain,
         outgoing: OutboundTransfer,
-        newest: SignedVersion,
-        *,
-        is_known: bool,
-    ) -> None:
-        """See that what fills a slot gets into a block: send it again, in time with higher fees."""
-        if not is_known:
-            self.broadcast(authority, newest.signed, outgoing.id)
-        patience_ms = chain.bump_after_ms
-        if patience_ms is None or self._clock.now() < newest.signed_at + patience_ms:
-            return
-        try:
-            bumped = chain.bump(authority.partition, newest.signed)
-        except SignerRefused as error:
-            _log.critical(
-                "ALARM: %s is not in a block, and the signer refused the replacement: %s",
-                outgoing.id,
-                error,
-            )
-            return
-        if bumped is None:
-            _log.warning("%s is not in a block, and its fees are at their maximum", outgoing.id)
-        elif self._store_replacement(authority, outgoing, bumped, moves=newest.moves):
-            self.broadcast(authority, bumped, outgoing.id)
+        view: NonceView,
+    ) -> Inclusion:
+        if view.included is not None:
+            return Inclusion(view.included.version.signed.hash)
+        search = self._search_nonce(authority, chain, outgoing, view)
+        if search == "open":
+            self._rebroadcaster.push(authority, chain, outgoing, view)
+        return Inclusion(None, nonce_was_taken=search == "taken")
 
-    def _store_replacement(
+    def _search_nonce(
         self,
         authority: WorkerAuthority,
+        chain: Chain,
         outgoing: OutboundTransfer,
-        signed: SignedTransaction,
-        *,
-        moves: bool,
-    ) -> bool:
-        """Store bytes for a slot beside those that it had; False if others came first."""
+        view: NonceView,
+    ) -> NonceStatus:
+        """The status of the transfer's nonce. How far a search came is stored: the next look, or
+        the next worker, goes on from there.
+        """
+        search = search_nonce(chain, outgoing, view)
+        if search.status != "searching":
+            return search.status
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             current = lock_transfer(tx, outgoing.id)
-            if current.replacements != outgoing.replacements:
-                return Decision(False)
-            number = current.replacements + 1
-            replacement = Replacement(
-                id=replacement_id(current.id, number),
-                outgoing_id=current.id,
-                transaction_hash=signed.hash,
-                raw=_to_base64(signed.raw),
-                moves=moves,
-                signed_at=self._clock.now(),
-            )
-            counted = attrs.evolve(current, replacements=number)
-            return Decision(True, inserts=(replacement,), replaces=(counted,))
+            if current.reorgs != outgoing.reorgs or current.searched_to >= search.searched_to:
+                return Decision(None)
+            return Decision(None, replaces=(attrs.evolve(current, searched_to=search.searched_to),))
 
-        return self._committer.commit(authority, decide)
-
-    def _load_senders(self, authority: WorkerAuthority, chain_id: int) -> Sequence[Sender]:
-        return self._storage.read(
-            authority.partition, lambda snapshot: load_senders(snapshot, chain_id)
-        )
+        self._committer.commit(authority, decide)
+        return search.status
 
     def _load_transfer(self, authority: WorkerAuthority, outgoing_id: str) -> OutboundTransfer:
-        outgoing = self._storage.read(
-            authority.partition, lambda snapshot: snapshot.get(OutboundTransfer, outgoing_id)
-        )
-        assert outgoing is not None, f"no outgoing {outgoing_id}"
-        return outgoing
-
-    def _find_dropped(
-        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
-    ) -> list[SignedTransaction]:
-        """What fills the slots before that the chain does not know, the newest first."""
-        dropped: list[SignedTransaction] = []
-        while outgoing.previous_id is not None and len(dropped) < _MAX_DROPPED:
-            outgoing = self._load_transfer(authority, outgoing.previous_id)
-            missing = self._find_missing(authority, chain, outgoing)
-            if missing is None:
-                break
-            dropped.append(missing)
-        return dropped
-
-    def _find_missing(
-        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
-    ) -> SignedTransaction | None:
-        """What must fill the transfer's slot, if the chain knows nothing that does.
-
-        What is final there without being ours fills it for good.
-        """
-        if outgoing.raw is None:
-            return None
-        all_known = load_signed_versions(self._storage, authority, outgoing)
-        if find_included_version(chain, all_known)[1] is not None or nonce_was_taken(
-            chain, outgoing, all_known
-        ):
-            return None
-        if outgoing.status != "failed" or not all_known[-1].moves:
-            return all_known[-1].signed
-        assert outgoing.slot is not None
-        if outgoing.sender_id != _sender_id(authority, chain):
-            _log.critical(
-                "ALARM: the nonce of %s is unused, and its key is no longer configured", outgoing.id
-            )
-            return None
-        nothing = chain.prepare_noop(authority.partition, outgoing.slot)
-        if self._store_replacement(authority, outgoing, nothing, moves=False):
-            return nothing
-        return load_signed_versions(
-            self._storage, authority, self._load_transfer(authority, outgoing.id)
-        )[-1].signed
-
-
-def _sender_id(authority: WorkerAuthority, chain: Chain) -> str:
-    """The environment's sender on a chain, by the key that is in use now."""
-    operator = chain.derive(AddressSpec(authority.partition, "operator", "operator"))
-    return f"{chain.chain_id}:{operator}"
-
-
-def _to_base64(raw: bytes) -> str:
-    return base64.b64encode(raw).decode()
+        return load_transfer(self._storage, authority.partition, outgoing_id)

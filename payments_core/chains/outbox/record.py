@@ -33,7 +33,8 @@ class OutboundTransfer(Record):
     sender's, `previous_id` the transfer in the slot before. It has `failed` when that was final:
     should a reorg drop it all the same, something that moves nothing takes its slot.
     `block_number` is where it was when its success was final, `reorgs` how often blocks were
-    undone that it may have been in.
+    undone that it may have been in. `searched_to` is the last final block that was searched for it
+    after another transaction had used its nonce.
 
     `raw` are the bytes that were signed first, at `signed_at`, when `signed_above` was the newest
     block; `replacements` counts those that were signed after them for the same slot.
@@ -43,6 +44,9 @@ class OutboundTransfer(Record):
         "outgoing",
         columns={"transaction_hash": str},
         lookups=(Lookup("by_transaction", ("transaction_hash",)),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     purpose: TransferPurpose
@@ -64,6 +68,7 @@ class OutboundTransfer(Record):
     replacements: int = 0
     block_number: int | None = None
     reorgs: int = 0
+    searched_to: int = 0
     created_at: Instant
 
 
@@ -73,12 +78,16 @@ class Replacement(Record):
 
     They move the same with higher fees, or nothing (`moves` is false). Any of them may still be the
     one that is included, so none is ever forgotten. The id is the transfer's, and the number.
+    `signed_above` was the newest block when they were signed; 0 where an older release signed them.
     """
 
     collection: ClassVar[Collection] = Collection(
         "outgoing_replacements",
         columns={"transaction_hash": str},
         lookups=(Lookup("by_transaction", ("transaction_hash",)),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     outgoing_id: str
@@ -86,6 +95,7 @@ class Replacement(Record):
     raw: str
     moves: bool
     signed_at: Instant
+    signed_above: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -235,6 +245,13 @@ def find_own_hashes(storage: Storage, hashes: Iterable[str]) -> frozenset[str]:
         found.update(str(item.record.transaction_hash) for item in first)
         found.update(item.record.transaction_hash for item in later)
     return frozenset(found)
+
+
+def load_transfer(storage: Storage, partition: str, outgoing_id: str) -> OutboundTransfer:
+    """A transfer that is known to exist, as it is stored now."""
+    outgoing = storage.read(partition, lambda snapshot: snapshot.get(OutboundTransfer, outgoing_id))
+    assert outgoing is not None, f"no outgoing {outgoing_id}"
+    return outgoing
 
 
 def lock_transfer(tx: Transaction, outgoing_id: str) -> OutboundTransfer:

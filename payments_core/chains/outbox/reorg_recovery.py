@@ -94,7 +94,7 @@ def _note_reorg(tx: Transaction, outgoing_id: str, *, now: Instant) -> Decision[
     """Whoever looked at the transfer before now must look again; if it was done, somebody must."""
     outgoing = tx.get(OutboundTransfer, outgoing_id, for_update=True)
     assert outgoing is not None
-    undone = attrs.evolve(outgoing, block_number=None, reorgs=outgoing.reorgs + 1)
+    undone = attrs.evolve(outgoing, block_number=None, searched_to=0, reorgs=outgoing.reorgs + 1)
     if outgoing.block_number is None:
         return Decision(None, replaces=(undone,))
     follow = follow_job(outgoing.id, now + POLL_MS)

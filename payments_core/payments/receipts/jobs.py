@@ -100,14 +100,12 @@ class ReceiptJobs:
             return Observation(observed, None, scanned)
         if observed.block is None and operation.status in (*funding.LIVE, "confirmed"):
             assert operation.outgoing_id is not None
-            if observed.view is None and self._outbox.nonce_was_taken(
-                authority, operation.outgoing_id
-            ):
+            found = self._outbox.find_inclusion(authority, operation.outgoing_id)
+            if observed.view is None and found.nonce_was_taken:
                 reading = self._read_vault_balance(authority, operation, payment, heads)
                 return Observation(observed, reading, scanned, nonce_was_taken=True)
-            included = self._outbox.find_included_hash(authority, operation.outgoing_id)
-            if included not in (None, tracked.transaction_hash):
-                return Observation(observed, None, scanned, included_hash=included)
+            if found.hash not in (None, tracked.transaction_hash):
+                return Observation(observed, None, scanned, included_hash=found.hash)
         if not observed.is_final:
             return Observation(observed, None, scanned)
         return Observation(

@@ -11,7 +11,7 @@ from payments_core.chains.outbox.record import OutboundTransfer
 from payments_core.deposits.record import Deposit
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.refunds.record import Refund
-from tests.chains.scenes import AnvilScene
+from tests.chains.scenes import LOW_BASE_FEE, AnvilScene
 from tests.service.till import Till
 from tests.service.world import BASE, USDC, atomic
 
@@ -27,10 +27,12 @@ def world(anvil_world: AnvilScene) -> AnvilScene:
 
 
 def stuck(world: AnvilScene, raises: int = RAISES) -> None:
-    """What is to be sent now is in no block for long, and its fees are raised so often."""
+    """Blocks pass over what is to be sent now, and its fees are raised so often."""
     world.stop_mining()
     world.run()
-    world.advance(PATIENCE_S * raises + raises + 1)
+    for _ in range(raises):
+        world.pass_over(4)
+        world.advance(3 * PATIENCE_S)  # a job whose bytes are refused looks once a minute
 
 
 def stuck_option(world: AnvilScene) -> tuple[OptionDetails, list[tuple[str, bytes]]]:
@@ -181,6 +183,7 @@ def test_what_is_behind_a_stuck_one_waits_and_comes_after_it(world: AnvilScene) 
         world.get(OutboundTransfer, str(world.operation_now(it).outgoing_id)).slot for it in options
     ]
     assert sorted(slots) == [0, 1, 2]
+    world.mine_at(LOW_BASE_FEE)
     world.is_mining = True
     world.node.ask("evm_setAutomine", True)
     world.advance(60)

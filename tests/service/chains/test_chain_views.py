@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -34,6 +34,9 @@ class Lens(FaultyChain):
 
     def transaction(self, hash: str) -> TransactionView | None:
         return self._see(super().transaction(hash))
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        return {hash: self._see(view) for hash, view in super().transactions(hashes).items()}
 
     def balances(self, token_address: str, holders: Any) -> Any:
         at = super().balances(token_address, holders)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -39,7 +39,12 @@ class Silent(FaultyChain):
         self.shown = 0
 
     def transaction(self, hash: str) -> TransactionView | None:
-        view = super().transaction(hash)
+        return self._show(super().transaction(hash))
+
+    def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
+        return {hash: self._show(view) for hash, view in super().transactions(hashes).items()}
+
+    def _show(self, view: TransactionView | None) -> TransactionView | None:
         self.shown += self.in_no_block
         if view is not None and self.in_no_block:
             return attrs.evolve(view, block=None, logs=(), succeeded=False)

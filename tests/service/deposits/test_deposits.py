@@ -243,7 +243,7 @@ class TestWhatIsNoDeposit:
         authority = WorkerAuthority(world.environment_id, "sandbox")
         signed = outbox.ensure_signed(authority, BASE, outgoing.id)
         assert signed is not None
-        outbox.broadcast(authority, signed, outgoing.id)
+        outbox.broadcast(authority, outgoing.id)
         till.finish()
         world.service.deposits.check(world.server, till.account.id)
         till.finish()

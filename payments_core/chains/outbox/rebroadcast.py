@@ -1,0 +1,331 @@
+"""Gets what was signed into a block: offers it again, in order, and in time with higher fees.
+
+1. The newest version is offered until the chain knows it. A refusal ends nothing: what is missing
+   before it in the order of nonces is offered first, then its older versions.
+2. Only the first in line is raised: the chain includes a sender's transactions in the order of
+   their nonces, so what waits behind another one waits for that, not for higher fees.
+3. It is raised only after blocks have passed over it for `bump_after_ms`. While a chain makes no
+   blocks, a higher tip buys nothing, and it is paid in full later.
+4. A refusal does not keep the fees from rising: the base fee may have passed the offer.
+5. A sender whose first in line was passed over for `STALLED_MS` raises an alarm.
+
+A new version is stored before it is offered. All versions have one nonce, so one of them at most
+moves the money.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import attrs
+
+from payments_core.chains.outbox.inclusion import (
+    NonceView,
+    SignedVersion,
+    encode_signed,
+    load_signed_versions,
+    look_up_versions,
+    search_nonce,
+)
+from payments_core.chains.outbox.nonces import get_sender_id, load_senders
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    Replacement,
+    load_transfer,
+    lock_transfer,
+    replacement_id,
+)
+from payments_core.chains.port import Chain, ChainUnavailable, SignedTransaction, SignerRefused
+from payments_core.clock import MINUTE, SECOND, Instant
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import Transaction
+
+STALLED_MS = 15 * MINUTE
+"""After so long without progress, a sender is an alarm; and again after as long."""
+
+REOFFER_MS = 15 * SECOND
+"""How often, at most, nodes are offered a version that they refused, and fees are reconsidered."""
+
+_MIN_BLOCKS_PASSED = 3
+"""Fewer blocks than this say nothing: the first after a halt comes late, not expensive."""
+_MAX_DROPPED = 100
+"""So many nonces back a gap is looked for; no reorg reaches further."""
+_MAX_REMEMBERED = 10_000
+
+_log = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class Missing:
+    """A transfer whose nonce nothing uses on the chain, and the version that must use it."""
+
+    outgoing: OutboundTransfer
+    version: SignedVersion
+
+
+class Rebroadcaster:
+    """Offers what is in no block, for the outbox."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._last_done: dict[tuple[str, str], Instant] = {}
+
+    def push(
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        outgoing: OutboundTransfer,
+        view: NonceView,
+        *,
+        is_refused: bool = False,
+    ) -> None:
+        """Offer a transfer that is in no block, and raise its fees if that is due.
+
+        `is_refused` says that the nodes have just refused its newest version. Raises
+        ChainUnavailable where the chain knows no version, and no node takes one.
+        """
+        is_offered = view.knows(view.newest)
+        if not is_offered and (
+            not view.is_known or self._is_time(outgoing.id, "offer", REOFFER_MS)
+        ):
+            is_offered = self._offer(authority, chain, outgoing, view, is_refused=is_refused)
+        raised = self._raise_if_passed_over(authority, chain, outgoing, view.newest)
+        if raised is not None:
+            is_offered = self._try_broadcast(chain, raised)
+        if not is_offered and not view.is_known:
+            raise ChainUnavailable(f"no node of chain {chain.chain_id} accepts {outgoing.id}")
+
+    def rebroadcast_dropped(self, authority: WorkerAuthority, chain: Chain) -> int:
+        """Offer again what a reorg dropped of all senders, whatever became of its owners.
+
+        Returns how many transactions were missing. Raises ChainUnavailable where one is refused.
+        """
+        count = 0
+        senders = self._storage.read(
+            authority.partition, lambda snapshot: load_senders(snapshot, chain.chain_id)
+        )
+        for sender in senders:
+            if sender.last_outgoing_id is None:
+                continue
+            last = load_transfer(self._storage, authority.partition, sender.last_outgoing_id)
+            newest = self._find_missing(authority, chain, last)
+            missing = [newest] if newest is not None else []
+            missing += self._find_dropped(authority, chain, last)
+            if not self._offer_missing(authority, chain, missing):
+                raise ChainUnavailable(f"no node accepts what a reorg dropped of {sender.id}")
+            count += len(missing)
+        return count
+
+    def _offer(
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        outgoing: OutboundTransfer,
+        view: NonceView,
+        *,
+        is_refused: bool,
+    ) -> bool:
+        """Offer the newest version; False where no node took any."""
+        newest = view.newest.signed
+        if not is_refused and self._try_broadcast(chain, newest):
+            return True
+        dropped = self._find_dropped(authority, chain, outgoing)
+        if dropped:
+            return self._offer_missing(authority, chain, dropped) and self._try_broadcast(
+                chain, newest
+            )
+        if view.is_known:
+            return False
+        # With what the sender has, an older and cheaper version may be affordable.
+        return any(self._try_broadcast(chain, it.signed) for it in reversed(view.versions[:-1]))
+
+    def _offer_missing(
+        self, authority: WorkerAuthority, chain: Chain, missing: list[Missing]
+    ) -> bool:
+        """Offer transactions in the order of their nonces; they are given the newest first."""
+        for one in reversed(missing):
+            if self._try_broadcast(chain, one.version.signed):
+                continue
+            raised = self._raise_if_passed_over(authority, chain, one.outgoing, one.version)
+            if raised is None or not self._try_broadcast(chain, raised):
+                return False
+        return True
+
+    def _try_broadcast(self, chain: Chain, signed: SignedTransaction) -> bool:
+        try:
+            chain.broadcast(signed)
+        except ChainUnavailable as error:
+            _log.info("%s was not accepted: %s", signed.hash, error)
+            return False
+        return True
+
+    def _raise_if_passed_over(
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        outgoing: OutboundTransfer,
+        newest: SignedVersion,
+    ) -> SignedTransaction | None:
+        """A new version with higher fees, stored; None where it is too early, or none is possible.
+
+        Raises ChainUnavailable.
+        """
+        patience_ms = chain.bump_after_ms
+        if patience_ms is None or self._clock.now() < newest.signed_at + patience_ms:
+            return None
+        if not self._is_time(outgoing.id, "raise", REOFFER_MS):
+            return None
+        first_in_line_at = self._find_block_before(authority, chain, outgoing)
+        if first_in_line_at is None:
+            return None
+        latest = chain.heads().latest.number
+        now = self._clock.now()
+
+        def passed_over_ms(signed_at: Instant, signed_above: int) -> int:
+            """For how long blocks have passed over it, from their number and the chain's pace."""
+            passed = latest - max(signed_above, first_in_line_at)
+            if passed < _MIN_BLOCKS_PASSED:
+                return 0
+            return (now - signed_at) * passed // (latest - signed_above)
+
+        first_signed_at = outgoing.signed_at or outgoing.created_at
+        stalled_ms = passed_over_ms(first_signed_at, outgoing.signed_above)
+        if stalled_ms >= STALLED_MS and self._is_time(outgoing.sender_id, "alarm", STALLED_MS):
+            _log.critical(
+                "ALARM: sender %s of %s has made no progress for %d minutes: "
+                "nonce %s (%s) is in no block",
+                outgoing.sender_id, authority.partition, stalled_ms // MINUTE, outgoing.slot,
+                outgoing.id,
+            )  # fmt: skip
+        if passed_over_ms(newest.signed_at, newest.signed_above) < patience_ms:
+            return None
+        return self._raise_fees(authority, chain, outgoing, newest, latest)
+
+    def _raise_fees(
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        outgoing: OutboundTransfer,
+        newest: SignedVersion,
+        latest: int,
+    ) -> SignedTransaction | None:
+        try:
+            raised = chain.bump(authority.partition, newest.signed)
+        except SignerRefused as error:
+            _log.critical(
+                "ALARM: %s is not in a block, and the signer refused the replacement: %s",
+                outgoing.id,
+                error,
+            )
+            return None
+        if raised is None:
+            _log.info("%s is not in a block, and its fees are at their maximum", outgoing.id)
+            return None
+        is_stored = self._store_replacement(
+            authority, outgoing, raised, moves=newest.moves, signed_above=latest
+        )
+        return raised if is_stored else None
+
+    def _find_block_before(
+        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
+    ) -> int | None:
+        """The block that made the transfer the first in line; None where another one is."""
+        if outgoing.previous_id is None:
+            return 0
+        previous = load_transfer(self._storage, authority.partition, outgoing.previous_id)
+        if previous.block_number is not None:
+            return previous.block_number
+        versions = load_signed_versions(self._storage, authority, previous)
+        included = look_up_versions(chain, versions).included
+        if included is not None:
+            return included.block_number
+        assert previous.sender_id is not None
+        assert previous.slot is not None
+        address = previous.sender_id.partition(":")[2]
+        return 0 if chain.final_nonce(address) > previous.slot else None
+
+    def _find_dropped(
+        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
+    ) -> list[Missing]:
+        """What is missing before a transfer, the newest first."""
+        dropped: list[Missing] = []
+        while outgoing.previous_id is not None and len(dropped) < _MAX_DROPPED:
+            outgoing = load_transfer(self._storage, authority.partition, outgoing.previous_id)
+            missing = self._find_missing(authority, chain, outgoing)
+            if missing is None:
+                break
+            dropped.append(missing)
+        return dropped
+
+    def _find_missing(
+        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
+    ) -> Missing | None:
+        """The version that must use the transfer's nonce, if nothing on the chain does.
+
+        A final transaction that is not ours uses it for good. A transfer that has failed moves
+        nothing any more: a transaction that does nothing takes its nonce.
+        """
+        if outgoing.raw is None:
+            return None
+        view = look_up_versions(chain, load_signed_versions(self._storage, authority, outgoing))
+        if view.is_known or search_nonce(chain, outgoing, view).status != "open":
+            return None
+        if outgoing.status != "failed" or not view.newest.moves:
+            return Missing(outgoing, view.newest)
+        assert outgoing.slot is not None
+        if outgoing.sender_id != get_sender_id(authority, chain):
+            _log.critical(
+                "ALARM: the nonce of %s is unused, and its key is no longer configured", outgoing.id
+            )
+            return None
+        nothing = chain.prepare_noop(authority.partition, outgoing.slot)
+        self._store_replacement(
+            authority, outgoing, nothing, moves=False, signed_above=chain.heads().latest.number
+        )
+        stored = load_transfer(self._storage, authority.partition, outgoing.id)
+        return Missing(stored, load_signed_versions(self._storage, authority, stored)[-1])
+
+    def _store_replacement(
+        self,
+        authority: WorkerAuthority,
+        outgoing: OutboundTransfer,
+        signed: SignedTransaction,
+        *,
+        moves: bool,
+        signed_above: int,
+    ) -> bool:
+        """Store one more version of a transfer; False if another worker stored one first."""
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[bool]:
+            current = lock_transfer(tx, outgoing.id)
+            if current.replacements != outgoing.replacements:
+                return Decision(False)
+            number = current.replacements + 1
+            replacement = Replacement(
+                id=replacement_id(current.id, number),
+                outgoing_id=current.id,
+                transaction_hash=signed.hash,
+                raw=encode_signed(signed),
+                moves=moves,
+                signed_at=self._clock.now(),
+                signed_above=signed_above,
+            )
+            counted = attrs.evolve(current, replacements=number)
+            return Decision(True, inserts=(replacement,), replaces=(counted,))
+
+        return self._committer.commit(authority, decide)
+
+    def _is_time(self, subject: str | None, what: str, interval_ms: int) -> bool:
+        """Whether to do something that this process has not done for so long; it counts as done."""
+        now = self._clock.now()
+        last = self._last_done.get((str(subject), what))
+        if last is not None and 0 <= now - last < interval_ms:
+            return False
+        if len(self._last_done) >= _MAX_REMEMBERED:
+            self._last_done.clear()
+        self._last_done[str(subject), what] = now
+        return True
