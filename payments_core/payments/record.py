@@ -197,8 +197,11 @@ class Payment(Record):
 
     @property
     def excess(self) -> int:
-        """What was received beyond the amount and has not gone back."""
-        return self.books.excess
+        """What was received beyond the amount and has not gone back; never below zero.
+
+        The books are below zero where a reorg beyond finality undid what had been sent back.
+        """
+        return max(0, self.books.excess)
 
     @property
     def releasable(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from payments_core.accounts.events import account_event
@@ -51,7 +53,8 @@ VERIFICATION = StateMachine(
 PROVIDER_STATUSES: tuple[KycStatus, ...] = ("pending", "approved", "rejected")
 """The statuses of a verification that the provider knows of."""
 
-_DECISIONS: dict[KycStatus, str] = {"approved": "approve", "rejected": "reject"}
+DECISIONS: Mapping[KycStatus, str] = {"approved": "approve", "rejected": "reject"}
+"""What a provider may decide, and the trigger of it."""
 
 _STATUSES: dict[str, KycStatus] = {status: status for status in PROVIDER_STATUSES}
 
@@ -78,7 +81,7 @@ def follow(
 
 def triggers_to(status: KycStatus, verification: Verification) -> tuple[str, ...]:
     """The steps that bring a verification to a status that the provider tells of."""
-    decision = _DECISIONS.get(status)
+    decision = DECISIONS.get(status)
     if verification.status == "not_started":
         return ("start", decision) if decision else ("start",)
     return (decision or "start",)

@@ -13,6 +13,7 @@ import attrs
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.accounts.verification.lifecycle import (
+    DECISIONS,
     PROVIDER_STATUSES,
     VERIFICATION,
     apply_trigger,
@@ -131,13 +132,56 @@ class Verifications:
         account_id: str,
         status: KycStatus,
         *,
+        verification_id: str | None = None,
+        reference: str | None = None,
+        idempotent: IdempotentRequest | None = None,
+    ) -> Verification:
+        """Record what the provider decided of one verification: `approved` or `rejected`.
+
+        Name the verification by its id (the key of `KycRequest`) or by the provider's `reference`,
+        exactly one of the two: a decision that arrives late must not decide a later verification.
+        The account's `kyc_status` changes only with its newest verification. A repeat of a decision
+        changes nothing.
+
+        Raises ValidationFailed, NotFound, and InvalidState where the verification was decided
+        otherwise.
+        """
+        if status not in DECISIONS:
+            raise ValidationFailed.at("status", f"must be one of {', '.join(DECISIONS)}")
+        if (verification_id is None) == (reference is None):
+            raise ValidationFailed.at(
+                "verification_id", "give exactly one of verification_id, reference"
+            )
+        now = self._clock.now()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Verification]:
+            account = _lock_account(tx, account_id)
+            verification = _lock_verification(tx, account.id, verification_id, reference)
+            if verification.status == status:
+                return Decision(verification)
+            step = Step(verification)
+            for trigger in triggers_to(status, verification):  # it may come before the start ended
+                step = step.then(apply_trigger, trigger, now=now)
+            decision = step.as_decision(step.record)
+            if verification.id != account.verification_id:
+                return decision
+            return decision.merge(follow(account, step.record, authority, now=now).as_decision())
+
+        return self._committer.commit(authority, decide, idempotent=idempotent)
+
+    def simulate_decision(
+        self,
+        authority: Authority,
+        account_id: str,
+        status: KycStatus,
+        *,
         idempotent: IdempotentRequest | None = None,
     ) -> Verification:
         """Bring the account's newest verification to `pending`, `approved` or `rejected`.
 
-        It is what a provider's decision does, and the sandbox's door. Where there is none, or
-        the newest was rejected and another status is asked for, a new one is made, which no
-        provider hosts. To be where it is already is no error, and no change.
+        For the sandbox and for tests; a provider's decision names its verification (`decide`).
+        Where there is none, or the newest was rejected and another status is asked for, a new one
+        is made, which no provider hosts. To be where it is already is no error, and no change.
 
         Raises ValidationFailed, NotFound, InvalidState: what is approved stays so.
         """
@@ -225,6 +269,24 @@ def _lock_startable_account(tx: Transaction, account_id: str) -> Account:
         raise AccountSuspended(account.id, account.status)
     VERIFICATION.step(account.kyc_status, "start")
     return account
+
+
+def _lock_verification(
+    tx: Transaction, account_id: str, verification_id: str | None, reference: str | None
+) -> Verification:
+    """The account's verification that has the id or the reference, locked. Raises NotFound."""
+    if verification_id is None:
+        after: Position | None = None
+        while verification_id is None:
+            page = tx.find(Verification, "by_account", (account_id,), after=after, limit=100)
+            named = [it.id for it in page.records if it.reference == reference]
+            if not named and page.next is None:
+                raise NotFound("verification")
+            verification_id, after = next(iter(named), None), page.next
+    found = tx.get(Verification, verification_id, for_update=True)
+    if found is None or found.account_id != account_id:
+        raise NotFound("verification")
+    return found
 
 
 def _load_newest(tx: Transaction, account: Account) -> Verification | None:

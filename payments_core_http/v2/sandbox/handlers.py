@@ -132,7 +132,7 @@ def decide_kyc(service: PaymentsService, call: ApiCall[bodies.DecideKyc, None]) 
     account_id, status = call.path["accountId"], call.body.status
     service.sandbox(call.mode).require_single_app()
     return call.run_idempotent(
-        lambda idempotent: service.verifications.decide(
+        lambda idempotent: service.verifications.simulate_decision(
             call.authority, account_id, status, idempotent=idempotent
         ),
         verification_views.verification,

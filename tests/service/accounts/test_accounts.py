@@ -317,10 +317,10 @@ def test_every_capability_is_inactive_and_says_what_it_waits_for(memory_world: W
         return {(item.missing, item.pending, item.complete) for item in found}
 
     assert seen() == {(("kyc", "bank_provider"), (), ())}
-    world.service.verifications.decide(world.server, world.payer.id, "rejected")
+    world.service.verifications.simulate_decision(world.server, world.payer.id, "rejected")
     assert seen() == {(("kyc", "bank_provider"), (), ())}
     for status, wanted in waits.items():
-        world.service.verifications.decide(world.server, world.payer.id, status)  # type: ignore[arg-type]
+        world.service.verifications.simulate_decision(world.server, world.payer.id, status)  # type: ignore[arg-type]
         assert seen() == {wanted}
 
 

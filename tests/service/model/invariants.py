@@ -187,6 +187,14 @@ _TABLES: dict[type[Record], tuple[set[tables.Row], str]] = {
 }
 
 
+def amounts_are_digits(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """Every atomic amount of an event is a digit string, whatever the chain undid."""
+    for event in commit.inserted(Event):
+        for name, value in event.payload.items():
+            if name.endswith("Atomic") and not (isinstance(value, str) and value.isdigit()):
+                yield f"{event.name} {event.id} says {name}={value!r}"
+
+
 def _path(
     before: Record | None, after: Record, table: set[tables.Row], events: list[Event]
 ) -> Wrong:
@@ -284,6 +292,7 @@ INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
     spending.limits_are_kept,
     spending.nobody_pays_who_may_not,
     every_change_is_told,
+    amounts_are_digits,
     direct_options_say_what_came,
     timelines_say_what_happened,
 )

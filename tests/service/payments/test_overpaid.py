@@ -180,3 +180,22 @@ def test_without_excess_none_can_be_sent_back(memory_world: World) -> None:
     for action in ("accept", "refund", "retry_execution", "write_off"):
         with pytest.raises(InvalidState):
             memory_world.reconcile(paid, action)
+
+
+def test_excess_that_a_reorg_takes_back_after_its_refund_is_shown_as_none(world: World) -> None:
+    """The wire has digit strings only; what is missing is seen in the escrow and the label."""
+    payment = overpaid(world, "25.00")
+    world.pay(payment, "5.00")
+    world.advance(6)
+    world.reconcile(payment, "refund_excess")
+    world.advance(8)
+    assert world.paid(payment.payment.id).refunded == atomic("5")
+    world.reorg(24)
+    world.run()
+    reorged = world.paid(payment.payment.id)
+    assert reorged.books.excess == -atomic("5")  # until the refund fails too
+    assert reorged.excess == 0
+    world.finish()
+    for event in world.events(reorged.id):
+        for name, value in event.payload.items():
+            assert not name.endswith("Atomic") or str(value).isdigit(), (event.name, name)

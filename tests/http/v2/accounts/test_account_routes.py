@@ -262,7 +262,7 @@ class TestVerifications:
         payer.call("POST", "/verifications")
         service = payer.door.service
         trusted = service.tenants.system_authority(payer.door.partition)
-        service.verifications.decide(trusted, payer.id, "approved")
+        service.verifications.simulate_decision(trusted, payer.id, "approved")
         [listed] = payer.call("GET", "/verifications").json["data"]
         assert (listed["status"], listed["hostedUrl"]) == ("approved", None)
         assert payer.account["kyc"] == {"status": "approved"}

@@ -98,7 +98,7 @@ def test_a_verification_is_hosted_by_the_provider(
 
 
 def test_one_verification_at_a_time(world: World) -> None:
-    start, decide = world.service.verifications.start, world.service.verifications.decide
+    start, decide = world.service.verifications.start, world.service.verifications.simulate_decision
     start(world.server, world.payer.id)
     with pytest.raises(InvalidState) as caught:
         start(world.server, world.payer.id)
@@ -162,7 +162,7 @@ def test_a_repeat_under_its_key_is_answered_from_the_store(
     provider.meanwhile = twin
     with pytest.raises(AlreadyResponded):
         start(server, payer, idempotent=once("k"))
-    verifications.decide(server, payer, "rejected")
+    verifications.simulate_decision(server, payer, "rejected")
     asked = len(provider.asked)
     with pytest.raises(AlreadyResponded):
         start(server, payer, idempotent=once("k"))
@@ -174,7 +174,7 @@ def test_a_repeat_under_its_key_is_answered_from_the_store(
 def test_a_decision_during_the_call_stands(
     world: World, verifications: Verifications, provider: Provider, status: Any
 ) -> None:
-    decide, start = verifications.decide, verifications.start
+    decide, start = verifications.simulate_decision, verifications.start
     provider.meanwhile = lambda: decide(world.server, world.payer.id, status)
     with pytest.raises(InvalidState):
         start(world.server, world.payer.id)
@@ -189,7 +189,7 @@ def test_another_start_during_the_call_stands(
     others: list[Verification] = []
 
     def meanwhile() -> None:
-        verifications.decide(server, payer, "rejected")
+        verifications.simulate_decision(server, payer, "rejected")
         provider.meanwhile = refuse
         with pytest.raises(DependencyFailed):
             verifications.start(server, payer)
@@ -217,7 +217,7 @@ def test_an_account_suspended_during_the_call_is_not_verified(
 
 
 def test_a_rejected_account_may_be_verified_again(world: World) -> None:
-    start, decide = world.service.verifications.start, world.service.verifications.decide
+    start, decide = world.service.verifications.start, world.service.verifications.simulate_decision
     first = start(world.server, world.payer.id)
     rejected = decide(world.server, world.payer.id, "rejected")
     assert (rejected.id, rejected.status, rejected.hosted_url) == (first.id, "rejected", None)
@@ -236,7 +236,7 @@ def test_a_rejected_account_may_be_verified_again(world: World) -> None:
 
 @pytest.mark.parametrize("status", ["pending", "approved", "rejected"])
 def test_a_decision_without_a_verification_makes_one(world: World, status: Any) -> None:
-    decide = world.service.verifications.decide
+    decide = world.service.verifications.simulate_decision
     made = decide(world.server, world.payer.id, status)
     assert (made.status, made.hosted_url, made.reference) == (status, None, None)
     again = decide(world.server, world.payer.id, status)
@@ -251,7 +251,7 @@ def test_a_decision_without_a_verification_makes_one(world: World, status: Any) 
 def test_another_decision_after_a_rejection_makes_a_new_verification(
     world: World, status: Any
 ) -> None:
-    decide = world.service.verifications.decide
+    decide = world.service.verifications.simulate_decision
     first = decide(world.server, world.payer.id, "rejected")
     world.system.advance(1)
     second = decide(world.server, world.payer.id, status)
@@ -260,7 +260,7 @@ def test_another_decision_after_a_rejection_makes_a_new_verification(
 
 
 def test_what_is_approved_stays_so(world: World) -> None:
-    decide = world.service.verifications.decide
+    decide = world.service.verifications.simulate_decision
     decide(world.server, world.payer.id, "approved")
     for status in ("pending", "rejected"):
         with pytest.raises(InvalidState):
@@ -271,7 +271,7 @@ def test_what_is_approved_stays_so(world: World) -> None:
 def test_a_decision_is_one_of_three(memory_world: World) -> None:
     for status in ("not_started", "done", ""):
         with pytest.raises(ValidationFailed) as caught:
-            memory_world.service.verifications.decide(
+            memory_world.service.verifications.simulate_decision(
                 memory_world.server,
                 memory_world.payer.id,
                 status,  # type: ignore[arg-type]
@@ -319,3 +319,44 @@ def test_the_hosted_url_shows_in_no_repr(memory_world: World) -> None:
     shown = repr(KycCase(reference="r", hosted_url="https://kyc.invalid/x"))
     assert "kyc.invalid" not in shown
     assert "kyc.invalid" not in repr(attrs.evolve(made, status="pending"))
+
+
+class TestDecisionsOfTheProvider:
+    """A decision names its verification; one that comes late decides no later one."""
+
+    def test_a_late_approval_of_a_rejected_verification_does_not_approve_the_next(
+        self, world: World
+    ) -> None:
+        verifications, server, payer = world.service.verifications, world.server, world.payer.id
+        first = verifications.start(server, payer)
+        verifications.decide(server, payer, "rejected", verification_id=first.id)
+        world.system.advance(1)
+        second = verifications.start(server, payer)
+        for named in ({"verification_id": first.id}, {"reference": first.reference}):
+            with pytest.raises(InvalidState):
+                verifications.decide(server, payer, "approved", **named)  # type: ignore[arg-type]
+        assert kyc_of(world) == "pending"
+        assert verifications.get(server, second.id).status == "pending"
+        again = verifications.decide(server, payer, "rejected", reference=first.reference)
+        assert (again.id, again.status) == (first.id, "rejected")
+        assert kyc_of(world) == "pending"
+        verifications.decide(server, payer, "approved", reference=second.reference)
+        assert kyc_of(world) == "approved"
+
+    def test_a_decision_names_one_verification_of_the_account(self, world: World) -> None:
+        verifications, server = world.service.verifications, world.server
+        started = verifications.start(server, world.payer.id)
+        for named in ({}, {"verification_id": started.id, "reference": started.reference}):
+            with pytest.raises(ValidationFailed):
+                verifications.decide(server, world.payer.id, "approved", **named)  # type: ignore[arg-type]
+        with pytest.raises(ValidationFailed):
+            verifications.decide(server, world.payer.id, "pending", verification_id=started.id)
+        for account_id, named in (
+            (world.merchant.id, {"verification_id": started.id}),
+            (world.merchant.id, {"reference": started.reference}),
+            (world.payer.id, {"verification_id": "verification_none"}),
+            (world.payer.id, {"reference": "none"}),
+        ):
+            with pytest.raises(NotFound):
+                verifications.decide(server, account_id, "approved", **named)  # type: ignore[arg-type]
+        assert kyc_of(world) == "pending"
