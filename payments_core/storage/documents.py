@@ -28,6 +28,10 @@ class UnreadableDocument(Exception):
     """A stored body is not what its collection declares: damage, or an upgrade that is missing."""
 
 
+class UnstorableRecord(ValueError):
+    """A record that could not be read back, or is too large; it is refused before it is stored."""
+
+
 def _encode_extra(value: Any) -> Any:
     if isinstance(value, Atomic):
         return str(int(value))
@@ -66,7 +70,12 @@ def stamp(record: R, version: int) -> R:
 
 
 def encode(record: Record) -> bytes:
-    """The body of a stamped record, in the schema that it says."""
+    """The body of a stamped record, in the schema that it says.
+
+    The body is decoded once, which takes some microseconds: a record with a value that its class
+    does not allow would otherwise be stored, and every list with it would fail. Raises
+    UnstorableRecord.
+    """
     collection = type(record).collection
     body = _encoder.encode(record)
     if record._unknown or collection.write_schema < collection.schema:
@@ -75,7 +84,13 @@ def encode(record: Record) -> bytes:
     elif collection.oldest_reader > 1:
         body = b'%b,"%b":%d}' % (body[:-1], OLDEST_READER.encode(), collection.oldest_reader)
     if len(body) > MAX_BODY_BYTES:
-        raise ValueError(f"a {type(record).__name__} of {len(body)} bytes is too large to store")
+        raise UnstorableRecord(
+            f"a {type(record).__name__} of {len(body)} bytes is too large to store"
+        )
+    try:
+        decode(type(record), body)
+    except UnreadableDocument as error:
+        raise UnstorableRecord(f"a {type(record).__name__} cannot be stored: {error}") from error
     return body
 
 
