@@ -19,6 +19,8 @@ import attrs
 import payments_core
 from docs.markdown import code, table
 from payments_core import PaymentsError, PaymentsService
+from payments_core.validation import metadata
+from payments_core.validation.metadata import Metadata
 
 GROUPS = {
     "PaymentsService": "The service",
@@ -48,6 +50,11 @@ NOT_FOR_CALLERS = {
 
 OF_STORAGES = ("collection", "version", "schema")
 """Attributes of records that storages and upgrades read."""
+
+METADATA_RULE = (
+    f"a JSON object of at most {metadata.MAX_BYTES} bytes, {metadata.MAX_KEYS} keys "
+    f"and {metadata.MAX_DEPTH} levels"
+)
 
 LONG = 80
 _IDENTIFIER = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
@@ -139,13 +146,45 @@ def _fields(kind: type) -> Iterator[str]:
     """The fields of an attrs class, those of classes above it first."""
     if not attrs.has(kind):
         return
+    rules = _rules(kind)
     rows = [
-        (code(field.name), code(_type(field.type, kind)), _default(field))
+        (
+            code(field.name),
+            code(_type(field.type, kind)),
+            _default(field),
+            rules.get(field.name, ""),
+        )
         for field in attrs.fields(kind)
         if field.name not in OF_STORAGES and not field.name.startswith("_")
     ]
-    if rows:
-        yield table(("Field", "Type", "Default"), rows)
+    if rules:
+        yield table(("Field", "Type", "Default", "Rule"), rows)
+    elif rows:
+        yield table(("Field", "Type", "Default"), [row[:3] for row in rows])
+
+
+def _rules(kind: type) -> dict[str, str]:
+    """What `validate_input` wants of the fields of an input class."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    found = {field.name: _rule(hints.get(field.name)) for field in attrs.fields(kind)}
+    return {name: rule for name, rule in found.items() if rule}
+
+
+def _rule(annotation: Any) -> str:
+    parts = typing.get_args(annotation)
+    if typing.get_origin(annotation) is not typing.Annotated:
+        return next(filter(None, map(_rule, parts)), "")
+    if Metadata in parts[1:]:
+        return METADATA_RULE
+    meta, said = parts[1], []
+    if "rule" in (meta.extra or {}):
+        said.append(meta.extra["rule"])
+    elif meta.max_length is not None:
+        unit = "characters" if parts[0] is str else "items"
+        said.append(f"{meta.min_length or 0} to {meta.max_length} {unit}")
+    if meta.ge is not None:
+        said.append(f"{meta.ge} to {meta.le}" if meta.le is not None else f"at least {meta.ge}")
+    return ", ".join(said)
 
 
 def _properties(kind: type) -> Iterator[str]:
@@ -220,6 +259,8 @@ def _type(annotation: Any, where: Any) -> str:
 
     def public(match: re.Match[str]) -> str:
         named = names.get(match[0])
+        if typing.get_origin(named) is typing.Annotated:
+            return _unqualified(typing.get_args(named)[0])
         if typing.get_origin(named) is typing.Literal:
             return " | ".join(map(repr, typing.get_args(named)))
         if isinstance(named, types.UnionType):
@@ -228,6 +269,13 @@ def _type(annotation: Any, where: Any) -> str:
         return _public(named) if is_own else match[0]
 
     return _IDENTIFIER.sub(public, annotation)
+
+
+def _unqualified(annotation: Any) -> str:
+    """A type without the modules of its names."""
+    if inspect.isclass(annotation) and typing.get_origin(annotation) is None:
+        return annotation.__name__
+    return re.sub(r"(?:\w+\.)+(?=\w)", "", str(annotation))
 
 
 def _names_around(kind: type) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "entropy": "The one place that reads randomness.",
         "money": "Amounts as integers, and how they are written.",
         "errors": "Every error that callers can meet, as one table.",
+        "validation": "What callers may say, checked once for the library and HTTP.",
         "telemetry": "What the library reports to whoever observes it.",
         "adapters": "Adapters found by the scheme of a URL.",
         "versions": "The API versions that a deployment supports.",

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import attrs
 import msgspec
 
-from payments_core_http.routing import Nothing, Route
-from payments_core_http.wire.metadata import (
+from payments_core.validation.metadata import (
     MAX_BYTES,
     MAX_CHARACTERS,
     MAX_DEPTH,
@@ -19,6 +18,7 @@ from payments_core_http.wire.metadata import (
     MAX_KEYS,
     Metadata,
 )
+from payments_core_http.routing import Nothing, Route
 from payments_core_http.wire.query import PageQuery
 
 Row = tuple[str, str, str, str]

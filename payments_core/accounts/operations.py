@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from payments_core.accounts.events import account_event
 from payments_core.accounts.record import (
@@ -39,6 +39,15 @@ from payments_core.errors import (
 from payments_core.storage import documents
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import (
+    Address,
+    Email,
+    ExternalUserId,
+    Label,
+    MetadataInput,
+    Username,
+)
+from payments_core.validation.inputs import validate_input
 
 USERNAME = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
 USERNAME_RULE = "must be 3 to 20 letters, digits or underscores"
@@ -52,9 +61,12 @@ class NewWallet:
     `label` has 1 to 128 characters.
     """
 
-    address: str
+    address: Address
     chain_type: ChainType
-    label: str | None = None
+    label: Label | None = None
+
+
+NewWallets = Annotated[Sequence[NewWallet], Meta(max_length=MAX_WALLETS)]
 
 
 @attrs.frozen(kw_only=True)
@@ -67,13 +79,22 @@ class NewAccount:
     in the asset of each Payment. `metadata` is JSON that is stored and given back.
     """
 
-    external_user_id: str
+    external_user_id: ExternalUserId
     subject_type: SubjectType
-    username: str | None = None
-    email: str | None = None
-    wallets: Sequence[NewWallet] = ()
+    username: Username | None = None
+    email: Email | None = None
+    wallets: NewWallets = ()
     settlement: Settlement | None = None
-    metadata: Mapping[str, Any] | None = None
+    metadata: MetadataInput | None = None
+
+
+@attrs.frozen(kw_only=True)
+class AccountChanges:
+    """What `Accounts.update` may change; `UNSET` leaves a field as it is."""
+
+    email: Email | UnsetType | None = UNSET
+    metadata: MetadataInput | UnsetType | None = UNSET
+    status: AccountStatus | UnsetType = UNSET
 
 
 @attrs.frozen
@@ -98,7 +119,8 @@ class Accounts:
         self, authority: Authority, new: NewAccount, *, idempotent: IdempotentRequest | None = None
     ) -> AccountDetails:
         """A new account. Raises ValidationFailed, Conflicting, UsernameTaken, UnsupportedChain."""
-        wallets = _validate_new_account(new)
+        new = validate_input(new)
+        wallets = _normalize_wallets(new.wallets)
         if new.settlement is not None:
             asset_of(new.settlement.chain_id, new.settlement.asset_symbol)
         now = self._clock.now()
@@ -206,10 +228,10 @@ class Accounts:
     ) -> AccountDetails:
         """Change what is given; where nothing is another, nothing happens.
 
-        A closed account stays closed. Raises NotFound, InvalidState.
+        A closed account stays closed. Raises ValidationFailed, NotFound, InvalidState.
         """
-        given = {"email": email, "metadata": metadata, "status": status}
-        changes: dict[str, Any] = {n: value for n, value in given.items() if value is not UNSET}
+        given = validate_input(AccountChanges(email=email, metadata=metadata, status=status))
+        changes = attrs.asdict(given, recurse=False, filter=lambda _, value: value is not UNSET)
 
         def change(account: Account) -> Account:
             if account.status == "closed" and changes.get("status", "closed") != "closed":
@@ -329,18 +351,12 @@ def _require_not_closed(account: Account) -> Account:
     return account
 
 
-def _validate_new_account(new: NewAccount) -> list[NewWallet]:
-    """The wallets in canonical form; every fault of the input at once."""
+def _normalize_wallets(given: Sequence[NewWallet]) -> list[NewWallet]:
+    """The wallets with addresses in canonical form. Raises ValidationFailed with every fault."""
     faults: list[FieldError] = []
-    if not 1 <= len(new.external_user_id) <= 128:
-        faults.append(FieldError("externalUserId", "must have 1 to 128 characters"))
-    if new.username is not None and not USERNAME.fullmatch(new.username):
-        faults.append(FieldError("username", USERNAME_RULE))
-    if len(new.wallets) > MAX_WALLETS:
-        faults.append(FieldError("wallets", f"must have at most {MAX_WALLETS} items"))
     wallets: list[NewWallet] = []
     seen: set[tuple[str, str]] = set()
-    for place, wallet in enumerate(new.wallets):
+    for place, wallet in enumerate(given):
         try:
             address = normalize_address(wallet.chain_type, wallet.address)
         except AddressError as error:

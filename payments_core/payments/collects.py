@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import attrs
 
 from payments_core.accounts.vaults.operations import Vaults
@@ -32,6 +29,16 @@ from payments_core.payments.record import Source
 from payments_core.payments.sends import lock_active_payer
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import (
+    Amount,
+    AssetSymbol,
+    ChainId,
+    Id,
+    MetadataInput,
+    Reference,
+    Sentence,
+)
+from payments_core.validation.inputs import validate_input
 
 
 @attrs.frozen(kw_only=True)
@@ -43,14 +50,14 @@ class NewCollect:
     `metadata` are stored and given back.
     """
 
-    amount: str
-    mandate_id: str
+    amount: Amount
+    mandate_id: Id
     destination: DestinationRequest
-    chain_id: int | None = None
-    asset_symbol: str | None = None
-    reference: str | None = None
-    description: str | None = None
-    metadata: Mapping[str, Any] | None = None
+    chain_id: ChainId | None = None
+    asset_symbol: AssetSymbol | None = None
+    reference: Reference | None = None
+    description: Sentence | None = None
+    metadata: MetadataInput | None = None
 
 
 class Collects:
@@ -72,6 +79,7 @@ class Collects:
         UnsupportedChain, UnsupportedAsset, AccountSuspended, InvalidState for a mandate that is
         over, PolicyInactive, PolicyDenied, InsufficientBalance, DependencyFailed.
         """
+        new = validate_input(new)
         mandate, vault = self._storage.read(
             authority.partition, lambda snapshot: _load_mandate(snapshot, new.mandate_id)
         )

@@ -23,28 +23,29 @@ from payments_core.errors import (
 from payments_core.payments.record import Destination, Payment
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import AccountId, Address, ExternalUserId, PaymentAddress
 
 
 @attrs.frozen(kw_only=True)
 class ToAccount:
     """Pay an account, by exactly one of its names."""
 
-    account_id: str | None = None
-    external_user_id: str | None = None
+    account_id: AccountId | None = None
+    external_user_id: ExternalUserId | None = None
 
 
 @attrs.frozen(kw_only=True)
 class ToPaymentAddress:
     """Pay `<username>@<partner id>`."""
 
-    payment_address: str
+    payment_address: PaymentAddress
 
 
 @attrs.frozen(kw_only=True)
 class ToWallet:
     """Pay an address on the Payment's chain."""
 
-    address: str
+    address: Address
 
 
 DestinationRequest = ToAccount | ToPaymentAddress | ToWallet

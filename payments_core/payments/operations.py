@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import attrs
+from msgspec import Meta
 
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.reservations import void_reservation
@@ -42,11 +43,25 @@ from payments_core.storage.port import (
     Where,
 )
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import (
+    Amount,
+    AssetSymbol,
+    ChainId,
+    ExpiryInSeconds,
+    MetadataInput,
+    Reference,
+    Sentence,
+    Url,
+)
+from payments_core.validation.inputs import validate_input
 
 EXPIRE_PAYMENT = "payments.expire"
 EXPIRY_POLL_MS = 30 * SECOND
 MAX_JOURNAL_ENTRIES = 1_000
 """So many journal entries are shown at once; a Payment with more is under attack by dust."""
+
+
+AllowedMethods = Annotated[Sequence[PaymentMethod], Meta(min_length=1, max_length=4)]
 
 
 @attrs.frozen(kw_only=True)
@@ -61,17 +76,17 @@ class NewPayment:
     methods or URLs the Payment has those of the payment settings.
     """
 
-    amount: str
+    amount: Amount
     destination: DestinationRequest
-    asset_symbol: str | None = None
-    chain_id: int | None = None
-    reference: str | None = None
-    description: str | None = None
-    expires_in_s: int | None = None
-    allowed_methods: Sequence[PaymentMethod] | None = None
-    success_url: str | None = None
-    cancel_url: str | None = None
-    metadata: Mapping[str, Any] | None = None
+    asset_symbol: AssetSymbol | None = None
+    chain_id: ChainId | None = None
+    reference: Reference | None = None
+    description: Sentence | None = None
+    expires_in_s: ExpiryInSeconds | None = None
+    allowed_methods: AllowedMethods | None = None
+    success_url: Url | None = None
+    cancel_url: Url | None = None
+    metadata: MetadataInput | None = None
 
 
 @attrs.frozen
@@ -103,6 +118,7 @@ class Payments:
         UnsupportedChain, UnsupportedAsset, and AccountSuspended where the account that asks is
         to be paid and is not active.
         """
+        new = validate_input(new)
         _require_valid_urls(authority, new)
         recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
 

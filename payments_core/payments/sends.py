@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import attrs
 
 from payments_core.accounts.record import Account
@@ -43,6 +40,16 @@ from payments_core.payments.record import Source
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import Environment
+from payments_core.validation.fields import (
+    AccountId,
+    Amount,
+    AssetSymbol,
+    ChainId,
+    MetadataInput,
+    Reference,
+    Sentence,
+)
+from payments_core.validation.inputs import validate_input
 
 
 @attrs.frozen(kw_only=True)
@@ -55,15 +62,15 @@ class NewSend:
     back.
     """
 
-    amount: str
-    account_id: str
+    amount: Amount
+    account_id: AccountId
     destination: DestinationRequest
-    chain_id: int | None = None
-    asset_symbol: str | None = None
-    destination_chain_id: int | None = None
-    reference: str | None = None
-    description: str | None = None
-    metadata: Mapping[str, Any] | None = None
+    chain_id: ChainId | None = None
+    asset_symbol: AssetSymbol | None = None
+    destination_chain_id: ChainId | None = None
+    reference: Reference | None = None
+    description: Sentence | None = None
+    metadata: MetadataInput | None = None
 
 
 class Sends:
@@ -85,6 +92,7 @@ class Sends:
         UnsupportedChain, UnsupportedAsset, AccountSuspended, PolicyInactive, PolicyDenied,
         InsufficientBalance, DependencyFailed.
         """
+        new = validate_input(new)
         recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
         preferring = self._storage.read(
             authority.partition,

@@ -14,12 +14,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import attrs
 import msgspec
 
+from payments_core.validation import metadata
+from payments_core.validation.constraints import MAX_INTEGER
+from payments_core.validation.metadata import Metadata
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.resources import resource_name
 from payments_core_http.routing import ListOf
-from payments_core_http.wire import metadata
-from payments_core_http.wire.metadata import Metadata
-from payments_core_http.wire.structuring import MAX_INTEGER, find_discriminator
+from payments_core_http.wire.structuring import find_discriminator
 
 COMPONENTS = "#/components/schemas/"
 _SOURCE = re.compile(r" \((?:contract|interface)[^)]*\)")

@@ -11,11 +11,11 @@ from payments_core.engine.idempotency.record import Response
 from payments_core.payments.checkout import public
 from payments_core.payments.checkout.public import NewPublicPayment
 from payments_core.payments.destinations import ToWallet
+from payments_core.validation.fields import Amount, AssetSymbol, ChainId, Reference, Url
 from payments_core_http.calls import ApiCall
 from payments_core_http.routing import Route
-from payments_core_http.v2.payments.bodies import Reference, WalletDestination
+from payments_core_http.v2.payments.bodies import WalletDestination
 from payments_core_http.v2.public import views
-from payments_core_http.v2.types import Amount, AssetSymbol, ChainId, Url
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService

@@ -10,8 +10,8 @@ import attrs
 import msgspec
 
 from payments_core.errors import FieldError, ValidationFailed
+from payments_core.validation.metadata import shorten_name
 from payments_core_http.routing import Nothing, Route
-from payments_core_http.wire.metadata import shorten_name
 from payments_core_http.wire.structuring import Reader
 
 DEFAULT_LIMIT = 50

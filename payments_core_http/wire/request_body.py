@@ -8,11 +8,11 @@ from typing import Any
 
 from payments_core.credentials.secrets import holds_credential
 from payments_core.errors import InvalidJson, ValidationFailed
+from payments_core.validation.faults import join_path
+from payments_core.validation.metadata import shorten_name
 from payments_core_http.errors import PayloadTooLarge, UnsupportedMediaType
 from payments_core_http.routing import Route
 from payments_core_http.wire import json_text
-from payments_core_http.wire.faults import join_path
-from payments_core_http.wire.metadata import shorten_name
 from payments_core_http.wire.structuring import Reader
 
 MAX_BODY_BYTES = 64 * 1024

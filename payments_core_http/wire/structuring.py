@@ -25,10 +25,10 @@ from cattrs import Converter
 from cattrs.errors import AttributeValidationNote, ClassValidationError
 from cattrs.gen import make_dict_structure_fn
 
-from payments_core.clock import parse_iso
 from payments_core.errors import FieldError, ValidationFailed
-from payments_core_http.wire.faults import InvalidValue, check_exactly_one
-from payments_core_http.wire.metadata import (
+from payments_core.validation.constraints import MAX_INTEGER, apply_checks, make_checks
+from payments_core.validation.faults import InvalidValue, check_exactly_one
+from payments_core.validation.metadata import (
     Metadata,
     find_text_fault,
     shorten_name,
@@ -38,7 +38,6 @@ from payments_core_http.wire.metadata import (
 T = TypeVar("T")
 StructureHook = Callable[[Any, Any], Any]
 
-MAX_INTEGER: Final = 2**53 - 1
 MAX_FAULTS: Final = 100
 """A body can hold thousands of unknown fields; nobody reads more faults than this."""
 
@@ -321,90 +320,17 @@ def _make_constrained_hook(kind: Any, converter: Converter) -> StructureHook:
         check
         for meta in annotations
         if isinstance(meta, msgspec.Meta)
-        for check in _make_checks(meta)
+        for check in make_checks(meta)
     ]
 
     def structure(value: Any, _: Any) -> Any:
         # An array's length is judged before its items: too many of them need no reading.
         if array and type(value) is list:
-            _apply_checks(checks, value)
+            apply_checks(checks, value)
             return inner(value, inner_kind)
         built = inner(value, inner_kind)
         if built is not None:
-            _apply_checks(checks, built)
+            apply_checks(checks, built)
         return built
 
     return structure
-
-
-def _apply_checks(checks: list[Callable[[Any], str | None]], value: Any) -> None:
-    for check in checks:
-        if sentence := check(value):
-            raise InvalidValue.of(sentence)
-
-
-def _make_checks(meta: msgspec.Meta) -> list[Callable[[Any], str | None]]:
-    checks: list[Callable[[Any], str | None]] = []
-    extra = meta.extra or {}
-    if "format" in extra:  # it says what is wanted, which a length does not
-        checks.append(FORMATS[extra["format"]])
-    if meta.min_length is not None or meta.max_length is not None:
-        checks.append(_make_length_check(meta.min_length or 0, meta.max_length))
-    if meta.ge is not None or meta.le is not None:
-        checks.append(_make_range_check(meta.ge, meta.le))
-    if meta.pattern is not None:
-        rule = (meta.extra or {}).get("rule", f"a text that matches {meta.pattern}")
-        checks.append(_make_pattern_check(meta.pattern, f"must be {rule}"))
-    if "values" in extra:
-        checks.append(_make_values_check(frozenset(extra["values"]), extra["fault"]))
-    if any(rule is not None for rule in (meta.gt, meta.lt, meta.multiple_of)):
-        raise TypeError("use ge and le")
-    return checks
-
-
-def _make_length_check(minimum: int, maximum: int | None) -> Callable[[Any], str | None]:
-    bounds = f"{minimum} to {maximum}" if maximum is not None else f"at least {minimum}"
-
-    def check(value: Any) -> str | None:
-        if minimum <= len(value) and (maximum is None or len(value) <= maximum):
-            return None
-        return f"must have {bounds} {'characters' if isinstance(value, str) else 'items'}"
-
-    return check
-
-
-def _make_range_check(minimum: float | None, maximum: float | None) -> Callable[[Any], str | None]:
-    if minimum is not None and maximum is not None:
-        sentence = f"must be {minimum} to {maximum}"
-    else:
-        sentence = (
-            f"must be at least {minimum}" if maximum is None else f"must be at most {maximum}"
-        )
-
-    def check(value: Any) -> str | None:
-        fits = (minimum is None or minimum <= value) and (maximum is None or value <= maximum)
-        return None if fits else sentence
-
-    return check
-
-
-def _make_pattern_check(pattern: str, sentence: str) -> Callable[[Any], str | None]:
-    # The whole text must match: `$` alone would let a final newline through.
-    matches = re.compile(pattern, re.ASCII).fullmatch
-    return lambda value: None if matches(value) else sentence
-
-
-def _make_values_check(values: frozenset[Any], sentence: str) -> Callable[[Any], str | None]:
-    return lambda value: None if value in values else sentence
-
-
-def _check_moment(value: Any) -> str | None:
-    try:
-        parse_iso(value)
-    except ValueError:
-        return "must be an ISO 8601 time with a zone"
-    return None
-
-
-FORMATS: Final[Mapping[str, Callable[[Any], str | None]]] = {"date-time": _check_moment}
-"""What a text of a named format must be, by the names that JSON Schema has for them."""

@@ -43,6 +43,8 @@ from payments_core.payments.record import Destination
 from payments_core.storage.port import DIRECTORY, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority, Requirement
 from payments_core.tenants.record import App, Environment
+from payments_core.validation.fields import Amount, AssetSymbol, ChainId, Reference, Url
+from payments_core.validation.inputs import validate_input
 
 PUBLIC_CREATION = Requirement("public", products=("payments", "public_checkout"))
 
@@ -56,13 +58,13 @@ class NewPublicPayment:
     unless given.
     """
 
-    amount: str
+    amount: Amount
     destination: ToWallet
-    asset_symbol: str | None = None
-    chain_id: int | None = None
-    reference: str | None = None
-    success_url: str | None = None
-    cancel_url: str | None = None
+    asset_symbol: AssetSymbol | None = None
+    chain_id: ChainId | None = None
+    reference: Reference | None = None
+    success_url: Url | None = None
+    cancel_url: Url | None = None
 
 
 @attrs.frozen
@@ -111,6 +113,7 @@ class PublicPayments:
         OriginNotAllowed, ValidationFailed, UnsupportedChain, UnsupportedAsset, AmountOutOfRange,
         DestinationNotAllowed.
         """
+        new = validate_input(new)
         refusal = self._own_address_error(new.destination)
 
         def resolve_payee(tx: Transaction, terms: PaymentTerms) -> Payee:

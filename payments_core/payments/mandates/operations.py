@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import attrs
 
 from payments_core.accounts.queries import list_for_account
@@ -23,6 +20,8 @@ from payments_core.payments.mandates import lifecycle
 from payments_core.payments.mandates.record import Mandate, Period
 from payments_core.storage.port import Page, Position, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import Amount, AssetSymbol, Id, MetadataInput, Reference
+from payments_core.validation.inputs import validate_input
 
 MAX_INSTANT = 253_402_300_799_999
 """The end of the year 9999: no later moment can be written in ISO 8601."""
@@ -37,13 +36,13 @@ class NewMandate:
     the mandate ends when it is revoked.
     """
 
-    vault_id: str
-    amount_per_period: str
+    vault_id: Id
+    amount_per_period: Amount
     period: Period
-    asset_symbol: str = DEFAULT_SYMBOL
+    asset_symbol: AssetSymbol = DEFAULT_SYMBOL
     expires_at: Instant | None = None
-    reference: str | None = None
-    metadata: Mapping[str, Any] | None = None
+    reference: Reference | None = None
+    metadata: MetadataInput | None = None
 
 
 @attrs.frozen
@@ -75,6 +74,7 @@ class Mandates:
 
         Raises ValidationFailed, NotFound, AccountSuspended, UnsupportedAsset, AmountOutOfRange.
         """
+        new = validate_input(new)
         now = self._clock.now()
 
         def decide(tx: Transaction, draw: IdSequence) -> Decision[MandateDetails]:

@@ -39,6 +39,8 @@ from payments_core.payments.refunds.record import Purpose, Refund
 from payments_core.payments.sends import load_vault
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import Address, Amount, Sentence
+from payments_core.validation.inputs import validate_input
 
 SEND_REFUND = "refunds.send"
 MAX_PENDING_REFUNDS = 100
@@ -52,9 +54,9 @@ class NewRefund:
     one that paid nothing needs a standard key. `reason` is stored and given back.
     """
 
-    amount: str | None = None
-    destination: str | None = None
-    reason: str | None = None
+    amount: Amount | None = None
+    destination: Address | None = None
+    reason: Sentence | None = None
 
 
 class Refunds:
@@ -82,6 +84,7 @@ class Refunds:
         standard key), DestinationNotAllowed, PolicyInactive, PolicyDenied, InsufficientBalance,
         DependencyFailed, Conflicting.
         """
+        new = validate_input(new)
         payment = self._load_payment(authority, payment_id)
         amount = (
             parse_positive_amount(new.amount, payment.asset) if new.amount is not None else None

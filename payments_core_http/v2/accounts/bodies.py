@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.errors import FieldError
-from payments_core_http.v2.types import (
+from payments_core.validation.fields import (
     Address,
     AssetSymbol,
     ChainId,
@@ -18,7 +18,7 @@ from payments_core_http.v2.types import (
     Label,
     Username,
 )
-from payments_core_http.wire.metadata import Metadata
+from payments_core.validation.metadata import Metadata
 from payments_core_http.wire.query import PageQuery
 
 

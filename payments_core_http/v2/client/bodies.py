@@ -6,9 +6,18 @@ from typing import Literal
 
 import attrs
 
-from payments_core_http.v2.payments.bodies import Expiry, Methods, Reference, Sentence
-from payments_core_http.v2.types import AccountId, Amount, AssetSymbol, ChainId, Url
-from payments_core_http.wire.metadata import Metadata
+from payments_core.validation.fields import (
+    AccountId,
+    Amount,
+    AssetSymbol,
+    ChainId,
+    ExpiryInSeconds,
+    Reference,
+    Sentence,
+    Url,
+)
+from payments_core.validation.metadata import Metadata
+from payments_core_http.v2.payments.bodies import Methods
 
 
 @attrs.frozen(kw_only=True)
@@ -30,7 +39,7 @@ class CreateOwnPayment:
     chainId: ChainId | None = None
     reference: Reference | None = None
     description: Sentence | None = None
-    expiresInSeconds: Expiry | None = None
+    expiresInSeconds: ExpiryInSeconds | None = None
     allowedMethods: Methods | None = None
     successUrl: Url | None = None
     cancelUrl: Url | None = None

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import attrs
 from msgspec import Meta
 
-from payments_core_http.v2.types import AccountId, ExternalUserId
+from payments_core.validation.fields import AccountId, ExternalUserId
 
 
 @attrs.frozen(kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from payments_core.deposits.operations import DepositStatus
-from payments_core_http.v2.types import ChainId
+from payments_core.validation.fields import ChainId
 from payments_core_http.wire.query import PageQuery
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import attrs
 from msgspec import Meta
 
-from payments_core_http.v2.types import AssetSymbol, ChainId
-from payments_core_http.wire.metadata import Metadata
+from payments_core.validation.fields import AssetSymbol, ChainId
+from payments_core.validation.metadata import Metadata
 
 
 @attrs.frozen(kw_only=True)

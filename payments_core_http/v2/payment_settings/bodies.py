@@ -20,8 +20,8 @@ from payments_core.payment_settings.validation import (
     MAX_TOLERANCE_BPS,
     MONITORING_RANGE_S,
 )
+from payments_core.validation.fields import Address, Amount, AssetSymbol, ChainId, Url
 from payments_core_http.v2.payments.bodies import Methods
-from payments_core_http.v2.types import Address, Amount, AssetSymbol, ChainId, Url
 
 Origin = Annotated[
     str,

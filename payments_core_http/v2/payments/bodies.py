@@ -8,27 +8,28 @@ import attrs
 from msgspec import Meta
 
 from payments_core.errors import FieldError
+from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.refunds.reconciliation import ReconciliationAction
-from payments_core_http.v2.statuses import PaymentStatus
-from payments_core_http.v2.types import (
+from payments_core.validation.fields import (
     AccountId,
     Address,
     Amount,
     AssetSymbol,
     ChainId,
+    ExpiryInSeconds,
     ExternalUserId,
-    Method,
-    Moment,
+    Id,
+    PaymentAddress,
+    Reference,
+    Sentence,
     Url,
 )
-from payments_core_http.wire.metadata import Metadata
+from payments_core.validation.metadata import Metadata
+from payments_core_http.v2.statuses import PaymentStatus
+from payments_core_http.v2.types import Moment
 from payments_core_http.wire.query import PageQuery
 
-Id = Annotated[str, Meta(min_length=1, max_length=64)]
-Reference = Annotated[str, Meta(min_length=1, max_length=128)]
-Sentence = Annotated[str, Meta(max_length=512)]
-Expiry = Annotated[int, Meta(ge=300, le=86_400)]
-Methods = Annotated[tuple[Method, ...], Meta(min_length=1, max_length=4)]
+Methods = Annotated[tuple[PaymentMethod, ...], Meta(min_length=1, max_length=4)]
 
 
 @attrs.frozen(kw_only=True)
@@ -47,7 +48,7 @@ class PaymentAddressDestination:
     """Pay `<username>@<partner id>`."""
 
     type: Literal["payment_address"]
-    paymentAddress: Annotated[str, Meta(min_length=3, max_length=128)]
+    paymentAddress: PaymentAddress
 
 
 @attrs.frozen(kw_only=True)
@@ -103,7 +104,7 @@ class CreatePayment:
     chainId: ChainId | None = None
     reference: Reference | None = None
     description: Sentence | None = None
-    expiresInSeconds: Expiry | None = None
+    expiresInSeconds: ExpiryInSeconds | None = None
     allowedMethods: Methods | None = None
     successUrl: Url | None = None
     cancelUrl: Url | None = None
@@ -167,6 +168,6 @@ class ListPayments(PageQuery):
     status: PaymentStatus | None = None
     intent: Literal["receive", "send", "collect"] | None = None
     accountId: AccountId | None = None
-    reference: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    reference: Reference | None = None
     createdAfter: Moment | None = None
     createdBefore: Moment | None = None

@@ -7,7 +7,8 @@ from typing import Annotated
 import attrs
 from msgspec import Meta
 
-from payments_core_http.v2.types import Address, AssetSymbol, ChainId, Method
+from payments_core.payment_settings.record import PaymentMethod
+from payments_core.validation.fields import Address, AssetSymbol, ChainId
 
 TransactionHash = Annotated[str, Meta(min_length=1, max_length=128)]
 
@@ -16,7 +17,7 @@ TransactionHash = Annotated[str, Meta(min_length=1, max_length=128)]
 class CreatePublicOption:
     """A way to pay without an account; `payerAddress` is the wallet that will send."""
 
-    providerCode: Method
+    providerCode: PaymentMethod
     chainId: ChainId | None = None
     assetSymbol: AssetSymbol | None = None
     payerAddress: Address | None = None

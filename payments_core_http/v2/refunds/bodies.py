@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core_http.v2.payments.bodies import (
-    Sentence,
-)
-from payments_core_http.v2.types import Address, Amount
+from payments_core.validation.fields import Address, Amount, Sentence
 
 
 @attrs.frozen(kw_only=True)

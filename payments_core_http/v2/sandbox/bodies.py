@@ -13,9 +13,8 @@ from payments_core.sandbox.operations import (
     MAX_MINED_BLOCKS,
     MAX_SANDBOX_REORG_DEPTH,
 )
-from payments_core_http.v2.types import AccountId, Address, Amount, AssetSymbol, ChainId, EventName
-
-Id = Annotated[str, Meta(min_length=1, max_length=64)]
+from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId, Id
+from payments_core_http.v2.types import EventName
 
 
 @attrs.frozen(kw_only=True)

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 import attrs
 from msgspec import Meta
 
-from payments_core_http.v2.types import AccountId, Address, Amount, AssetSymbol, ChainId, Moment
-from payments_core_http.wire.metadata import Metadata
+from payments_core.validation.fields import AccountId, Address, Amount, AssetSymbol, ChainId
+from payments_core.validation.metadata import Metadata
+from payments_core_http.v2.types import Moment
 
 Version = Annotated[int, Meta(ge=1)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core_http.v2.types import Url
+from payments_core.validation.fields import Url
 
 
 @attrs.frozen(kw_only=True)

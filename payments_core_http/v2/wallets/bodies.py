@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.errors import FieldError
-from payments_core_http.v2.types import Address, Label
+from payments_core.validation.fields import Address, Label
 
 ChallengeId = Annotated[str, Meta(min_length=1, max_length=64)]
 # Contract wallets' signatures have any length: 0x and 4,096 bytes in hex are the most.

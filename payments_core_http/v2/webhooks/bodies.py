@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import attrs
 from msgspec import UNSET, Meta, UnsetType
 
-from payments_core_http.v2.types import AccountId, EventName, Moment
+from payments_core.validation.fields import AccountId
+from payments_core_http.v2.types import EventName, Moment
 from payments_core_http.wire.query import PageQuery
 
 EventNames = Annotated[tuple[EventName, ...], Meta(max_length=100)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from decimal import Decimal
+from types import NoneType
 from typing import Any, Final, NewType
 
 import msgspec
 
 from payments_core.errors import FieldError
+from payments_core.validation.constraints import MAX_INTEGER
 
 Metadata = NewType("Metadata", dict[str, Any])
 """A JSON object of the partner's own, within the limits below."""
@@ -18,7 +21,6 @@ MAX_DEPTH: Final = 3
 MAX_KEYS: Final = 25
 MAX_CHARACTERS: Final = 512
 MAX_ITEMS: Final = 50
-MAX_INTEGER: Final = 2**53 - 1
 
 _MAX_NAME_CHARACTERS = 100
 
@@ -62,6 +64,9 @@ def _find_faults(value: Any, path: str, *, depth: int) -> Iterator[FieldError]:
         if len(value) > MAX_KEYS:
             yield FieldError(path, f"must have at most {MAX_KEYS} keys")
         for name, item in value.items():
+            if type(name) is not str:
+                yield FieldError(path, "must have strings as keys")
+                continue
             here = f"{path}.{shorten_name(name)}" if path else shorten_name(name)
             if fault := _find_long_text_fault(name):
                 yield FieldError(here, f"has a key that {fault}")
@@ -84,6 +89,10 @@ def _find_scalar_fault(value: Any) -> str | None:
         )
     if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
         return "must be within ±(2^53−1); send larger integers as a string"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "must be a finite number"
+    if not isinstance(value, bool | int | float | Decimal | NoneType):
+        return "must be a JSON value"
     return None
 
 

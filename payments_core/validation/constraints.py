@@ -1,0 +1,96 @@
+"""What a value may be beyond its type: `msgspec.Meta`, as checks that answer in a sentence.
+
+`Meta(extra={"rule": "..."})` words a pattern for people; `values` in it lists all that a text may
+be, with the sentence of its `fault`; `format` names one of `FORMATS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from payments_core.clock import parse_iso
+from payments_core.validation.faults import InvalidValue
+
+MAX_INTEGER: Final = 2**53 - 1
+"""What every JSON reader keeps exactly."""
+
+Check = Callable[[Any], str | None]
+
+
+def apply_checks(checks: list[Check], value: Any) -> None:
+    """Raise InvalidValue with the first fault."""
+    for check in checks:
+        if sentence := check(value):
+            raise InvalidValue.of(sentence)
+
+
+def make_checks(meta: msgspec.Meta) -> list[Check]:
+    """The checks of one annotation, in the order in which their faults matter."""
+    checks: list[Check] = []
+    extra = meta.extra or {}
+    if "format" in extra:  # it says what is wanted, which a length does not
+        checks.append(FORMATS[extra["format"]])
+    if meta.min_length is not None or meta.max_length is not None:
+        checks.append(_make_length_check(meta.min_length or 0, meta.max_length))
+    if meta.ge is not None or meta.le is not None:
+        checks.append(_make_range_check(meta.ge, meta.le))
+    if meta.pattern is not None:
+        rule = (meta.extra or {}).get("rule", f"a text that matches {meta.pattern}")
+        checks.append(_make_pattern_check(meta.pattern, f"must be {rule}"))
+    if "values" in extra:
+        checks.append(_make_values_check(frozenset(extra["values"]), extra["fault"]))
+    if any(rule is not None for rule in (meta.gt, meta.lt, meta.multiple_of)):
+        raise TypeError("use ge and le")
+    return checks
+
+
+def _make_length_check(minimum: int, maximum: int | None) -> Check:
+    bounds = f"{minimum} to {maximum}" if maximum is not None else f"at least {minimum}"
+
+    def check(value: Any) -> str | None:
+        if minimum <= len(value) and (maximum is None or len(value) <= maximum):
+            return None
+        return f"must have {bounds} {'characters' if isinstance(value, str) else 'items'}"
+
+    return check
+
+
+def _make_range_check(minimum: float | None, maximum: float | None) -> Check:
+    if minimum is not None and maximum is not None:
+        sentence = f"must be {minimum} to {maximum}"
+    else:
+        sentence = (
+            f"must be at least {minimum}" if maximum is None else f"must be at most {maximum}"
+        )
+
+    def check(value: Any) -> str | None:
+        fits = (minimum is None or minimum <= value) and (maximum is None or value <= maximum)
+        return None if fits else sentence
+
+    return check
+
+
+def _make_pattern_check(pattern: str, sentence: str) -> Check:
+    # The whole text must match: `$` alone would let a final newline through.
+    matches = re.compile(pattern, re.ASCII).fullmatch
+    return lambda value: None if matches(value) else sentence
+
+
+def _make_values_check(values: frozenset[Any], sentence: str) -> Check:
+    return lambda value: None if value in values else sentence
+
+
+def _check_moment(value: Any) -> str | None:
+    try:
+        parse_iso(value)
+    except ValueError:
+        return "must be an ISO 8601 time with a zone"
+    return None
+
+
+FORMATS: Final[Mapping[str, Check]] = {"date-time": _check_moment}
+"""What a text of a named format must be, by the names that JSON Schema has for them."""

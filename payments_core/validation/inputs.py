@@ -1,0 +1,188 @@
+"""Checks what a caller of the library gives, by the annotations of its class.
+
+HTTP reads its bodies by the same annotations (`fields.py`), so both doors refuse the same. Nothing
+is coerced: a `Decimal` is not an amount, and a tuple is the only change to a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import attrs
+import msgspec
+
+from payments_core.errors import FieldError, ValidationFailed
+from payments_core.validation.constraints import MAX_INTEGER, apply_checks, make_checks
+from payments_core.validation.faults import InvalidValue
+from payments_core.validation.metadata import Metadata, find_text_fault, validate_metadata
+
+T = TypeVar("T")
+Reader = Callable[[Any], Any]
+"""Returns the value as it is kept. Raises InvalidValue."""
+
+
+def validate_input(given: T) -> T:
+    """An instance of an attrs class, as it is kept: sequences as tuples, metadata in its form.
+
+    Raises ValidationFailed with every fault, by the names of the fields in Python.
+    """
+    try:
+        kept: T = _instance_reader(cast(Hashable, type(given)))(given)
+    except InvalidValue as faults:
+        raise ValidationFailed(faults.found) from None
+    return kept
+
+
+@cache
+def _instance_reader(kind: Any) -> Reader:
+    """Reads instances of one class; made once, since it is asked for at every request."""
+    hints = get_type_hints(kind, include_extras=True)
+    readers = [(field.name, _reader(hints[field.name])) for field in attrs.fields(kind)]
+
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise InvalidValue.of(f"must be a {kind.__name__}")
+        found: list[FieldError] = []
+        changes: dict[str, Any] = {}
+        for name, reader in readers:
+            given = getattr(value, name)
+            try:
+                kept = reader(given)
+            except InvalidValue as faults:
+                found += faults.nest_under(name)
+                continue
+            if kept is not given:
+                changes[name] = kept
+        if found:
+            raise InvalidValue(*found)
+        return attrs.evolve(value, **changes) if changes else value
+
+    return read
+
+
+def _reader(annotation: Any) -> Reader:
+    origin = get_origin(annotation)
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
+    if origin is Annotated:
+        return _constrained_reader(*get_args(annotation))
+    if origin is Literal:
+        return _literal_reader(get_args(annotation))
+    if origin in (Union, UnionType):
+        return _union_reader(get_args(annotation))
+    if origin is Sequence or (origin is tuple and get_args(annotation)[1:] == (Ellipsis,)):
+        return _sequence_reader(get_args(annotation)[0])
+    if attrs.has(annotation):
+        return _instance_reader(annotation)
+    raise TypeError(f"no rule for the annotation {annotation}")
+
+
+def _read_string(value: Any) -> str:
+    if type(value) is not str:
+        raise InvalidValue.of("must be a string")
+    if fault := find_text_fault(value):
+        raise InvalidValue.of(fault)
+    return value
+
+
+def _read_integer(value: Any) -> int:
+    if type(value) is not int or not -MAX_INTEGER <= value <= MAX_INTEGER:
+        raise InvalidValue.of("must be an integer within ±(2^53−1)")
+    return value
+
+
+def _read_boolean(value: Any) -> bool:
+    if type(value) is not bool:
+        raise InvalidValue.of("must be True or False")
+    return value
+
+
+def _read_metadata(value: Any) -> Metadata:
+    faults, kept = validate_metadata(value)
+    if faults:
+        raise InvalidValue(*faults)
+    return kept
+
+
+_PLAIN: Mapping[Any, Reader] = {str: _read_string, int: _read_integer, bool: _read_boolean}
+
+
+def _constrained_reader(inner: Any, *rules: Any) -> Reader:
+    if Metadata in rules:
+        return _read_metadata
+    read = _reader(inner)
+    checks = [c for rule in rules if isinstance(rule, msgspec.Meta) for c in make_checks(rule)]
+
+    def read_constrained(value: Any) -> Any:
+        kept = read(value)
+        apply_checks(checks, kept)
+        return kept
+
+    return read_constrained
+
+
+def _literal_reader(allowed: tuple[Any, ...]) -> Reader:
+    names = ", ".join(map(repr, allowed))
+
+    def read(value: Any) -> Any:
+        # True equals 1, so the type is compared too.
+        if not any(type(value) is type(item) and value == item for item in allowed):
+            raise InvalidValue.of(f"must be one of {names}")
+        return value
+
+    return read
+
+
+def _union_reader(parts: tuple[Any, ...]) -> Reader:
+    """`X | None`, a field that may be `UNSET`, or one of several classes."""
+    kinds = [part for part in parts if part not in (NoneType, msgspec.UnsetType)]
+    constants = [value for kind, value in _CONSTANTS.items() if kind in parts]
+    if len(kinds) == 1:
+        only = _reader(kinds[0])
+        return lambda value: value if any(value is one for one in constants) else only(value)
+    readers = {kind: _instance_reader(kind) for kind in kinds}
+    names = ", ".join(kind.__name__ for kind in kinds)
+
+    def read(value: Any) -> Any:
+        if any(value is one for one in constants):
+            return value
+        if type(value) not in readers:
+            raise InvalidValue.of(f"must be one of {names}")
+        return readers[type(value)](value)
+
+    return read
+
+
+_CONSTANTS: Mapping[Any, Any] = {NoneType: None, msgspec.UnsetType: msgspec.UNSET}
+
+
+def _sequence_reader(item: Any) -> Reader:
+    read_item = _reader(item)
+
+    def read(value: Any) -> tuple[Any, ...]:
+        if type(value) not in (list, tuple):
+            raise InvalidValue.of("must be a list or a tuple")
+        kept, found = [], []
+        for place, one in enumerate(value):
+            try:
+                kept.append(read_item(one))
+            except InvalidValue as faults:
+                found += faults.nest_under(f"[{place}]")
+        if found:
+            raise InvalidValue(*found)
+        return tuple(kept)
+
+    return read
