@@ -177,7 +177,7 @@ class Throttle:
         is_fault = not isinstance(error, LimiterUnavailable)
         if is_fault and not self._is_broken:
             self._is_broken = True
-            _log.error("the rate limiter raised what it may not", exc_info=error)
+            _log.error("the rate limiter raised an unexpected error", exc_info=error)
         else:
             said = type(error).__name__ if is_fault else error
             _log.warning("the rate limiter did not answer: %s", said)

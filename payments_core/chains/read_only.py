@@ -27,7 +27,7 @@ class ReadOnlyChain:
     bump_after_ms = None
 
     def derive(self, spec: AddressSpec) -> str:
-        self._raise_unsupported("there are no vaults, escrows or deposit addresses on {}")
+        self._raise_unsupported("vaults, escrows and deposit addresses are not supported on {}")
 
     def transaction(self, hash: str) -> TransactionView | None:
         self._raise_unsupported("transactions on {} are not read")

@@ -56,7 +56,7 @@ DEPOSIT = StateMachine(
             "fail",
             "failed",
             emits="deposit.failed",
-            why="The sweep failed for good; the funds are still at the deposit address.",
+            why="The sweep failed permanently; the funds are still at the deposit address.",
         ),
         Transition(
             "settled",

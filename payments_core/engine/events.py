@@ -96,7 +96,7 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.failed", "The Payment was given up.", _PAYMENT),
     EventType("refund.created", "A refund was asked for.", _REFUND),
     EventType("refund.succeeded", "A refund is final on chain.", _REFUND),
-    EventType("refund.failed", "A refund failed for good; it can be asked for again.", _REFUND),
+    EventType("refund.failed", "A refund failed permanently; it can be requested again.", _REFUND),
     EventType("vault_funding.authorized", "A payer's vault authorized the transfer.", _FUNDING),
     EventType("vault_funding.broadcast", "The transfer was sent to the chain.", _FUNDING),
     EventType("vault_funding.confirmed", "The transfer is proven and final.", _FUNDING),

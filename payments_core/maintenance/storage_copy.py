@@ -85,17 +85,17 @@ class TargetInUse(Exception):
     def __init__(self, differences: Differences) -> None:
         held = [one for one in differences.collections if one.target_rows]
         super().__init__(
-            "the target is not empty, and not a copy of the source as it is now: "
+            "the target is not empty, and it is not a copy of the source: "
             + ", ".join(f"{one.collection} has {one.target_rows}" for one in held)
         )
         self.differences = differences
 
 
 class CannotRetire(Exception):
-    """The source cannot be made to refuse writes, and would work on beside its copy."""
+    """The source cannot be retired, and would work on beside its copy."""
 
     def __init__(self, source: Storage) -> None:
-        super().__init__(f"a {type(source).__name__} cannot be made to refuse writes")
+        super().__init__(f"a {type(source).__name__} cannot be retired")
 
 
 class SourceRetired(Exception):
@@ -103,7 +103,7 @@ class SourceRetired(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "the source was moved already, and its copy is at work; if that is gone for good, "
+            "the source was already moved, and its copy is in use; if the copy is lost, "
             "reinstate the source first"
         )
 
@@ -120,7 +120,7 @@ class CopyWrittenTo(Exception):
     """The copy is not as the retired source is: it has been at work since."""
 
     def __init__(self, differences: Differences) -> None:
-        super().__init__(f"the copy is not as the source is: {_summarize(differences)}")
+        super().__init__(f"the copy differs from the source: {_summarize(differences)}")
         self.differences = differences
 
 
@@ -295,11 +295,11 @@ class _Comparison:
                 assert here is not None
                 legible = try_decode(self._kind, here.body) is not None
                 self._note_one_sided(
-                    0, here, "it is missing in the target" if legible else UNREADABLE
+                    0, here, "the target does not have the record" if legible else UNREADABLE
                 )
                 here = next(source, None)
             elif here is None or there.primary_key < here.primary_key:
-                self._note_one_sided(1, there, "it is in the target alone")
+                self._note_one_sided(1, there, "only the target has the record")
                 there = next(target, None)
             else:
                 self._compare_pair(here, there)
@@ -337,9 +337,9 @@ class _Comparison:
         except Exception:  # whatever is wrong with it
             return UNREADABLE
         if again != record:
-            return "the record is another one when it is written again"
+            return "the record changes when it is encoded again"
         if (record.id, record.version) != (there.id, there.version):
-            return "the row says another id or version than its record"
+            return "the id or version of the row differs from its record"
         if made.columns != there.columns:
             return "the target's columns are not those of the record"
         # In the form of another release, a record may have had other columns then.

@@ -301,7 +301,7 @@ def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment
 
 
 def accept(payment: Payment, *, now: Instant) -> Step[Payment]:
-    """The partner takes what was received."""
+    """The partner accepts the amount received."""
     return apply_trigger(payment, "reconcile_accept", now=now, resolution="accept")
 
 

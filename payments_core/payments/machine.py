@@ -78,7 +78,7 @@ _COLLECTION = (
         "action_required",
         emits="payment.action_required",
         label="execution_failed",
-        why="The vault's transfer of a send or a collect failed for good; nothing has moved.",
+        why="The vault's transfer of a send or a collect failed permanently; no funds moved.",
     ),
     Transition(
         "awaiting_payment",
@@ -231,7 +231,7 @@ _RECONCILIATION = (
         "reconcile_accept",
         "accepted",
         emits="payment.reconciled",
-        why="The partner takes what was received.",
+        why="The partner accepts the amount received.",
     ),
     Transition(
         "action_required",
@@ -318,7 +318,7 @@ _REVERSALS = (
         "action_required",
         emits="payment.action_required",
         label="reorged",
-        why="The same, and what was refunded is held again.",
+        why="The same, and the refunded amount is held again.",
     ),
     *transitions_from(
         _REFUNDED,
@@ -326,7 +326,7 @@ _REVERSALS = (
         "partially_refunded",
         emits="payment.reorged",
         label="reorged",
-        why="The same, and the recipient has a part of what was released.",
+        why="The same, and the recipient has a part of the released amount.",
     ),
     *transitions_from(
         _REFUNDED,

@@ -138,7 +138,7 @@ def _convert(kind: type[R], document: Document, cause: Exception | None) -> R:
         if document.get(OLDEST_READER, 1) > collection.schema:
             # Read on, and a field that was renamed would be missed, and be written back without.
             raise UnreadableDocument(
-                f"{collection.name}: schema {schema} is of a release that must not run beside this"
+                f"{collection.name}: schema {schema} is of a release that must not run next to this"
             )
     else:
         document.pop(OLDEST_READER, None)  # it was for others

@@ -108,7 +108,7 @@ class NoMaintenanceAccess(StorageError):
 def require_maintenance_access(storage: Storage) -> MaintenanceAccess:
     """The storage as one that can be walked through. Raises NoMaintenanceAccess."""
     if not isinstance(storage, MaintenanceAccess):
-        raise NoMaintenanceAccess(f"a {type(storage).__name__} cannot be seen as a whole")
+        raise NoMaintenanceAccess(f"a {type(storage).__name__} does not offer maintenance access")
     return storage
 
 

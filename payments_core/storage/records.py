@@ -115,7 +115,7 @@ class Collection:
             raise ValueError(f"{self.name}: oldest_reader <= write_schema <= schema")
         steps = set(range(self.write_schema, self.schema))
         if missing := steps - set(self.upgrades) or steps - set(self.downgrades):
-            raise ValueError(f"{self.name}: no way to and from schema {sorted(missing)}")
+            raise ValueError(f"{self.name}: no upgrade or downgrade for schema {sorted(missing)}")
 
     def index(self, name: str) -> Index:
         """The index of that name."""

@@ -80,7 +80,7 @@ def _require_matching_marks(known: Mapping[str, str], marks: Mapping[str, str]) 
             )
     if known and not known.keys() & marks.keys():
         names = ", ".join(sorted(known))
-        raise UnknownKeyRing(f"it has none of the keys that this storage was sealed by: {names}")
+        raise UnknownKeyRing(f"the key ring has no key that this storage was sealed with: {names}")
 
 
 def load_marks(storage: Storage) -> dict[str, str]:

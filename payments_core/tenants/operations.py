@@ -142,7 +142,7 @@ class Tenants:
             raise ValidationFailed.at("name", f"must have at most {KEY_NAME_CHARACTERS} characters")
         _require_known_names("scopes", scopes, tuple(SCOPE_PRODUCT))
         if scopes and kind != "restricted":
-            raise ValidationFailed.at("scopes", "only a restricted key has scopes of its own")
+            raise ValidationFailed.at("scopes", "only a restricted key can have scopes")
         secret = new_secret(kind, self.get_environment(environment_id).mode, self._entropy)
         digest = self._key_ring.digest(DIGEST_PURPOSE, secret)
         now = self._clock.now()

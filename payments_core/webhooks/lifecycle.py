@@ -42,17 +42,23 @@ ENDPOINT = StateMachine(
     (
         Transition(None, "create", "active", why="It has passed the URL and address rules."),
         *transitions_from(
-            _USABLE, "activate", "active", why="Refused while another active one has its URL."
+            _USABLE,
+            "activate",
+            "active",
+            why="Refused while another active endpoint has the same URL.",
         ),
-        *transitions_from(_USABLE, "disable", "disabled", why="What was on its way is abandoned."),
+        *transitions_from(_USABLE, "disable", "disabled", why="Pending deliveries are abandoned."),
         *transitions_from(
-            _USABLE, "archive", "archived", why="For good; what was on its way is abandoned."
+            _USABLE, "archive", "archived", why="Permanent; pending deliveries are abandoned."
         ),
         *transitions_from(
             _USABLE, "edit", None, why="Its description or its subscriptions change."
         ),
         *transitions_from(
-            _USABLE, "rotate", None, why="The secret before ends at once, or with its overlap."
+            _USABLE,
+            "rotate",
+            None,
+            why="The previous secret expires at once, or at the end of its overlap.",
         ),
     ),
     terminal=("archived",),
@@ -78,13 +84,16 @@ DELIVERY = StateMachine(
             OPEN_STATUSES,
             "fail",
             "failed",
-            why="408, 425, 429, 5xx, a network failure or no timely answer: it is tried again.",
+            why="408, 425, 429, 5xx, a network failure or a timeout: the delivery is retried.",
         ),
         *transitions_from(
             OPEN_STATUSES, "refuse", "abandoned", why="Any other status, redirects included."
         ),
         *transitions_from(
-            OPEN_STATUSES, "forbid", "abandoned", why="The URL leads where webhooks may not go."
+            OPEN_STATUSES,
+            "forbid",
+            "abandoned",
+            why="The URL resolves to an address that webhooks must not use.",
         ),
         *transitions_from(OPEN_STATUSES, "exhaust", "abandoned", why="The last attempt failed."),
         *transitions_from(
@@ -100,13 +109,13 @@ DELIVERY = StateMachine(
             ("failed", "abandoned"),
             "retry",
             "pending",
-            why="Asked for by the partner; the count of attempts starts again.",
+            why="The partner requested a retry; the attempt count restarts.",
         ),
         *transitions_from(
             ("failed", "abandoned", "delivered"),
             "resend",
             "pending",
-            why="The partner wants the event again; receivers know it by its id.",
+            why="The partner requested the event again; its id stays the same.",
         ),
     ),
     terminal=(),

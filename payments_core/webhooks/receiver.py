@@ -155,7 +155,7 @@ def verify(
         else [_parse_secret(item) for item in secret]
     )
     if not keys:
-        raise SecretMalformed("there is no signing secret")
+        raise SecretMalformed("no signing secret was given")
     if isinstance(signature, str):
         own: str | None = signature
         standard = None
@@ -171,7 +171,7 @@ def verify(
         if not -tolerance_s <= age <= tolerance_s:
             raise _timestamp_error(age)
     elif own is None:
-        raise SignatureMissing(f"there is no {signing.SIGNATURE_HEADER} header")
+        raise SignatureMissing(f"the {signing.SIGNATURE_HEADER} header is missing")
     if exceeds_depth(raw_body, _MAX_DEPTH):
         raise BodyNotEvent("the body is not an event: it is nested too deeply")
     try:
@@ -214,8 +214,8 @@ def _verify_standard_signature(
     """When it was signed, by Standard Webhooks."""
     if not id or not timestamp:
         raise SignatureMissing(
-            f"{signing.STANDARD_SIGNATURE_HEADER} needs {signing.STANDARD_ID_HEADER} and "
-            f"{signing.STANDARD_TIMESTAMP_HEADER} beside it"
+            f"{signing.STANDARD_SIGNATURE_HEADER} requires {signing.STANDARD_ID_HEADER} and "
+            f"{signing.STANDARD_TIMESTAMP_HEADER}"
         )
     # A dot ends the id in what is signed: with one, a code would fit two ids and two times.
     if "." in id or not id.isascii() or not _is_timestamp(timestamp):
@@ -238,14 +238,14 @@ def _require_match(codes: Sequence[str], expected: Sequence[str]) -> None:
         for theirs in codes:  # all of them, so that the time taken says nothing
             right |= compare_digest(ours, theirs)
     if not right:
-        raise SignatureWrong("no signature fits the body and the secret")
+        raise SignatureWrong("no signature matches the body and the secret")
 
 
 @lru_cache(maxsize=64)
 def _parse_secret(secret: str) -> signing.SigningKeys:
     """Kept, because a receiver has a secret or two, and they are in its settings anyway."""
     if not signing.is_secret(secret):
-        raise SecretMalformed("a signing secret is whsec_ and 32 bytes in base64")
+        raise SecretMalformed("a signing secret must be whsec_ followed by 32 bytes in base64")
     return signing.SigningKeys.of(secret)
 
 
@@ -269,7 +269,7 @@ def _extract_headers(headers: bytes | Headers | None) -> Sequence[str | None]:
             if place is None:
                 continue
         if found[place] is not None:
-            raise SignatureMalformed("a header of the signature came twice")
+            raise SignatureMalformed("a signature header was sent twice")
         found[place] = value if type(value) is str else _decode_header(value)
     return found
 
@@ -279,7 +279,7 @@ def _decode_header(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if value is not None and not isinstance(value, str):
-        raise SignatureMalformed("a header of the signature is no text")
+        raise SignatureMalformed("a signature header is not text")
     return value
 
 
@@ -354,7 +354,7 @@ def process_once(
     try:
         cursor.execute(statement, (event_id,))
         if cursor.rowcount not in (0, 1):  # a pipeline has not asked yet: no guess is safe
-            raise ValueError("the connection does not tell how many rows were inserted")
+            raise ValueError("the connection does not report how many rows were inserted")
         new: bool = cursor.rowcount == 1
         if new:
             effect()
@@ -384,7 +384,7 @@ def _begin_transaction(connection: Any, cursor: Any) -> bool:
         return True
     autocommit = getattr(connection, "autocommit", None)
     if in_transaction and autocommit is not False:  # with False sqlite3 is always inside one
-        raise ValueError("a transaction is under way; end it first")
+        raise ValueError("a transaction is in progress; end it first")
     if autocommit is True:
         raise ValueError("the connection commits each statement; turn autocommit off")
     return False

@@ -89,7 +89,7 @@ def work(configuration: Configuration, ready: OnReady) -> None:
             ended.wait()
             if not worker.stop(configuration.worker.drain_s):
                 _log.warning(
-                    "some jobs did not end in time; other workers run them when their leases expire"
+                    "some jobs did not finish in time; they run again when their leases expire"
                 )
 
 

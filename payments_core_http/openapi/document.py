@@ -136,7 +136,7 @@ SECURITY_SCHEMES: Schema = {
         "description": "App id and app secret, from the partner's backend alone.",
     },
     "appSecretAsBearer": _bearer_scheme("The app secret, without the app id."),
-    "accessToken": _bearer_scheme("What a client session's token was exchanged for."),
+    "accessToken": _bearer_scheme("The result of exchanging a client session's token."),
     "sessionToken": _bearer_scheme("A client session's token, which works once."),
     "paymentSecret": _bearer_scheme("The `clientSecret` of the path's Payment."),
     PAYMENT_SECRET_HEADER: {
@@ -160,7 +160,7 @@ RESPONSE_HEADERS: Schema = {
     "RateLimit-Limit": _header_component(
         "The quota of the policy with the least left, where limits are enforced.", "integer"
     ),
-    "RateLimit-Remaining": _header_component("What is left of it.", "integer"),
+    "RateLimit-Remaining": _header_component("The remaining amount.", "integer"),
     "RateLimit-Reset": _header_component("In how many seconds it begins anew.", "integer"),
     "Retry-After": _header_component("After how many seconds to try again.", "integer"),
     "Service-Version": _header_component("The contract of this answer.", "string", always=True),

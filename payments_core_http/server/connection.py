@@ -46,7 +46,7 @@ MAX_HEADER_BYTES = 16 * 1024
 _TIMEOUT_CHECK_INTERVAL_S = 0.5
 """How often connections are asked whether they have waited too long."""
 _MAX_ACCEPTS = 64
-"""So many new connections are taken at a time; the bound is passed by no more."""
+"""How many new connections are accepted at a time; the bound is exceeded by no more."""
 _ACCEPT_PAUSE_S = 0.5
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _WARNING_INTERVAL_S = 60.0
@@ -55,7 +55,7 @@ _log = logging.getLogger("payments_core_http")
 
 
 class Connection(HTTPChannel):  # type: ignore[misc]
-    """One client's connection. All but `service`, and what it calls, runs in the server's loop."""
+    """One client's connection. Everything runs in the server's loop, except `service`."""
 
     task_class = ResponseTask
     error_task_class = RefusalTask
@@ -66,11 +66,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **more: Any) -> None:
         self.waits_since = time.monotonic()
-        """When the client's turn came; bytes that trickle do not put it off."""
+        """When it became the client's turn; slow bytes do not postpone it."""
         self._began: float | None = None
-        """When the first byte came of a request that is not whole yet."""
+        """When the first byte of an incomplete request arrived."""
         self._unread = b""
-        """Requests that came with the one before them: they are read when that is answered."""
+        """Pipelined requests: they are read after the previous one is answered."""
         self._ends = False
         self._lingers = False
         self.interest = 0
@@ -81,7 +81,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return self._fileno  # type: ignore[no-any-return]
 
     def wanted_events(self) -> int:
-        """What to wait for."""
+        """The events to wait for."""
         server: ConnectionServer = self.server
         wanted = EVENT_READ if self.readable() else 0
         if self.writable():
@@ -93,19 +93,19 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return wanted
 
     def on_ready(self, events: int) -> None:
-        """Receive and send. What goes wrong is logged, and ends this connection alone."""
+        """Receive and send. An error is logged, and closes only this connection."""
         if events & EVENT_READ:
             wasyncore.read(self)
         if events & EVENT_WRITE and self.connected:
             wasyncore.write(self)
 
     def on_register_failed(self, error: OSError) -> None:
-        """The system cannot wait for it."""
-        self.server.log_rate_limited(f"a connection could not be begun ({error})")
+        """Close: the operating system cannot watch the connection."""
+        self.server.log_rate_limited(f"a connection could not be opened ({error})")
         self.abort()
 
     def del_channel(self, map: Any = None) -> None:
-        """It closes: it is waited for no more, and counted nowhere."""
+        """Close: stop watching and counting the connection."""
         self.server.poll.unregister(self)
         self.server.unsent.discard(self)
         super().del_channel(map)
@@ -184,7 +184,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         _ANSWERING_CONNECTION.set(None)
 
     def mark_waiting(self) -> None:
-        """It is the client's turn, from now on."""
+        """Note that it is the client's turn."""
         self.waits_since = time.monotonic()
 
     def _flush_some(self, do_close: bool = True) -> bool:
@@ -206,11 +206,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     @property
     def is_clients_turn(self) -> bool:
-        """Whether the server waits for the client: to send, or to take what it asked for."""
+        """Whether the server waits for the client: to send a request, or to read a response."""
         return not self.requests and not (self._unread and not self.total_outbufs_len)
 
     def enforce_timeouts(self, now: float, limits: ServerLimits) -> None:
-        """End the connection if the client has had its time."""
+        """Close the connection if the client exceeded a timeout."""
         if self.requests or not self.connected:
             return
         if self._began is not None:
@@ -247,7 +247,7 @@ _ANSWERING_CONNECTION: ContextVar[Connection | None] = ContextVar("answered", de
 
 
 class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
-    """Accepts connections, and ends those whose time is over or whose room is needed."""
+    """Accepts connections, and closes those that time out or whose slot is needed."""
 
     channel_class = Connection
 
@@ -271,16 +271,16 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         self.limits = limits
         self._looks_at = self._accepts_at = self._warns_at = 0.0
         self.is_stopping = False
-        """Whether every answer is its connection's last."""
+        """Whether the server is stopping: every response then closes its connection."""
         self.poll = SocketSelector()
         self.interest = 0
         self.unsent: set[Connection] = set()
-        """Those whose clients have not taken all of their answers."""
+        """Connections whose clients have not read all of their responses."""
         super().__init__(*args, **more)
         self.poll.update(Waker(self.trigger))
 
     def run_once(self, timeout_s: float) -> None:
-        """Keep the bounds, wait until somebody sends, takes or knocks, and tend to it."""
+        """Enforce the limits, wait for the next event, and handle it."""
         self.poll.update_changed()
         self.poll.update(self)
         self.poll.wait(timeout_s)
@@ -290,25 +290,25 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         return self._fileno  # type: ignore[no-any-return]
 
     def wanted_events(self) -> int:
-        """To accept, where there is room."""
+        """Accept, while there is room."""
         return EVENT_READ if self.readable() else 0
 
     def on_ready(self, events: int) -> None:
-        """Take who knocks."""
+        """Accept new connections."""
         wasyncore.read(self)
 
     def on_register_failed(self, error: OSError) -> None:
-        """The system cannot wait for it: it tries again soon."""
+        """The operating system cannot watch the socket: accepting is retried soon."""
         self._pause_accepting(error)
 
     def handle_error(self) -> None:
-        """Whatever went wrong, it goes on listening: waitress would close it for good."""
+        """Keep listening after an error: waitress would close the socket permanently."""
         self._pause_accepting(sys.exception())
 
     def stop_accepting(self) -> None:
-        """Let in who has knocked, and nobody after that; what is answered from now on is the last.
+        """Accept the connections that wait in the backlog, and no more after that.
 
-        The kernel refuses who knocks between the last `accept` and the end of the socket.
+        The kernel refuses a connection between the last `accept` and the end of the socket.
         """
         if self.socket is None:
             return
@@ -325,12 +325,12 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
             self.poll.request_update(answered, super().pull_trigger)
 
     def del_channel(self, map: Any = None) -> None:
-        """It listens no more."""
+        """Stop listening."""
         self.poll.unregister(self)
         super().del_channel(map)
 
     def readable(self) -> bool:
-        """Whether to accept; runs at every turn of the loop, and keeps the bounds first."""
+        """Whether to accept; runs in every turn of the loop, and enforces the limits first."""
         now = time.monotonic()
         if now >= self._looks_at:
             self._looks_at = now + _TIMEOUT_CHECK_INTERVAL_S
@@ -341,7 +341,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         if excess > 0:
             most = self.limits.connections
             self.log_rate_limited(
-                f"more than {most} connections: those that wait longest are ended"
+                f"more than {most} connections: the ones that have been idle longest are closed"
             )
             self._evict_connections(excess)
         return self.accepting and now >= self._accepts_at and self._has_room()
@@ -356,7 +356,7 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
                 one.abort()
 
     def _evict_connections(self, count: int) -> int:
-        """End connections whose clients are waited for; how many were ended."""
+        """Close connections that wait for their clients; return how many were closed."""
         ended = pick_longest_waiting(list(self.active_channels.values()))[:count]
         for one in ended:
             one.abort()
@@ -369,22 +369,21 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         )
 
     def log_rate_limited(self, what: str) -> None:
-        """Log it, unless something was logged a short while ago."""
+        """Log a warning, unless one was logged recently."""
         now = time.monotonic()
         if now >= self._warns_at:
             self._warns_at = now + _WARNING_INTERVAL_S
             _log.warning("%s", what)
 
     def _pause_accepting(self, why: BaseException | None) -> None:
-        self.log_rate_limited(f"nobody can be let in for now ({why!r})")
+        self.log_rate_limited(f"new connections are not accepted for now ({why!r})")
         self._accepts_at = time.monotonic() + _ACCEPT_PAUSE_S
 
     def handle_accept(self) -> bool:
-        """Take who knocks, several at a time; over the bound too, and the next turn makes room.
+        """Accept several connections at a time, above the limit too; the next turn makes room.
 
-        Whether somebody was taken.
-
-        None that was here is ended: its descriptor would go to the next, with events of the old.
+        Returns whether one was accepted. No existing connection is closed here: a new one would
+        get its descriptor, with the pending events of the old one.
         """
         for taken in range(_MAX_ACCEPTS):
             try:
@@ -393,7 +392,8 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
                 return taken > 0
             except OSError as error:  # out of descriptors, most likely
                 self.log_rate_limited(
-                    f"one could not be accepted ({error}): who waits longest is ended"
+                    f"a connection could not be accepted ({error}): "
+                    "the one that has been idle longest is closed"
                 )
                 if not self._evict_connections(_MAX_ACCEPTS):
                     self._pause_accepting(error)
@@ -402,11 +402,11 @@ class ConnectionServer(TcpWSGIServer):  # type: ignore[misc]
         return True
 
     def _admit(self, client: socket.socket, address: Any) -> None:
-        """Begin a connection; what goes wrong ends it alone."""
+        """Open a connection; an error closes only this one."""
         try:
             with contextlib.suppress(OSError):  # the client may have gone, which shows soon enough
                 self.set_socket_options(client)
             self.poll.update(self.channel_class(self, client, address, self.adj, map=self._map))
         except Exception as error:
-            self.log_rate_limited(f"a connection could not be begun ({error!r})")
+            self.log_rate_limited(f"a connection could not be opened ({error!r})")
             (self.active_channels.get(client.fileno()) or client).close()

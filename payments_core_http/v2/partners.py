@@ -78,6 +78,6 @@ PARTNERS = (
     Route(
         "GET", "/v2/partners/config", read_config, needs=ANY_KEY,
         answers=PartnerConfig,
-        summary="What this credential is, and what it reaches.",
+        summary="Describe this credential and its permissions.",
     ),
 )  # fmt: skip

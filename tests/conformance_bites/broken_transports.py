@@ -35,7 +35,7 @@ class Plain:
         self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
     ) -> TransportResult:
         data = self.packed(request)
-        outcome = TransportResult(failure="there is no address")
+        outcome = TransportResult(failure="the host has no address")
         for address, port in self.places(request.destination, addresses):
             try:
                 connection = self.connected(request.destination, address, port, deadline)
@@ -212,7 +212,7 @@ class SendsToEveryAddress(Plain):
     def send(
         self, request: WebhookRequest, addresses: Sequence[str], deadline: Deadline
     ) -> TransportResult:
-        outcome = TransportResult(failure="there is no address")
+        outcome = TransportResult(failure="the host has no address")
         for address in addresses:
             outcome = super().send(request, (address,), deadline)
             if outcome.status is not None:

@@ -152,7 +152,7 @@ def test_a_source_that_was_written_to_since_is_told_from_its_copy(
     with pytest.raises(TargetInUse) as refused:
         copy(source, target, RECORD_TYPES, retire=NOTE)
     assert refused.value.differences.examples == (
-        Difference("key_uses", "env_a", "late", "it is missing in the target"),
+        Difference("key_uses", "env_a", "late", "the target does not have the record"),
     )
 
 
@@ -217,7 +217,7 @@ def test_nobody_writes_to_the_source_meanwhile(
 
 DAMAGES = {
     "UPDATE payments SET version = version + 1 WHERE rowid = 1": (
-        "the row says another id or version than its record"
+        "the id or version of the row differs from its record"
     ),
     "UPDATE payments SET status = 'failed' WHERE rowid = 1": (
         "the source's columns are not those of the record"
@@ -263,7 +263,7 @@ def test_a_copy_ends_with_the_places_of_all_that_cannot_be_read(
 
 
 CHANGES = {
-    "DELETE FROM payments WHERE rowid = 2": "it is missing in the target",
+    "DELETE FROM payments WHERE rowid = 2": "the target does not have the record",
     "UPDATE payments SET version = version + 1 WHERE rowid = 2": "the versions differ",
     "UPDATE payments SET body = replace(body, 'order', 'orde') WHERE rowid = 2": (
         "the records differ"
@@ -272,7 +272,7 @@ CHANGES = {
         "the target's columns are not those of the record"
     ),
     "INSERT INTO key_uses (partition, id, version, body) VALUES ('a', 'b', 1, '{}')": (
-        "it is in the target alone"
+        "only the target has the record"
     ),
 }
 

@@ -79,5 +79,5 @@ def test_an_adapter_without_it_says_so() -> None:
     class Custom:
         pass
 
-    with pytest.raises(NoMaintenanceAccess, match="a Custom cannot be seen as a whole"):
+    with pytest.raises(NoMaintenanceAccess, match="a Custom does not offer maintenance access"):
         require_maintenance_access(Custom())  # type: ignore[arg-type]

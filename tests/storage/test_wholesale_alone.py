@@ -129,7 +129,7 @@ def test_a_statement_that_failed_in_postgresql_is_no_success_and_tells_no_values
             with suppress(Exception):
                 alone.read_rows(Unmigrated)
 
-    with pytest.raises(StorageError, match="nothing is stored"):
+    with pytest.raises(StorageError, match="nothing was stored"):
         look_amiss()
     assert ids(storage) == ["sesame"]
     storage.close()
@@ -185,7 +185,9 @@ def test_whoever_runs_on_a_file_when_it_is_retired_can_write_no_more(
         retired.transact("env_a", lambda tx: tx.delete(stored(retired)))
     assert ids(retired) == ["before"]
     assert retired.config_warnings() == ()
-    assert retired.config_errors() == ["its records were moved, and it takes no writes"]
+    assert retired.config_errors() == [
+        "its records were moved to another storage; it accepts no writes"
+    ]
 
 
 def stored(storage: Storage) -> KeyUse:

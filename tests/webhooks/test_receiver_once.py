@@ -243,7 +243,7 @@ def test_a_transaction_that_is_under_way_is_neither_joined_nor_undone(
     connection.commit()
     connection.execute("BEGIN")
     inserted(connection)
-    with pytest.raises(ValueError, match="under way"):
+    with pytest.raises(ValueError, match="in progress"):
         shop.process(connection, lambda: inserted(connection))
     connection.execute("COMMIT")
     connection.close()

@@ -17,7 +17,7 @@ from payments_core.tenants.authorization import Authority
 VERIFICATION = StateMachine(
     "verification",
     (
-        Transition(None, "create", "not_started", why="Nobody has asked for a verification."),
+        Transition(None, "create", "not_started", why="No verification has been requested."),
         Transition(
             "not_started",
             "start",
@@ -37,14 +37,14 @@ VERIFICATION = StateMachine(
             "approve",
             "approved",
             emits="account.updated",
-            why="The provider knows who is behind the account.",
+            why="The provider confirmed the account's identity.",
         ),
         Transition(
             "pending",
             "reject",
             "rejected",
             emits="account.updated",
-            why="The provider would not vouch for the account; it may be tried again.",
+            why="The provider rejected the account; a new verification may be started.",
         ),
     ),
     terminal=("approved",),

@@ -116,7 +116,9 @@ class Rebroadcaster:
             missing = [newest] if newest is not None else []
             missing += self._find_dropped(authority, chain, last)
             if not self._offer_missing(authority, chain, missing):
-                raise ChainUnavailable(f"no node accepts what a reorg dropped of {sender.id}")
+                raise ChainUnavailable(
+                    f"the nodes refuse a transaction that a reorg dropped; sender {sender.id}"
+                )
             count += len(missing)
         return count
 

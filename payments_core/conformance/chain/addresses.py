@@ -20,7 +20,7 @@ class AddressChecks(Harness):
         chain = self.open()
         specs = [AddressSpec(*parts) for parts in product(NAMES, ADDRESS_KINDS, NAMES)]
         found = [chain.derive(spec) for spec in specs]
-        assert len(set(found)) == len(specs), "two purposes have one address"
+        assert len(set(found)) == len(specs), "two purposes must not share an address"
 
     def test_an_address_never_changes(self) -> None:
         self.require_capability("can_send")

@@ -102,8 +102,8 @@ class Harness:
     def require_in_block(self, chain: Chain, hash: str) -> tuple[TransactionView, Block]:
         """A transaction that must be in a block."""
         view = chain.transaction(hash)
-        assert view is not None, "a transaction in a block is not known"
-        assert view.block is not None, "a transaction in a block is said to be in none"
+        assert view is not None, "a transaction that is in a block must be known"
+        assert view.block is not None, "a transaction that is in a block must have its block"
         return view, view.block
 
     def make_final(self) -> None:
@@ -163,4 +163,4 @@ def require_unavailable(call: Callable[[], object]) -> None:
         call()
     except ChainUnavailable:
         return
-    raise AssertionError("a chain out of reach answers")
+    raise AssertionError("a chain that cannot be reached must not answer")

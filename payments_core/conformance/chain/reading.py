@@ -19,25 +19,31 @@ class ReadingChecks(Harness):
         chain = self.open()
         self.mine_blocks(self.finality_blocks + 2)
         heads = chain.heads()
-        assert heads.final.number < heads.latest.number, "what was just added is final"
+        assert heads.final.number < heads.latest.number, "a new block must not be final yet"
         assert chain.block(heads.latest.number) is not None
-        assert chain.block(heads.final.number) == heads.final, "the final block is not its height's"
+        assert chain.block(heads.final.number) == heads.final, (
+            "the final block must be the block of that height"
+        )
 
     def test_blocks_come_and_stay(self) -> None:
         chain = self.open()
         first = chain.heads().latest
         self.mine_blocks(2)
         after = chain.heads()
-        assert after.latest.number >= first.number + 2, "a chain that does not grow"
-        assert chain.block(first.number) == first, "a block changed that nothing undid"
-        assert chain.block(after.latest.number + 1_000) is None, "a block that is not there"
+        assert after.latest.number >= first.number + 2, "the chain must grow"
+        assert chain.block(first.number) == first, "a block must not change without a reorg"
+        assert chain.block(after.latest.number + 1_000) is None, (
+            "a height above the newest block must return None"
+        )
 
     def test_every_block_has_a_hash_of_its_own(self) -> None:
         chain = self.open()
         self.mine_blocks(5)
         latest = chain.heads().latest.number
         blocks = [chain.block(number) for number in range(latest - 4, latest + 1)]
-        assert len({block.hash for block in blocks if block}) == 5, "two blocks of one hash"
+        assert len({block.hash for block in blocks if block}) == 5, (
+            "two blocks must not have the same hash"
+        )
         assert [block.number for block in blocks if block] == list(range(latest - 4, latest + 1))
 
     def test_what_nobody_sent_is_not_known(self) -> None:
@@ -54,7 +60,9 @@ class ReadingChecks(Harness):
         (log,) = [log for log in view.logs if log.recipient == recipient]
         assert (log.token_address, log.amount_atomic) == (self.token, AMOUNT)
         assert log.position >= 0
-        assert chain.block(block.number) == block, "a transaction in a block of another chain"
+        assert chain.block(block.number) == block, (
+            "the block of a transaction must be on the same chain"
+        )
 
     def test_many_transactions_are_read_like_one_by_one(self) -> None:
         chain, recipient = self.open(), self.new_address()
@@ -68,7 +76,7 @@ class ReadingChecks(Harness):
     def test_a_failed_transaction_has_no_transfers(self) -> None:
         chain, recipient = self.open(), self.new_address()
         view, _ = self.require_in_block(chain, self.send_failed_transaction(self.token, recipient))
-        assert not view.succeeded, "a failed transaction is said to have succeeded"
+        assert not view.succeeded, "a failed transaction must not be reported as succeeded"
         assert view.logs == ()
 
     def test_a_balance_is_of_the_final_block(self) -> None:
@@ -76,8 +84,10 @@ class ReadingChecks(Harness):
         self.send_external_transfer(self.token, holder, AMOUNT)
         early = chain.balances(self.token, [holder, nobody])
         _, final = self._latest_and_final()
-        assert early.height <= final, "a balance above the final block"
-        assert early.amounts == {holder: 0, nobody: 0}, "what is not final is counted"
+        assert early.height <= final, "a balance must be read at a final height"
+        assert early.amounts == {holder: 0, nobody: 0}, (
+            "a balance must not include transfers that are not final"
+        )
         self.make_final()
         later = chain.balances(self.token, [holder, nobody])
         assert later.amounts == {holder: AMOUNT, nobody: 0}

@@ -16,13 +16,15 @@ class ReorgChecks(Harness):
         height = chain.heads().latest.number
         self.reorg(height - before.number + 1)
         view = chain.transaction(hash)
-        assert view is None or view.block is None, "an undone transaction is in a block"
-        assert chain.heads().latest.number >= height, "the chain got lower"
+        assert view is None or view.block is None, (
+            "a transaction that a reorg removed must have no block"
+        )
+        assert chain.heads().latest.number >= height, "the newest height must not fall"
         after = chain.block(before.number)
         assert after is not None
-        assert after.hash != before.hash, "another block has the hash of the one undone"
+        assert after.hash != before.hash, "a new block must not have the hash of a removed block"
         found = chain.scan([self.token], [recipient], before.number, chain.heads().latest.number)
-        assert found == (), "a scan finds what was undone"
+        assert found == (), "a scan must not return removed transfers"
         self.make_final()
         assert chain.balances(self.token, [recipient]).amounts == {recipient: 0}
 

@@ -20,7 +20,7 @@ class ScanChecks(Harness):
         assert [item.amount_atomic for item in found] == [1, 2, 3, 4]
         for item in found:
             view, block = self.require_in_block(chain, item.transaction_hash)
-            assert item.block == block, "a scan tells of another block than the transaction"
+            assert item.block == block, "a scan and the transaction must name the same block"
             (log,) = [log for log in view.logs if log.recipient == recipient]
             assert (item.token_address, item.sender, item.log_index) == (
                 log.token_address,
@@ -74,7 +74,9 @@ class ScanChecks(Harness):
         self.send_failed_transaction(self.token, recipient)
         hash = self.send_external_transfer(self.token, recipient, 0)
         found = self._scan_for(chain, first, recipient)
-        assert [item.transaction_hash for item in found] == [hash], "zero is an amount too"
+        assert [item.transaction_hash for item in found] == [hash], (
+            "a transfer of zero must be returned"
+        )
 
     def _scan_for(self, chain: Chain, first: int, recipient: str) -> list[ScannedTransfer]:
         found = chain.scan([self.token], None, first, chain.heads().latest.number)

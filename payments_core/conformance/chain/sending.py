@@ -21,7 +21,7 @@ class SendingChecks(Harness):
         )
         signed = chain.prepare(self.funding_intent(chain, environment, AMOUNT), 0)
         self.make_final()
-        assert chain.transaction(signed.hash) is None, "what was signed was sent"
+        assert chain.transaction(signed.hash) is None, "signing must not send the transaction"
         assert signed.raw
 
     def test_what_is_sent_is_found_by_its_hash_and_moves_the_amount(self) -> None:
@@ -64,7 +64,9 @@ class SendingChecks(Harness):
         late = chain.prepare(two, 0)
         self._send_if_accepted(lambda: self.send_and_mine(chain, late))
         assert self.read_final_balance(chain, one.recipient) == AMOUNT
-        assert self.read_final_balance(chain, two.recipient) == 0, "two transactions took one slot"
+        assert self.read_final_balance(chain, two.recipient) == 0, (
+            "two transactions must not use one nonce"
+        )
 
     def test_nonces_are_used_in_order(self) -> None:
         self.require_capability("can_send")
@@ -77,7 +79,9 @@ class SendingChecks(Harness):
         first, second = chain.prepare(one, 0), chain.prepare(two, 1)
         self._send_if_accepted(lambda: self.send_and_mine(chain, second))
         known = chain.transaction(second.hash)
-        assert known is None or known.block is None, "a slot was taken before the one before it"
+        assert known is None or known.block is None, (
+            "a nonce must not be used before the previous one"
+        )
         self.send_and_mine(chain, first)
         self._send_if_accepted(lambda: self.send_and_mine(chain, second))
         self.require_in_block(chain, first.hash)
@@ -137,7 +141,7 @@ class SendingChecks(Harness):
             self.send_and_mine(chain, bumped)
             self._send_if_accepted(lambda: self.send_and_mine(chain, signed))
             assert self.read_final_balance(chain, intent.recipient) == AMOUNT, (
-                "a bump paid beside the first"
+                "a replacement must not pay in addition to the first transaction"
             )
 
     def _send_if_accepted(self, call: Callable[[], object]) -> None:

@@ -29,12 +29,14 @@ class ClockChecks(Harness):
             check_repeatedly(limiter, policy_check, 3, START + 1), [True, True, False], "early"
         )
         require_equal(
-            check_repeatedly(limiter, policy_check, 1, late), [False], "in the last millisecond"
+            check_repeatedly(limiter, policy_check, 1, late),
+            [False],
+            "a request in the last millisecond of the window",
         )
         require_equal(
             check_repeatedly(limiter, policy_check, 3, late + 1),
             [True, True, False],
-            "in the next window",
+            "a request in the next window",
         )
 
     def test_a_window_does_not_slide(self) -> None:

@@ -35,7 +35,7 @@ class ConcurrencyChecks(Harness):
             policy_check = new_check(f"round:{number}", limit=THREADS * 3 // 2)
             inside = sum(self._check_from_threads(limiter, [policy_check], each=3))
             assert inside == policy_check.limit, (
-                f"{inside} were admitted, and the limit is {policy_check.limit}"
+                f"{inside} requests were admitted, but the limit is {policy_check.limit}"
             )
 
     def test_no_count_of_a_thread_is_lost(self) -> None:
@@ -60,7 +60,7 @@ class ConcurrencyChecks(Harness):
             policy_check = new_check(f"abuse:{number}", limit=5, block_ms=10**7)
             inside = sum(self._check_from_threads(limiter, [policy_check], each=1))
             assert inside == policy_check.limit, (
-                f"{inside} were admitted, and the limit is {policy_check.limit}"
+                f"{inside} requests were admitted, but the limit is {policy_check.limit}"
             )
             require_state(peek(limiter, policy_check), admitted=False, reset_at=START + 10**7)
 
@@ -94,7 +94,9 @@ class ConcurrencyChecks(Harness):
         try:
             for child in children:
                 assert child.stdout is not None
-                assert child.stdout.readline() == "ready\n", "a process cannot open the limiter"
+                assert child.stdout.readline() == "ready\n", (
+                    "a second process must be able to open the limiter"
+                )
             outputs = [
                 child.communicate(timeout=self.hang_timeout_s)[0]
                 for child in _start_counting(children)
@@ -104,7 +106,7 @@ class ConcurrencyChecks(Harness):
                 child.kill()  # does nothing to those that have ended
                 child.communicate()
         inside = sum(map(int, outputs))
-        assert inside == limit, f"{inside} were admitted, and the limit is {limit}"
+        assert inside == limit, f"{inside} requests were admitted, but the limit is {limit}"
 
     def _check_from_threads(
         self,
@@ -141,7 +143,7 @@ class ConcurrencyChecks(Harness):
                 thread.join(max(0, deadline - time.monotonic()))
         for error in errors:
             raise AssertionError(f"a thread failed: {error!r}") from error
-        assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+        assert not any(thread.is_alive() for thread in threads), "a thread did not end"
         return inside
 
 

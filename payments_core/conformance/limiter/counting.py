@@ -100,11 +100,11 @@ class CountingChecks(Harness):
         require_equal(
             [each.remaining for each in limiter.check(policy_checks, START)],
             [0] * 6,
-            "what remains",
+            "the remaining count",
         )
 
     def test_no_checks_give_no_states(self) -> None:
-        require_equal(self.open_handle().check([], START), [], "no ask")
+        require_equal(self.open_handle().check([], START), [], "a decision without a request")
 
     def test_a_key_twice_in_one_call_is_counted_twice(self) -> None:
         limiter = self.open_handle()
@@ -117,11 +117,13 @@ class CountingChecks(Harness):
         for policy_check, policy_state in zip(
             policy_checks, limiter.check(policy_checks, START), strict=True
         ):
-            assert policy_state.admitted, f"{policy_check.key!r} shares a counter with another key"
+            assert policy_state.admitted, (
+                f"{policy_check.key!r} must not share a counter with another key"
+            )
         for policy_check, policy_state in zip(
             policy_checks, limiter.check(policy_checks, START), strict=True
         ):
-            assert not policy_state.admitted, f"{policy_check.key!r} has no counter"
+            assert not policy_state.admitted, f"{policy_check.key!r} must have a counter"
 
     def test_windows_of_another_length_have_another_counter(self) -> None:
         limiter, lengths = self.open_handle(), (1, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE)

@@ -68,10 +68,12 @@ class FailureChecks(Harness):
             policy_states = limiter.check([new_check()], 0)
         except LimiterUnavailable:
             took = time.monotonic() - began
-            assert took < self.unavailable_within_s, f"it took {took:.3f} s to say so"
+            assert took < self.unavailable_within_s, (
+                f"it took {took:.3f} s to report that the limiter is unavailable"
+            )
             return
         except Exception as error:
-            raise AssertionError(f"{error!r} came out, not LimiterUnavailable") from error
+            raise AssertionError(f"{error!r} was raised, not LimiterUnavailable") from error
         raise AssertionError(f"it answered {policy_states}")
 
     def _wait_until_recovered(self, limiter: Limiter) -> None:
@@ -80,6 +82,6 @@ class FailureChecks(Harness):
             try:
                 peek(limiter, new_check("mended"))
             except LimiterUnavailable:
-                assert time.monotonic() < deadline, "it does not come back by itself"
+                assert time.monotonic() < deadline, "the limiter must recover without a restart"
             else:
                 return

@@ -68,11 +68,11 @@ class CrashChecks(Harness):
             child.wait(HANG_TIMEOUT_S)
         for handle in (storage, self.open_handle()):
             self._require_consistent(handle, {line.strip() for line in answered})
-        self.insert(storage, Mark(id="life goes on"))
+        self.insert(storage, Mark(id="a write after the crash must succeed"))
 
     def _require_consistent(self, storage: Storage, answered: set[str]) -> None:
         notes = {note.id for note in fetch_all_pages(storage, Note, "all")}
-        assert answered <= notes, "an answered transaction is gone"
+        assert answered <= notes, "a committed transaction must survive the crash"
         assert len(notes) - len(answered) <= THREADS
         assert fetch_existing(storage, Counter, "c").total == len(notes)
         for name in notes:
@@ -139,7 +139,7 @@ class MigrationChecks(Harness):
             return
         finally:
             after.close()
-        raise AssertionError("a broken unique key was accepted")
+        raise AssertionError("a duplicate of a unique key must be refused")
 
     def test_two_handles_migrate_at_once(self) -> None:
         self.require_capability("multi_process")

@@ -134,4 +134,4 @@ class DocumentChecks(Harness):
         except (TypeError, ValueError, StorageError):
             assert fetch(storage, NewerLetter, "l") is None
             return
-        raise AssertionError("an object was stored as JSON")
+        raise AssertionError("a value that is not JSON must be refused")

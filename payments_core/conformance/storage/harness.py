@@ -193,11 +193,11 @@ def fetch_all_pages(
             return snapshot.find(kind, index, key, where=where, after=after, limit=limit)
 
         page = storage.read(partition, look)
-        assert len(page.records) <= limit, "a page is longer than its limit"
+        assert len(page.records) <= limit, "a page must not exceed its limit"
         found.extend(page.records)
         if page.next is None:
             return found
-        assert page.next != after, "a page leads to itself"
+        assert page.next != after, "the position of the next page must be after this page"
         after = page.next
 
 
@@ -223,7 +223,7 @@ class Rendezvous:
 
 def run_concurrently(*calls: Callable[[], T]) -> list[T | Exception]:
     """What each call returned or raised, all begun at once in threads of their own."""
-    outcomes: list[T | Exception] = [TimeoutError("it hangs")] * len(calls)
+    outcomes: list[T | Exception] = [TimeoutError("the call did not return")] * len(calls)
     start = threading.Barrier(len(calls))
 
     def run(place: int, call: Callable[[], T]) -> None:

@@ -279,7 +279,7 @@ class JobChecks(Harness):
         require_no_errors(outcomes)
         claimed = [item for taken in outcomes if isinstance(taken, list) for item in taken]
         names = [item.job.id for item in claimed]
-        assert len(set(names)) == len(names), "a job was leased twice"
+        assert len(set(names)) == len(names), "a job must not be leased twice"
         for lane in lanes:
             assert sum(item.job.lane == lane for item in claimed) == 2, lane
         assert all(item.job.claims == 1 for item in claimed)
@@ -315,7 +315,7 @@ class JobChecks(Harness):
 
         def work(tx: Transaction) -> None:
             current = lock_existing(tx, Job, claimed.job.id)
-            assert current.claims == claimed.job.claims, "the lease was lost"
+            assert current.claims == claimed.job.claims, "the lease must still be held"
             tx.delete(current)
 
         self.write(storage, work, claimed.partition)

@@ -67,7 +67,7 @@ class LockChecks(Harness):
             lambda: leave(seen[0], seen[1]), lambda: leave(seen[1], seen[0])
         )
         left = sum(fetch_existing(storage, Counter, id).total for id in ("a", "b"))
-        assert left >= 1, "both works relied on what the other changed"
+        assert left >= 1, "two transactions must not each rely on a record that the other changes"
         assert all(isinstance(error, Conflict) for error in find_errors(outcomes)), outcomes
 
     def test_a_held_record_does_not_change_before_the_commit(self) -> None:

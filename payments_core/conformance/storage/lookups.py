@@ -123,7 +123,9 @@ class LookupChecks(Harness):
         expected = [(PARTITION, "n6"), (OTHER_PARTITION, "n6")]
         assert places(storage.locate(Note, "named", [("k",)], where=where)) == expected
         found = storage.locate(Note, "named", [("k",)], where=where, limit=2)
-        assert places(found) == expected, "the limit counts what satisfies the comparisons"
+        assert places(found) == expected, (
+            "the limit must count only records that match the comparisons"
+        )
         later = storage.locate(Note, "named", [("k",)], where=where, after=expected[0])
         assert places(later) == expected[1:]
 
@@ -195,7 +197,7 @@ class LookupChecks(Harness):
             id = f"n{number:02d}"
             self.insert(writer, Note(id=id, name="known", rank=7), partition=f"env {id}")
             told.append(id)
-            assert locate_ids() == set(told), "an answered commit was not located"
+            assert locate_ids() == set(told), "locate must return every committed record"
 
         def write() -> None:
             try:
@@ -207,7 +209,9 @@ class LookupChecks(Harness):
         def read() -> None:
             while not done.is_set():
                 known = set(told)
-                assert known <= locate_ids(), "what was located is older than an answered commit"
+                assert known <= locate_ids(), (
+                    "locate must not return a version older than a committed one"
+                )
 
         for number in range(10):  # alone, or others' looks might freshen what this one sees
             insert_and_locate(number)
@@ -255,7 +259,7 @@ class LookupChecks(Harness):
                 storage.locate(Note, lookup, keys, limit=limit)
             except ValueError:
                 continue
-            raise AssertionError(f"a question that makes no sense was answered: {keys[:2]}")
+            raise AssertionError(f"an invalid query must be refused: {keys[:2]}")
 
     def _locate_all(
         self, storage: Storage, limit: int, after: tuple[str, str] | None = None
@@ -264,11 +268,11 @@ class LookupChecks(Harness):
         found: list[tuple[str, str]] = []
         while True:
             some = storage.locate(Note, "named", [("key 1",), ("key 0",)], after=after, limit=limit)
-            assert len(some) <= limit, "more came than the limit"
+            assert len(some) <= limit, "a page must not exceed its limit"
             found.extend(places(some))
             if len(some) < limit:
                 return found
-            assert found[-1] != after, "it does not go on"
+            assert found[-1] != after, "the next page must continue after the last record"
             after = found[-1]
 
 

@@ -147,10 +147,10 @@ class MaintenanceChecks(Harness):
             alone.load(Note, [_new_row(Note(id="n"))])
             other.start()
             other.join(BLOCKED_CHECK_S)
-            assert outcome != [None], "another wrote, and was told that it had"
-            assert list(alone.read_rows(Mark)) == [], "what another writes is there"
+            assert outcome != [None], "another writer committed during the exclusive lock"
+            assert list(alone.read_rows(Mark)) == [], "another writer's record must not be visible"
         other.join(HANG_TIMEOUT_S)
-        assert outcome, "another waits for ever"
+        assert outcome, "another writer must not wait without a limit"
         if outcome == [None]:
             assert fetch(storage, Mark, "mine") is not None
 

@@ -195,7 +195,7 @@ class PageChecks(Harness):
                 storage.read(PARTITION, work)
             except ValueError:
                 continue
-            raise AssertionError("a question that makes no sense was answered")
+            raise AssertionError("an invalid query must be refused")
 
     def _insert_notes(self, storage: Storage) -> list[Note]:
         """Notes with ties in rank, in an order of ids that is not that of insertion."""

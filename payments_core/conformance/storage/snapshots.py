@@ -87,7 +87,7 @@ class SnapshotChecks(Harness):
             while not stop.is_set():
                 first, second = storage.read(PARTITION, _read_totals)
                 assert first + second == 100
-                assert second >= last, "a later snapshot was older"
+                assert second >= last, "a later snapshot must not be older than an earlier one"
                 last = second
 
         def write() -> None:
@@ -118,7 +118,7 @@ class SnapshotChecks(Harness):
                     self._move_one(writer)
                     told[0] += 1
                     assert reader.read(PARTITION, _read_totals)[1] == told[0], (
-                        "an answer was not kept"
+                        "a snapshot must return the same answer twice"
                     )
             finally:
                 done.set()
@@ -127,7 +127,7 @@ class SnapshotChecks(Harness):
             while not done.is_set():
                 known = told[0]
                 _, second = reader.read(PARTITION, _read_totals)
-                assert second >= known, "a snapshot was older than an answered commit"
+                assert second >= known, "a snapshot must not be older than a committed write"
 
         require_no_errors(run_concurrently(write, read, read))
         assert fetch_existing(reader, Counter, "b").total == 40

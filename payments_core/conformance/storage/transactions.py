@@ -246,7 +246,7 @@ class TransactionChecks(Harness):
                 call()
             except StorageUnavailable:
                 continue
-            raise AssertionError("a closed storage still answers")
+            raise AssertionError("a closed storage must refuse calls")
 
     def test_closing_waits_for_no_one_for_ever(self) -> None:
         storage = self.open_handle()

@@ -92,7 +92,9 @@ class UniquenessChecks(Harness):
 
         outcomes = run_concurrently(*(lambda t=t: call(t) for t in range(6)))
         errors = find_errors(outcomes)
-        assert len(fetch_all_pages(storage, Note, "all")) == 1, "a key was given twice"
+        assert len(fetch_all_pages(storage, Note, "all")) == 1, (
+            "a unique key must not be given twice"
+        )
         assert len(errors) == 5, outcomes
         for error in errors:
             assert isinstance(error, UniqueConflict), outcomes

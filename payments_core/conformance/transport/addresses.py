@@ -17,7 +17,9 @@ class AddressChecks(Harness):
         )
         require_response(outcome)
         assert len(vetted.requests) == 1
-        assert named.connections == 0, "the name was resolved, and not the vetted address used"
+        assert named.connections == 0, (
+            "the transport resolved the name; it must use the vetted address"
+        )
 
     def test_a_host_that_looks_like_an_address_leads_to_the_vetted_one(self) -> None:
         transport, vetted = self.open_transport(), self.start_server(address=OTHER_LOOPBACK_ADDRESS)
@@ -26,7 +28,9 @@ class AddressChecks(Harness):
             require_response(
                 self.post(transport, vetted, name=name, addresses=(OTHER_LOOPBACK_ADDRESS,))
             )
-        assert other.connections == 0, "the host was connected to, and not the vetted address"
+        assert other.connections == 0, (
+            "the transport connected to the host; it must use the vetted address"
+        )
 
     def test_a_name_among_the_addresses_is_not_looked_up(self) -> None:
         server = self.start_server()
@@ -57,11 +61,13 @@ class AddressChecks(Harness):
             )
         )
         assert len(first.requests) == 1
-        assert second.connections == 0, "a request that was sent went to another address as well"
+        assert second.connections == 0, (
+            "a request that was sent must not be sent to a second address"
+        )
 
     def test_a_deadline_that_has_passed_connects_to_nothing(self) -> None:
         server = self.start_server()
         require_failure(self.post(self.open_transport(), server, timeout_s=0))
         # Connections are accepted in order: with this one, an earlier one would be counted.
         require_response(self.post(self.open_transport(), server))
-        assert server.connections == 1, "it connected after the deadline"
+        assert server.connections == 1, "the transport must not connect after the deadline"

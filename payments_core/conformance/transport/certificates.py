@@ -73,7 +73,7 @@ def certificates() -> Certificates:
     """Made once for a process. Raises unittest.SkipTest where there is no `openssl`."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        raise unittest.SkipTest("no certificate can be made without the command `openssl`")
+        raise unittest.SkipTest("the suite needs the command `openssl` to make certificates")
     folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "ca.cnf").write_text(_CONFIGURATION.format(name=NAME))

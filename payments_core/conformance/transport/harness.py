@@ -115,4 +115,4 @@ def require_response(outcome: TransportResult, status: int = 200) -> None:
 def require_failure(outcome: TransportResult) -> None:
     """The outcome must be no answer, and say why."""
     assert outcome.status is None, f"{outcome} is an answer"
-    assert outcome.failure, "no answer, and nobody says why"
+    assert outcome.failure, "an attempt without a response must give a reason"

@@ -64,7 +64,7 @@ class LimitChecks(Harness):
             outcome = self.post(transport, server, timeout_s=self.endless_timeout_s)
             assert outcome == TransportResult(200, b"x" * MAX_RESPONSE_BODY_BYTES)
             assert time.monotonic() - began < self.endless_timeout_s / 2, (
-                "it reads on, whatever it keeps"
+                "the transport must stop reading a response that is too large"
             )
 
     def test_endless_chunks_are_cut(self) -> None:
@@ -74,7 +74,7 @@ class LimitChecks(Harness):
         outcome = self.post(self.open_transport(), server, timeout_s=self.endless_timeout_s)
         assert outcome == TransportResult(200, b"x" * MAX_RESPONSE_BODY_BYTES)
         assert time.monotonic() - began < self.endless_timeout_s / 2, (
-            "it reads on, whatever it keeps"
+            "the transport must stop reading a response that is too large"
         )
 
     def test_trailers_without_end_are_not_read(self) -> None:
@@ -84,7 +84,7 @@ class LimitChecks(Harness):
         outcome = self.post(self.open_transport(), server, timeout_s=self.endless_timeout_s)
         assert outcome == TransportResult(200, b"ok")
         assert time.monotonic() - began < self.endless_timeout_s / 2, (
-            "it reads trailers without end"
+            "the transport must limit the size of trailers"
         )
 
     def test_an_endless_head_is_a_failure(self) -> None:
@@ -93,7 +93,9 @@ class LimitChecks(Harness):
             server = self.start_server(respond_endlessly(HEAD if block[:1] == b"x" else b"", block))
             began = time.monotonic()
             require_failure(self.post(transport, server, timeout_s=self.endless_timeout_s))
-            assert time.monotonic() - began < self.endless_timeout_s / 2, "it reads an endless head"
+            assert time.monotonic() - began < self.endless_timeout_s / 2, (
+                "the transport must limit the size of the response head"
+            )
 
 
 def _wait(event: threading.Event) -> None:

@@ -110,12 +110,12 @@ class ResponseChecks(Harness):
         for status in REDIRECTS:
             server = self.start_server(respond_with(_redirect(status, elsewhere)))
             require_response(self.post(transport, server), status)
-        assert elsewhere.connections == 0, "a redirect was followed"
+        assert elsewhere.connections == 0, "a redirect must not be followed"
 
     def test_a_redirect_to_itself_is_the_answer(self) -> None:
         server = self.start_server(respond_with(b"HTTP/1.1 307 Again\r\nLocation: /\r\n\r\n"))
         require_response(self.post(self.open_transport(), server), 307)
-        assert len(server.requests) == 1, "a redirect was followed"
+        assert len(server.requests) == 1, "a redirect must not be followed"
 
     def test_no_more_of_a_body_is_kept_than_the_limit(self) -> None:
         body = b"x" * (MAX_RESPONSE_BODY_BYTES + 1)
@@ -136,7 +136,7 @@ class ResponseChecks(Harness):
                 os.environ.pop(name)
                 if value is not None:
                     os.environ[name] = value
-        assert proxy.connections == 0, "a proxy was asked"
+        assert proxy.connections == 0, "proxies of the environment must not be used"
 
     def test_a_line_break_in_a_header_sends_nothing(self) -> None:
         server, transport = self.start_server(), self.open_transport()

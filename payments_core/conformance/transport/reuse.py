@@ -35,7 +35,7 @@ class ReuseChecks(Harness):
         require_failure(self.post(transport, server, scheme="https", name=OTHER_NAME))
         assert [find_header(request, "Host") for request in server.requests] == [
             f"{NAME}:{server.port}"
-        ], "a request went over a connection that was verified for another name"
+        ], "a connection must not be reused for a host name that it was not verified for"
 
     def test_names_on_one_address_have_connections_of_their_own(self) -> None:
         names: dict[socket.socket, set[str | None]] = {}
@@ -48,7 +48,9 @@ class ReuseChecks(Harness):
         server, transport = self.start_server(serve), self.open_transport()
         for name in (NAME, OTHER_NAME, NAME, OTHER_NAME):
             require_response(self.post(transport, server, name=name))
-        assert all(len(found) == 1 for found in names.values()), "two names share a connection"
+        assert all(len(found) == 1 for found in names.values()), (
+            "two host names must not share a connection"
+        )
 
     def test_a_connection_to_an_address_no_longer_vetted_is_not_used(self) -> None:
         first = self.start_server(respond_with(OK, keep=True), address=OTHER_LOOPBACK_ADDRESS)
@@ -63,7 +65,7 @@ class ReuseChecks(Harness):
             before = len(there.requests), len(other.requests)
             require_response(self.post(transport, there, addresses=(vetted,)))
             after = len(there.requests), len(other.requests)
-            assert after == (before[0] + 1, before[1]), "a request went where it was not vetted"
+            assert after == (before[0] + 1, before[1]), "a request must go only to a vetted address"
 
     def test_a_plain_connection_is_not_used_for_tls(self) -> None:
         server, transport = (
@@ -72,7 +74,7 @@ class ReuseChecks(Harness):
         )
         require_response(self.post(transport, server))
         require_failure(self.post(transport, server, scheme="https", timeout_s=0.5))
-        assert len(server.requests) == 1, "what should be encrypted went over a plain connection"
+        assert len(server.requests) == 1, "an https request must not use a plain connection"
 
     def test_a_response_behind_a_response_answers_no_request(self) -> None:
         """Both come in one TLS record, the first as long as a read might be: no poll of the
@@ -92,7 +94,9 @@ class ReuseChecks(Harness):
         transport = self.open_trusting_transport()
         for _ in range(3):
             outcome = self.post(transport, server, scheme="https", name=NAME)
-            assert outcome.status != 299, "an answer was taken for that of the next request"
+            assert outcome.status != 299, (
+                "a late response must not be taken for the response to the next request"
+            )
 
     def test_a_connection_closed_between_two_requests_is_no_failure(self) -> None:
         transport = self.open_transport()

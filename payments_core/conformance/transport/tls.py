@@ -78,7 +78,7 @@ class TlsChecks(Harness):
     def _require_refused(self, certificate: Path, transport: Transport) -> None:
         server = self.start_server(certificate=certificate)
         require_failure(self._post_over_tls(transport, server))
-        assert server.requests == [], "a request was sent before the certificate was judged"
+        assert server.requests == [], "no request may be sent before the certificate is verified"
 
     def _post_over_tls(
         self,

@@ -104,7 +104,7 @@ class ParkingPolicy:
         _log.critical(
             "ALARM: job %s (%s of %s) is parked after %d failed attempts; %s",
             job.id, job.kind, job.subject, job.claims,
-            f"lane {job.lane} is blocked" if queue.failure_blocks_lane else "its lane goes on",
+            f"lane {job.lane} is blocked" if queue.failure_blocks_lane else "its lane continues",
         )  # fmt: skip
         self.telemetry.record_parked(queue.name, job.kind)
         self._rewrite(claimed, _delay_until(queue, job, NEVER))

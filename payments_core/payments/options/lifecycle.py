@@ -25,8 +25,13 @@ OPTION = StateMachine(
     "payment option",
     (
         Transition(None, "create", "creating", why="A provider is being asked for an offer."),
-        Transition(None, "offer", "pending", why="A vault needs no provider: the offer stands."),
-        Transition("creating", "offer", "pending", why="The provider's offer stands."),
+        Transition(
+            None,
+            "offer",
+            "pending",
+            why="A vault needs no provider, so the offer is available at once.",
+        ),
+        Transition("creating", "offer", "pending", why="The provider made an offer."),
         Transition("creating", "fail", "failed", why="The provider made no offer."),
         Transition("pending", "fund", "processing", why="Funds are on their way."),
         Transition("pending", "expire", "expired", why="The offer's time ran out."),

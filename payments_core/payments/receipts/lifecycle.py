@@ -19,7 +19,7 @@ RECEIPT = StateMachine(
             ("observed", "reorged"),
             "reject",
             "rejected",
-            why="What is final there proves nothing, or has failed.",
+            why="The final transaction does not prove the payment, or it failed.",
         ),
         *transitions_from(
             ("observed", "verified", "rejected"),

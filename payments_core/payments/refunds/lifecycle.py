@@ -45,7 +45,7 @@ REFUND = StateMachine(
             "fail",
             "failed",
             emits="refund.failed",
-            why="The transfer back failed for good; the amount can be refunded again.",
+            why="The transfer failed permanently; the amount can be refunded again.",
         ),
         Transition(
             "succeeded",
@@ -210,7 +210,7 @@ def plan_all_held(refundable: Refundable) -> tuple[RefundLeg, ...]:
 def plan_excess(refundable: Refundable) -> tuple[RefundLeg, ...]:
     """The excess, back to whoever sent it. Raises ReconciliationActionNotAllowed."""
     if not refundable.excess:
-        raise ReconciliationActionNotAllowed("refund_excess", "there is no excess")
+        raise ReconciliationActionNotAllowed("refund_excess", "the Payment has no excess")
     _require_enough(
         sum(share.excess for share in refundable.shares), refundable.excess, "refund_excess"
     )

@@ -95,7 +95,7 @@ class MemoryStorage:
 
     def transact(self, partition: str, work: Callable[[Transaction], T]) -> T:
         if getattr(self._busy, "transacting", False):
-            raise RuntimeError("a work may not start another transaction")
+            raise RuntimeError("a transaction must not start another transaction")
         self._busy.transacting = True
         try:
             if self._weakness is None:

@@ -139,7 +139,9 @@ class PostgresStorage:
         until = time.monotonic() + postgres_schema.MIGRATION_TIMEOUT_S
         while not self._migrate():
             if time.monotonic() > until:
-                raise StorageUnavailable("PostgreSQL: another process does not end its migration")
+                raise StorageUnavailable(
+                    "PostgreSQL: the migration of another process did not end in time"
+                )
             time.sleep(postgres_schema.MIGRATION_POLL_S)
 
     def finish_migration(self) -> int:
@@ -232,7 +234,7 @@ class PostgresStorage:
                 if is_race(error.__cause__):
                     runs += 1
                     if runs == MAX_RERUNS:
-                        text = "other transactions came first too often"
+                        text = "the transaction lost too many conflicts with others"
                         raise StorageUnavailable(text) from error
                     pause_s = 0.002 * 2 ** min(runs, 7)
                 elif is_connection_lost(error.__cause__):

@@ -45,7 +45,7 @@ def backfill_columns(connection: Connection, kind: type[Record]) -> int:
         if wrong:
             corrected += retry_on_lock(lambda wrong=wrong: _update_columns(connection, kind, wrong))  # type: ignore[misc]
     if unreadable:
-        _log.error("%s rows of %s cannot be read and were left", unreadable, collection.name)
+        _log.error("%s rows of %s cannot be read and were not changed", unreadable, collection.name)
     return corrected
 
 

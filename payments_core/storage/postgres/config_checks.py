@@ -24,11 +24,11 @@ _QUERY = b"""
 """
 
 _REQUIRED_ON: Mapping[str, str] = {
-    "synchronous_commit": "what was answered may be lost in a crash",
+    "synchronous_commit": "committed transactions may be lost in a crash",
 }
 _RECOMMENDED_ON: Mapping[str, str] = {
-    "fsync": "unless what is below keeps it, a machine that dies may take the database with it",
-    "full_page_writes": "unless what is below writes whole pages, some may be half written",
+    "fsync": "a crash of the machine can corrupt the database, unless the disk is durable",
+    "full_page_writes": "a crash can leave torn pages, unless the disk writes whole pages",
 }
 """What it does that a setting is off. Services that replace the disk set those below, and may."""
 
@@ -69,9 +69,9 @@ def _find_misplaced(connection: Connection) -> list[str]:
     encoding, schema, other = row
     found = []
     if encoding != ENCODING:
-        found.append(f"the database's encoding is {encoding}, and has to be {ENCODING}")
+        found.append(f"the encoding of the database is {encoding}; it must be {ENCODING}")
     if schema is None:
-        found.append("the search path names no schema that is there")
+        found.append("no schema in the search path exists")
     if other is not None:
         found.append(
             f"the tables are in the schema {other}, and new ones would be made in {schema}: "

@@ -99,8 +99,8 @@ def storage_error(error: psycopg.Error) -> StorageError:
 def connect_error(error: psycopg.Error) -> psycopg.Error:
     """Why a connection could not be made, as far as that can be told to anybody."""
     known = dict.fromkeys(found.group() for found in _KNOWN.finditer(str(error)))
-    why = "; ".join(known) or "the reason may quote the URL, and is not told"
-    return psycopg.OperationalError(f"no connection could be made: {why}")
+    why = "; ".join(known) or "the reason may contain the URL and is not shown"
+    return psycopg.OperationalError(f"could not connect: {why}")
 
 
 def commit_error(error: psycopg.Error, *, broken: bool) -> StorageError:

@@ -88,7 +88,7 @@ class PostgresExclusiveAccess:
         if self._failure is not None:
             raise self._failure
         if self._connection.info.transaction_status != TransactionStatus.INTRANS:
-            raise StorageError("PostgreSQL: the transaction had ended, and nothing is stored")
+            raise StorageError("PostgreSQL: the transaction has already ended; nothing was stored")
         for table in sorted(self._loaded):
             self._connection.execute(f'ANALYZE "{table}"'.encode())
 

@@ -225,7 +225,7 @@ class PipelinedConnection:
         ready = self._poll.poll(self._response_timeout_ms)
         if not ready:
             self.is_unanswered = True
-            raise ServerTimeout(f"no answer came within {self._response_timeout_ms} ms")
+            raise ServerTimeout(f"no response within {self._response_timeout_ms} ms")
         return ready[0][1]
 
 
@@ -244,7 +244,7 @@ def _encode_param(value: Param) -> bytes | None:
         return value
     if isinstance(value, str):
         if "\0" in value:  # libpq would take the text to end there
-            raise psycopg.DataError("PostgreSQL has no text with U+0000")
+            raise psycopg.DataError("a text with U+0000 cannot be stored")
         return value.encode()
     if isinstance(value, int):
         return b"%d" % value

@@ -119,7 +119,7 @@ class ConnectionPool:
                 )
             if len(self._taken) >= self._most:
                 raise StorageUnavailable(
-                    f"PostgreSQL: none of {self._most} connections came free in {timeout_s} s"
+                    f"PostgreSQL: all {self._most} connections were in use for {timeout_s} s"
                 )
             permit = PoolPermit()
             self._taken.add(permit)

@@ -109,10 +109,10 @@ def parse_url(url: str, defaults: ConnectionSettings) -> ConnectionTarget:
         libpq_parameters = conninfo_to_dict(place + "?" * bool(others) + "&".join(others))
     except psycopg.Error:
         # The driver's message may quote the URL, password and all.
-        raise StorageError("PostgreSQL: the URL of the database cannot be read") from None
+        raise StorageError("PostgreSQL: the database URL is not valid") from None
     for name, form in _PATTERNS.items():
         if not form.fullmatch(str(libpq_parameters.get(name) or "")):
-            raise StorageError(f"PostgreSQL: {name} in the URL cannot be read")
+            raise StorageError(f"PostgreSQL: {name} in the URL is not valid")
     # Not to be chosen: what one process wrote in another encoding no other would find.
     parameters = {**DEFAULTS, **libpq_parameters, "client_encoding": "utf8"}
     if settings.settings:
@@ -127,16 +127,18 @@ def _require_single_at_sign(place: str) -> None:
     """Refuse what libpq would take to be a host, or a database, and is the end of a password."""
     authority, _, database = place.partition("://")[2].partition("/")
     if authority.count("@") > 1 or "@" in database:
-        raise StorageError("PostgreSQL: the URL has an @ too many; a password has it as %40")
+        raise StorageError(
+            "PostgreSQL: the URL has more than one @; write an @ in a password as %40"
+        )
 
 
 def _parse_option(name: str, text: str, like: int | bool) -> int | bool:
     if isinstance(like, bool):
         if text in _BOOLEANS:
             return _BOOLEANS[text]
-        raise StorageError(f"PostgreSQL: {name} in the URL is on or off")
+        raise StorageError(f"PostgreSQL: {name} in the URL must be on or off")
     if not _INTEGER.fullmatch(text) or (name == "pool" and int(text) == 0):
-        raise StorageError(f"PostgreSQL: {name} in the URL is not a whole number")
+        raise StorageError(f"PostgreSQL: {name} in the URL must be a positive whole number")
     return int(text)
 
 

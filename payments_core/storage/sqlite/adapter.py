@@ -185,7 +185,9 @@ class SqliteStorage:
         """Whether the file was retired."""
         with self._open_snapshot() as connection:
             retired = sqlite_wholesale.is_retired(connection)
-        return ["its records were moved, and it takes no writes"] if retired else []
+        return (
+            ["its records were moved to another storage; it accepts no writes"] if retired else []
+        )
 
     def config_warnings(self) -> Sequence[str]:
         """None: this adapter sets what there is to set."""
@@ -209,7 +211,7 @@ class SqliteStorage:
     def _write(self, run: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
         """Run in a transaction, perhaps together with others, and commit."""
         if self._writing_thread == threading.get_ident():
-            raise RuntimeError("a work may not start another transaction")
+            raise RuntimeError("a transaction must not start another transaction")
         return self._groups.run(run, durable=durable)
 
     @contextmanager

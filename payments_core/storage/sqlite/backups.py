@@ -98,8 +98,8 @@ def restore(
     ):
         if unfinished.retired and not retired_too:
             raise BackupFailed(
-                f"{source} is a backup of a retired file: nothing can work on it, and its records "
-                "were moved and are at work elsewhere"
+                f"{source} is a backup of a retired file: its records were moved to another "
+                "storage and are in use there"
             )
         _restore_owner(unfinished, target)
         _install(unfinished, target, overwrite=overwrite, retired_too=retired_too)
@@ -129,14 +129,14 @@ def _translate_errors() -> Iterator[None]:
 def _lock_target(source: Path, target: Path, overwrite: bool) -> Iterator[None]:
     """One backup or restore to a target at a time, of one file to another."""
     if not source.is_file():
-        raise BackupFailed(f"{source} is not there")
+        raise BackupFailed(f"{source} does not exist")
     lock = target.with_name(target.name + LOCK)
     file = _acquire_lock(lock, target)
     try:
         if target.exists() and not target.is_file():
-            raise BackupFailed(f"{target} is no file")
+            raise BackupFailed(f"{target} is not a file")
         if target.exists() and not overwrite:
-            raise BackupFailed(f"{target} is there already")
+            raise BackupFailed(f"{target} already exists")
         if target.exists() and target.samefile(source):
             raise BackupFailed("a file cannot be copied over itself")
         _remove_unfinished(target, but=source)
@@ -157,7 +157,7 @@ def _acquire_lock(lock: Path, target: Path) -> int:
                 return file
         except BlockingIOError as error:
             os.close(file)
-            raise BackupFailed(f"another backup or restore to {target} is under way") from error
+            raise BackupFailed(f"another backup or restore to {target} is in progress") from error
         except BaseException:
             os.close(file)
             raise
@@ -227,12 +227,12 @@ def _install(
         _rename_into_place(unfinished, target)
         return
     if not overwrite:
-        raise BackupFailed(f"{target} has come meanwhile")
+        raise BackupFailed(f"{target} was written in the meantime")
     with _lock_unused(target) as retired:
         if retired and not unfinished.retired and not retired_too:
             raise BackupFailed(
-                f"{target} is retired: its records were moved and are at work elsewhere, and what "
-                "replaced it would take writes beside them"
+                f"{target} is retired: its records were moved and are in use elsewhere; a restored "
+                "file would accept writes too"
             )
         _remove_sidecars(target)
         _rename_into_place(unfinished, target)
@@ -256,7 +256,7 @@ def _check(
         raise BackupFailed(f"the file is damaged: {found}")
     tables = _table_names(connection)
     if SCHEMA_TABLE not in tables:
-        raise BackupFailed("the file is not a storage of ours, or was never migrated")
+        raise BackupFailed("the file is not a payments-core storage, or was never migrated")
     rows = sum(
         connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]
         for name in {kind.collection.name for kind in record_types} & tables
@@ -281,7 +281,9 @@ def _require_storage_file(path: Path) -> None:
             raise BackupFailed(f"a process uses {path}: stop it first") from error
         ours = False
     if not ours:
-        raise BackupFailed(f"{path} is no backup of ours, or a damaged one, and is not replaced")
+        raise BackupFailed(
+            f"{path} is not a payments-core backup, or is damaged; it is not replaced"
+        )
 
 
 @contextmanager
@@ -341,7 +343,7 @@ def _restore_owner(unfinished: _UnfinishedFile, target: Path) -> None:
 def _rename_into_place(unfinished: _UnfinishedFile, target: Path) -> None:
     """Give a file its name, for good; what is under its former one is what was checked."""
     if not _is_same_file(unfinished.path, unfinished.stat):
-        raise BackupFailed(f"{unfinished.path} is not the file any more that was checked")
+        raise BackupFailed(f"{unfinished.path} was replaced after it was checked")
     os.replace(unfinished.path, target)
     _sync_folder(target.absolute().parent)
 

@@ -126,7 +126,7 @@ class GroupCommit:
             self._queue.extendleft(reversed(back))
         for waiting in others:
             if waiting.committing and not waiting.settled:
-                waiting.fail(CommitUnknown("the leader of the group was stopped"), error)
+                waiting.fail(CommitUnknown("the group commit was stopped"), error)
         return [waiting for waiting in others if waiting not in back]
 
     def _step_down(self, mine: _PendingWork[Any]) -> None:

@@ -34,7 +34,9 @@ class WriterLock:
         try:
             file = self._lock_file()
         except (OSError, RuntimeError) as error:  # no more files, or no more threads
-            raise StorageUnavailable(f"the gate of the file cannot be passed: {error}") from error
+            raise StorageUnavailable(
+                f"the write lock of the file cannot be opened: {error}"
+            ) from error
         try:
             yield
         finally:

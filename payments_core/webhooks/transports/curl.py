@@ -54,14 +54,14 @@ class CurlTransport:
             for address in addresses
         ]
         if deadline.remaining_s() <= 0:
-            return TransportResult(failure="no timely answer while connecting")
+            return TransportResult(failure="timed out while connecting")
         if (waiting := self._idle.take(keys)) is not None:
             # One that turns out to be closed libcurl replaces, and sends the request again if
             # nothing had come. Deliveries are made at least once, and carry their id for that.
             outcome, connected = self._post_once(*waiting, request, lines, deadline, shares=1)
             if connected or deadline.remaining_s() <= 0:
                 return outcome
-        outcome = TransportResult(failure="there is no address")
+        outcome = TransportResult(failure="the host has no address")
         for tried, key in enumerate(keys):
             family = socket.AF_INET6 if ":" in key.address else socket.AF_INET
             try:
@@ -188,7 +188,7 @@ class _Handle:
         pycurl, curl = self._pycurl, self._curl
         left_ms = int(deadline.remaining_s() * 1000)
         if left_ms <= 0:  # 0 would be no limit at all
-            return TransportResult(failure="no timely answer while connecting"), False
+            return TransportResult(failure="timed out while connecting"), False
         response = _Response()
         curl.setopt(pycurl.REQUEST_TARGET, request.destination.path)
         # What libcurl would add of its own is named without a value, and so left out.
@@ -248,7 +248,7 @@ class _Handle:
             return "the response headers are too large"
         if code == pycurl.E_OPERATION_TIMEDOUT:
             sent = self._curl.getinfo(pycurl.REQUEST_SIZE) > 0
-            return f"no timely answer while {'waiting for the response' if sent else 'connecting'}"
+            return f"timed out while {'waiting for the response' if sent else 'connecting'}"
         words = {
             pycurl.E_PEER_FAILED_VERIFICATION: "the TLS certificate was refused",
             pycurl.E_COULDNT_CONNECT: "the connection was refused",

@@ -41,7 +41,7 @@ class SystemResolver:
     def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
         look_up = self._join_lookup(host, port)
         if not look_up.done.wait(timeout_s):
-            raise ResolutionFailed("the name service did not answer in time")
+            raise ResolutionFailed("name resolution timed out")
         if look_up.fault is not None:
             raise ResolutionFailed(f"the name does not resolve ({look_up.fault})")
         return look_up.found
@@ -52,7 +52,7 @@ class SystemResolver:
             look_up = self._running.get((host, port))
             if look_up is None:
                 if len(self._running) >= MAX_CONCURRENT_LOOKUPS:
-                    raise ResolverOverloaded("too many look-ups hang")
+                    raise ResolverOverloaded("too many name resolutions hang")
                 look_up = _Lookup()
                 thread = threading.Thread(
                     target=self._run_lookup,
@@ -63,7 +63,7 @@ class SystemResolver:
                 try:
                     thread.start()
                 except RuntimeError:
-                    raise ResolverOverloaded("there is no thread for another look-up") from None
+                    raise ResolverOverloaded("too many name resolutions are in progress") from None
                 self._running[host, port] = look_up
             return look_up
 

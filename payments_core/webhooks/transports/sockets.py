@@ -100,7 +100,7 @@ def _connect_tcp(
     keys: Sequence[ConnectionKey], deadline: Deadline
 ) -> tuple[ConnectionKey, socket.socket]:
     """A connection to the first address that accepts one; each has its share of the time."""
-    last: OSError = OSError("there is no address")
+    last: OSError = OSError("the host has no address")
     for tried, key in enumerate(keys):
         family = socket.AF_INET6 if ":" in key.address else socket.AF_INET
         try:
@@ -115,7 +115,7 @@ def _connect_tcp(
 def _describe_failure(doing: str, error: Exception) -> str:
     """Why no answer came, without the text of the error, which the other side may have shaped."""
     if isinstance(error, TimeoutError):
-        return f"no timely answer while {doing}"
+        return f"timed out while {doing}"
     if isinstance(error, ssl.SSLCertVerificationError):
         return "the TLS certificate was refused"
     if isinstance(error, NoResponse):

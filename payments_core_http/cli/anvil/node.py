@@ -56,7 +56,7 @@ class AnvilNode:
         if latest < cursor.tip - FINALITY_BLOCKS + 1:
             why = f"ends at block {latest}, but the database knows block {cursor.tip}"
         elif known and not any(self.chain.block(block.number) == block for block in known):
-            why = "has none of the blocks that the database knows"
+            why = "does not have the blocks that the database refers to"
         else:
             return
         raise FolderRefused(

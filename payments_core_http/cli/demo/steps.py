@@ -277,9 +277,7 @@ STEPS = (
     DemoStep("fund", "Test funds for alice's vault", fund_vault),
     DemoStep("balances-before", "Both balances, before", check_balances_before),
     DemoStep("webhook", "A webhook endpoint; its secret goes to the receiver", register_webhook),
-    DemoStep(
-        "create-payment", "A receive Payment to bob, with an escrow of its own", create_payment
-    ),
+    DemoStep("create-payment", "A receive Payment to bob, with its own escrow", create_payment),
     DemoStep("repeat", "The same request again: replayed, not repeated", repeat_creation),
     DemoStep("client-session", "A client session for alice, exchanged for a token", open_session),
     DemoStep("option", "The Vault option, with its one-time action", create_option),

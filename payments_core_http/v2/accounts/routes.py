@@ -57,7 +57,7 @@ ACCOUNTS = (
         "GET", "/v2/accounts/{accountId}/capabilities", accounts.read_capabilities,
         needs=ACCOUNTS_KEY, errors=(NotFound,),
         answers=views.CapabilitiesView,
-        summary="What of the bank flows the account may use, and what is missing.",
+        summary="List the bank flows that the account can use, and what is missing.",
     ),
     Route(
         "GET", "/v2/accounts/{accountId}/balances", accounts.read_balances, needs=ACCOUNTS_KEY,

@@ -12,7 +12,7 @@ PAYMENT_SETTINGS = (
     Route(
         "GET", "/v2/partners/payment-settings", payment_settings.read_payment_settings,
         needs=STANDARD_KEY, answers=views.PaymentSettingsView,
-        summary="Read what is decided for all Payments of the environment.",
+        summary="Read the settings that apply to all Payments of the environment.",
     ),
     Route(
         "PUT", "/v2/partners/payment-settings", payment_settings.replace_payment_settings,

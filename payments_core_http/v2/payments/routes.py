@@ -50,12 +50,12 @@ PAYMENTS = (
             errors.AccountSuspended, errors.ResourceConflict, *VAULT_SPENDING,
         ),
         answers=views.PaymentView,
-        summary="Decide about a Payment that went out of the ordinary.",
+        summary="Resolve a Payment that needs a decision.",
     ),
     Route(
         "GET", "/v2/payments/{paymentId}/receipts", payments.read_receipts, needs=PAYMENTS_KEY,
         query=PageQuery, errors=(NotFound,),
         answers=views.ReceiptsView,
-        summary="What a Payment received, and its journal: where the money is.",
+        summary="List a Payment's receipts with its journal.",
     ),
 )  # fmt: skip

@@ -26,7 +26,7 @@ CHECKOUT = (
         policy="payment_state", has_etag=True,
         answers=public_views.CheckoutStateView,
         operation="readPublicPaymentState",
-        summary="Poll how the Payment stands; 304 while nothing has changed.",
+        summary="Poll the Payment's state; 304 while it has not changed.",
     ),
     Route(
         "GET", f"{_PATH}/methods", public.list_methods, needs=PAYER, errors=(NotFound,),

@@ -60,7 +60,7 @@ SANDBOX = (
         "POST", "/v2/sandbox/reorgs", sandbox.reorg, needs=STANDARD_KEY, body=bodies.Reorg,
         errors=(errors.DependencyFailed, NotFound, errors.UnsupportedChain),
         answers=views.ChainView, operation="reorgSandboxChain",
-        summary="Drop a chain's last blocks, and with them what was in them.",
+        summary="Remove a chain's last blocks and their transactions.",
     ),
     Route(
         "POST", "/v2/sandbox/accounts/{accountId}/kyc", sandbox.decide_kyc, needs=STANDARD_KEY,
@@ -84,12 +84,12 @@ SANDBOX = (
         "POST", "/v2/sandbox/bank-deposits", sandbox.deposit_at_bank, needs=STANDARD_KEY,
         body=bodies.BankDeposit, errors=(NotFound, errors.CapabilityNotActive),
         answers=NoReturn, operation="depositAtSandboxBank",
-        summary="A bank transfer that arrives; there is no bank yet.",
+        summary="Simulate an incoming bank transfer; no bank is connected yet.",
     ),
     Route(
         "POST", "/v2/sandbox/payouts/{paymentId}", sandbox.decide_payout, needs=STANDARD_KEY,
         body=bodies.DecidePayout, errors=(NotFound, errors.CapabilityNotActive),
         answers=NoReturn,
-        summary="What the bank makes of a payout; there is no bank yet.",
+        summary="Simulate the bank's result for a payout; no bank is connected yet.",
     ),
 )  # fmt: skip

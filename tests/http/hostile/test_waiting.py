@@ -135,7 +135,7 @@ def test_two_thousand_connections_keep_nobody_out(target: Target) -> None:
         assert [answer.status for answer in answers(clients[-1])] == [200]
         assert ended_after_s(clients[0]) < 5
     target.require_calm()
-    assert "connections: those that wait longest are ended" in target.log()
+    assert "connections: the ones that have been idle longest are closed" in target.log()
 
 
 def test_who_is_being_answered_does_not_give_way() -> None:

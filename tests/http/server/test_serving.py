@@ -214,7 +214,7 @@ def test_a_connection_that_cannot_be_made_ends_alone(
         patch.setattr(Connection, "__init__", lambda *args, **more: 1 // 0)
         assert closed_at_once(server) and closed_at_once(server)
     assert ask(server, "GET", "/healthz")[0].status == 200
-    assert caplog.text.count("a connection could not be begun (ZeroDivisionError") == 1
+    assert caplog.text.count("a connection could not be opened (ZeroDivisionError") == 1
 
 
 def test_a_server_that_cannot_listen_yet_tries_again(

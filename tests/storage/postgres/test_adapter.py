@@ -114,7 +114,7 @@ def test_too_many_deadlocks_are_unavailable(
     def work(tx: Transaction) -> None:
         raise StorageUnavailable from errors.SerializationFailure()
 
-    with pytest.raises(StorageUnavailable, match="too often"):
+    with pytest.raises(StorageUnavailable, match="lost too many conflicts"):
         storage.transact(PARTITION, work)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from payments_core.conformance.storage.harness import PARTITION, fetch
 from payments_core.conformance.storage.records import RECORD_TYPES, Mark
+from payments_core.storage import documents
 from payments_core.storage.maintenance import to_record_row
 from payments_core.storage.postgres.adapter import PostgresStorage
 
@@ -31,13 +32,13 @@ def insert(storage: PostgresStorage, id: str) -> None:
 
 def load_in_vain(storage: PostgresStorage) -> None:
     with storage.lock_exclusively() as access:
-        access.load(Mark, [to_record_row(PARTITION, Mark(id="phantom"))])
+        access.load(Mark, [to_record_row(PARTITION, documents.stamp(Mark(id="phantom"), 1))])
         raise ValueError
 
 
 def load_halfway(storage: PostgresStorage) -> None:
     def rows() -> Iterator[Any]:
-        yield to_record_row(PARTITION, Mark(id="phantom"))
+        yield to_record_row(PARTITION, documents.stamp(Mark(id="phantom"), 1))
         raise KeyboardInterrupt
 
     with storage.lock_exclusively() as access, suppress(KeyboardInterrupt):

@@ -165,7 +165,7 @@ def test_an_id_that_no_text_can_be_is_nowhere(through: PostgresStorage) -> None:
     }
     page = through.read(PARTITION, lambda s: s.find(Note, "by_name", ("n\0",)))
     assert (page.records, page.next) == ((), None)
-    with pytest.raises(StorageError, match="no text with U"):
+    with pytest.raises(StorageError, match="a text with U"):
         through.read("env\0", lambda snapshot: snapshot.get(Counter, "c1"))
 
 

@@ -43,7 +43,7 @@ def in_time() -> Iterator[None]:
 
 def test_a_call_has_an_end_though_nobody_answers(hasty: PostgresStorage, proxy: Proxy) -> None:
     proxy.hang()
-    with in_time(), pytest.raises(StorageUnavailable, match="no answer came within 1100 ms"):
+    with in_time(), pytest.raises(StorageUnavailable, match="no response within 1100 ms"):
         fetch(hasty, Mark, "m")
     proxy.go_on()
     assert fetch(hasty, Mark, "m") is None
@@ -53,13 +53,13 @@ def test_a_server_that_takes_nothing_in_has_the_same_time(
     hasty: PostgresStorage, proxy: Proxy
 ) -> None:
     proxy.hang()
-    with in_time(), pytest.raises(StorageUnavailable, match="no answer"):
+    with in_time(), pytest.raises(StorageUnavailable, match="no response"):
         hasty.transact(PARTITION, lambda tx: tx.get(Mark, MUCH))
 
 
 def test_a_commit_that_nobody_answers_is_unknown(hasty: PostgresStorage, proxy: Proxy) -> None:
     proxy.hang_at_next_commit()
-    with in_time(), pytest.raises(CommitUnknown, match="no answer"):
+    with in_time(), pytest.raises(CommitUnknown, match="no response"):
         hasty.transact(PARTITION, lambda tx: (tx.get(Mark, "m"), tx.insert(Mark(id="m"))))
     proxy.go_on()
     assert fetch(hasty, Mark, "other") is None
@@ -80,7 +80,7 @@ def test_the_other_connections_to_a_server_that_hangs_are_dropped(
         thread.join()
     assert proxy.connections == 3
     proxy.hang()
-    with in_time(), pytest.raises(StorageUnavailable, match="no answer"):
+    with in_time(), pytest.raises(StorageUnavailable, match="no response"):
         fetch(hasty, Mark, "m")
     proxy.go_on()
     assert fetch(hasty, Mark, "m") is None

@@ -401,7 +401,7 @@ def test_a_machine_without_room_for_another_file_is_an_outage_that_passes(
 
     with monkeypatch.context() as without:
         without.setattr("payments_core.storage.sqlite.writer_lock.os.open", no_more)
-        with pytest.raises(StorageUnavailable, match="gate"):
+        with pytest.raises(StorageUnavailable, match="write lock"):
             insert(storage, job("j"))
     insert(storage, job("j"))
 

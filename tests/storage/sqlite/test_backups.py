@@ -70,7 +70,7 @@ def test_what_is_in_the_way_is_replaced_only_when_told(path: Path, tmp_path: Pat
     storage = opened(path)
     write(storage, "later")
     storage.close()
-    with pytest.raises(BackupFailed, match="is there already"):
+    with pytest.raises(BackupFailed, match="already exists"):
         backup(path, to, RECORD_TYPES)
     assert rows(to) == 1
     backup(path, to, RECORD_TYPES, overwrite=True)
@@ -88,7 +88,7 @@ def test_what_is_no_backup_is_not_replaced_even_when_told(
         with closing(sqlite3.connect(to)) as connection:
             connection.execute("CREATE TABLE mine (a)")
     before = to.read_bytes()
-    with pytest.raises(BackupFailed, match="no backup of ours"):
+    with pytest.raises(BackupFailed, match="not a payments-core backup"):
         backup(path, to, RECORD_TYPES, overwrite=True)
     assert to.read_bytes() == before
     assert names(tmp_path) == ["live", "mine"]
@@ -123,7 +123,7 @@ def test_of_two_to_one_file_the_second_is_refused_and_the_first_is_whole(
 
     def late(old: Path, new: Path) -> None:
         """What another does between the check of the first and its rename."""
-        with pytest.raises(BackupFailed, match="under way") as failure:
+        with pytest.raises(BackupFailed, match="in progress") as failure:
             act(path, to, RECORD_TYPES, overwrite=True)
         refused.append(str(failure.value))
         rename(old, new)
@@ -152,7 +152,7 @@ def test_what_was_put_in_the_place_of_the_checked_file_does_not_get_its_name(
 
     opened_before = ids(to)
     monkeypatch.setattr(os, "fsync", exchanged)
-    with pytest.raises(BackupFailed, match="not the file any more that was checked"):
+    with pytest.raises(BackupFailed, match="was replaced after it was checked"):
         restore(path, to, RECORD_TYPES, overwrite=True)
     monkeypatch.undo()
     assert ids(to) == opened_before == ["first"]
@@ -168,12 +168,12 @@ def test_a_file_is_not_copied_over_itself(path: Path, act: Act) -> None:
 @pytest.mark.parametrize("act", [backup, restore])
 def test_what_is_not_there_or_not_ours_is_refused(tmp_path: Path, act: Act) -> None:
     to = tmp_path / "to.db"
-    with pytest.raises(BackupFailed, match="is not there"):
+    with pytest.raises(BackupFailed, match="does not exist"):
         act(tmp_path / "none.db", to, RECORD_TYPES)
     foreign = tmp_path / "foreign.db"
     with closing(sqlite3.connect(foreign)) as connection:
         connection.execute("CREATE TABLE mine (a)")
-    with pytest.raises(BackupFailed, match="not a storage of ours"):
+    with pytest.raises(BackupFailed, match="not a payments-core storage"):
         act(foreign, to, RECORD_TYPES)
     (tmp_path / "text.db").write_text("no database at all, but text that is long enough" * 20)
     with pytest.raises(BackupFailed, match="not a database"):

@@ -41,7 +41,7 @@ def test_a_database_that_is_there_is_replaced_only_when_told(path: Path, tmp_pat
     storage = opened(path)
     write(storage, "later")
     storage.close()
-    with pytest.raises(BackupFailed, match="is there already"):
+    with pytest.raises(BackupFailed, match="already exists"):
         restore(tmp_path / "backup.db", path, RECORD_TYPES)
     assert ids(path) == ["first", "later"]
     restore(tmp_path / "backup.db", path, RECORD_TYPES, overwrite=True)
@@ -225,5 +225,5 @@ def test_root_puts_a_file_back_for_its_owner(path: Path, tmp_path: Path) -> None
 def test_only_a_file_is_replaced(path: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for act in (backup, restore):
-        with pytest.raises(BackupFailed, match="is no file"):
+        with pytest.raises(BackupFailed, match="is not a file"):
             act(path, tmp_path / "pipe", RECORD_TYPES, overwrite=True)

@@ -47,7 +47,7 @@ def test_a_name_service_that_hangs_meets_the_limit_and_uses_up_its_room(
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     resolver = SystemResolver()
     for name in ("a.example", "a.example", "b.example", "a.example", "b.example"):
-        with pytest.raises(ResolutionFailed, match="in time"):
+        with pytest.raises(ResolutionFailed, match="timed out"):
             resolver.resolve(name, 443, 0.01)
     assert asked == ["a.example", "b.example"], "a name that hangs is looked up once"
     with pytest.raises(ResolverOverloaded, match="too many"):
@@ -85,7 +85,7 @@ def test_a_thread_that_cannot_be_started_takes_no_place(monkeypatch: pytest.Monk
     with monkeypatch.context() as starved:
         starved.setattr(threading.Thread, "start", fail)
         for _ in range(5):
-            with pytest.raises(ResolverOverloaded, match="no thread"):
+            with pytest.raises(ResolverOverloaded, match="too many name resolutions"):
                 resolver.resolve("a.example", 443, 5)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: [])
     assert resolver.resolve("a.example", 443, 5) == []
