@@ -6,6 +6,7 @@ is coerced: a `Decimal` is not an amount, and a tuple is the only change to a li
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
@@ -37,7 +38,8 @@ Reader = Callable[[Any], Any]
 def validate_input(given: T) -> T:
     """An instance of an attrs class, as it is kept: sequences as tuples, metadata in its form.
 
-    Raises ValidationFailed with every fault, by the names of the fields in Python.
+    Raises ValidationFailed with every fault. Paths have the names that the fields have in JSON, as
+    in every other refusal: `expires_in_s` is `expiresInSeconds`.
     """
     try:
         kept: T = _instance_reader(cast(Hashable, type(given)))(given)
@@ -50,19 +52,22 @@ def validate_input(given: T) -> T:
 def _instance_reader(kind: Any) -> Reader:
     """Reads instances of one class; made once, since it is asked for at every request."""
     hints = get_type_hints(kind, include_extras=True)
-    readers = [(field.name, _reader(hints[field.name])) for field in attrs.fields(kind)]
+    readers = [
+        (field.name, _json_name(field.name), _reader(hints[field.name]))
+        for field in attrs.fields(kind)
+    ]
 
     def read(value: Any) -> Any:
         if type(value) is not kind:
             raise InvalidValue.of(f"must be a {kind.__name__}")
         found: list[FieldError] = []
         changes: dict[str, Any] = {}
-        for name, reader in readers:
+        for name, json_name, reader in readers:
             given = getattr(value, name)
             try:
                 kept = reader(given)
             except InvalidValue as faults:
-                found += faults.nest_under(name)
+                found += faults.nest_under(json_name)
                 continue
             if kept is not given:
                 changes[name] = kept
@@ -71,6 +76,11 @@ def _instance_reader(kind: Any) -> Reader:
         return attrs.evolve(value, **changes) if changes else value
 
     return read
+
+
+def _json_name(name: str) -> str:
+    first, *others = re.sub(r"_s$", "_seconds", name).split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _reader(annotation: Any) -> Reader:

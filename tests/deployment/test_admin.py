@@ -149,7 +149,7 @@ def test_a_backup_is_made_and_put_back(deployed: Deployed) -> None:
     shop(deployed)
     copy = deployed.folder / "copy.db"
     assert deployed.admin("backup", "make", str(copy))["rows"] > 0
-    assert "is there" in deployed.run("admin", "backup", "make", str(copy), fails=True)
+    assert "already exists" in deployed.run("admin", "backup", "make", str(copy), fails=True)
     deployed.admin("apps", "create", "Later", "--partner-id", "later")
     deployed.admin("backup", "restore", str(copy), "--overwrite")
     assert [app["partnerId"] for app in deployed.admin("apps", "list")] == ["shop"]

@@ -57,7 +57,7 @@ def test_another_storages_key_ring_is_a_fault(deployed: Deployed) -> None:
     assert "is not the k1 that" in fault["says"]
     (deployed.folder / "key-ring").write_text(KeyRing.generate(name="k9"))
     (fault,) = findings(deployed, faulty=True)["keys"]
-    assert "sealed by: k1" in fault["says"]
+    assert "sealed with: k1" in fault["says"]
 
 
 def test_a_storage_that_was_never_migrated_is_a_fault(deployed: Deployed) -> None:

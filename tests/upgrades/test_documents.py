@@ -162,7 +162,7 @@ def test_a_release_writes_the_form_that_it_says() -> None:
 def test_a_form_that_would_be_misread_is_refused() -> None:
     """Two releases apart: the fee would be none, and would be written back so."""
     body = msgspec.json.encode(stored(Third, fee_ppm=100))
-    with pytest.raises(documents.UnreadableDocument, match="must not run beside this"):
+    with pytest.raises(documents.UnreadableDocument, match="must not run next to this"):
         documents.decode(First, body)
     assert documents.decode(Second, body).fee_ppm == 100
 
@@ -209,8 +209,8 @@ def test_the_field_that_says_who_may_read_is_not_taken_for_one_of_the_record() -
 
 def test_a_form_without_a_way_to_and_from_what_is_written_is_refused() -> None:
     for wrong, message in (
-        ({"schema": 2, "write_schema": 1, "upgrades": {1: dict}}, "no way"),
-        ({"schema": 2, "write_schema": 1, "downgrades": {1: dict}}, "no way"),
+        ({"schema": 2, "write_schema": 1, "upgrades": {1: dict}}, "no upgrade or downgrade"),
+        ({"schema": 2, "write_schema": 1, "downgrades": {1: dict}}, "no upgrade or downgrade"),
         ({"write_schema": 2}, "write_schema <= schema"),
         ({"schema": 2, "write_schema": 1, "oldest_reader": 2}, "oldest_reader <= write_schema"),
         ({"oldest_reader": 0}, "oldest_reader"),

@@ -202,13 +202,17 @@ def bodies(file: Path, collection: str) -> list[Any]:
     return [json.loads(body) for _, _, body in rows(file)[collection]]
 
 
+PASSED_OVER = {"requestId", "meaning"}
+"""An id of its own in every answer, and prose for people, which may be put better."""
+
+
 def lost(before: Any, now: Any, at: str = "") -> list[str]:
     """Where an answer has no longer what it had; it may have more fields."""
     if isinstance(before, dict) and isinstance(now, dict):
         return [
             place
             for name, value in before.items()
-            if name != "requestId"
+            if name not in PASSED_OVER
             for place in lost(value, now.get(name, "nothing"), f"{at}.{name}")
         ]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):

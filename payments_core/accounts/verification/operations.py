@@ -41,7 +41,7 @@ from payments_core.errors import (
     NotFound,
     ValidationFailed,
 )
-from payments_core.storage.port import Page, Position, Transaction, Where
+from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 
 
@@ -150,13 +150,17 @@ class Verifications:
             raise ValidationFailed.at("status", f"must be one of {', '.join(DECISIONS)}")
         if (verification_id is None) == (reference is None):
             raise ValidationFailed.at(
-                "verification_id", "give exactly one of verification_id, reference"
+                "verificationId", "give exactly one of verificationId, reference"
             )
         now = self._clock.now()
+        decided_id = verification_id or self._storage.read(
+            authority.partition,
+            lambda snapshot: _find_by_reference(snapshot, account_id, reference),
+        )
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Verification]:
             account = _lock_account(tx, account_id)
-            verification = _lock_verification(tx, account.id, verification_id, reference)
+            verification = _lock_verification(tx, account.id, decided_id)
             if verification.status == status:
                 return Decision(verification)
             step = Step(verification)
@@ -271,18 +275,23 @@ def _lock_startable_account(tx: Transaction, account_id: str) -> Account:
     return account
 
 
-def _lock_verification(
-    tx: Transaction, account_id: str, verification_id: str | None, reference: str | None
-) -> Verification:
-    """The account's verification that has the id or the reference, locked. Raises NotFound."""
-    if verification_id is None:
-        after: Position | None = None
-        while verification_id is None:
-            page = tx.find(Verification, "by_account", (account_id,), after=after, limit=100)
-            named = [it.id for it in page.records if it.reference == reference]
-            if not named and page.next is None:
-                raise NotFound("verification")
-            verification_id, after = next(iter(named), None), page.next
+def _find_by_reference(snapshot: Snapshot, account_id: str, reference: str | None) -> str:
+    """The id of the account's verification with that reference, which never changes.
+
+    Not in the transaction, where what is found by an index may be stale. Raises NotFound.
+    """
+    after: Position | None = None
+    while True:
+        page = snapshot.find(Verification, "by_account", (account_id,), after=after, limit=100)
+        for verification in page.records:
+            if verification.reference == reference:
+                return verification.id
+        if page.next is None:
+            raise NotFound("verification")
+        after = page.next
+
+
+def _lock_verification(tx: Transaction, account_id: str, verification_id: str) -> Verification:
     found = tx.get(Verification, verification_id, for_update=True)
     if found is None or found.account_id != account_id:
         raise NotFound("verification")

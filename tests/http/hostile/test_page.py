@@ -17,13 +17,13 @@ def test_the_page_has_the_bounds_of_the_code() -> None:
     page = (ROOT / "docs/explanation/hostile-clients.md").read_text()
     for row in (
         f"| request line and headers | {MAX_HEADER_BYTES // KIB} KiB",
-        f"| body | {MAX_BODY_BYTES // KIB} KiB, {MAX_RECEIVED_BYTES // KIB} KiB as it is sent",
+        f"| body | {MAX_BODY_BYTES // KIB} KiB, or {MAX_RECEIVED_BYTES // KIB} KiB with chunk",
         f"| chunks of a body | {MAX_CHUNKS:,}, and {MAX_CHUNK_LINE_BYTES // KIB} KiB",
         f"| a request, from its first byte to its last | {usual.request_s} s",
         f"| a connection without a request | {usual.idle_s} s",
-        f"| an answer, until the client has taken it | {usual.answer_s} s",
-        f"| after the last answer, until the client closes | {usual.linger_s} s",
-        f"| when the server ends, for a request on its way | {usual.shutdown_grace_s} s",
+        f"| a response, until the client has read it | {usual.answer_s} s",
+        f"| after the last response, until the client closes | {usual.linger_s} s",
+        f"| when the server stops, for a request in transit | {usual.shutdown_grace_s} s",
         f"| connections | {usual.connections:,}, or",
         f"all together | {usual.unsent_bytes // KIB // KIB} MiB",
         f"| threads | {DEFAULT_THREADS} |",

@@ -203,7 +203,7 @@ def test_a_connection_that_the_system_cannot_wait_for_ends_alone(
         system.times = 1
         assert closed_at_once(server)
         assert ask(server, "GET", "/healthz")[0].status == 200
-    assert caplog.text.count("a connection could not be begun") == 1
+    assert caplog.text.count("a connection could not be opened") == 1
 
 
 def test_a_connection_that_cannot_be_made_ends_alone(
@@ -225,7 +225,7 @@ def test_a_server_that_cannot_listen_yet_tries_again(
     FullSystem(monkeypatch).times = 1
     with server:
         assert ask(server, "GET", "/healthz")[0].status == 200
-    assert "nobody can be let in for now" in caplog.text
+    assert "new connections are not accepted for now" in caplog.text
 
 
 def test_a_fault_in_letting_in_does_not_end_the_listening(

@@ -113,10 +113,8 @@ def test_the_same_names_serve_in_another_environment(world: World) -> None:
             },
         ),
         (
-            ["externalUserId", "username", "wallets[0].address", "wallets[2].address"],
+            ["wallets[0].address", "wallets[2].address"],
             {
-                "external_user_id": "",
-                "username": "!",
                 "wallets": [
                     NewWallet(address=USDC.swapcase().replace("0X", "0x"), chain_type="evm"),
                     NewWallet(address=SOLANA, chain_type="solana"),

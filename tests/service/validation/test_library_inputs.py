@@ -1,4 +1,4 @@
-"""The library refuses what HTTP refuses, with the names of its own fields, and stores nothing."""
+"""The library refuses what HTTP refuses, by the same names, and stores nothing."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ INPUTS = (
 )  # fmt: skip
 
 BAD: list[tuple[Any, dict[str, Any], list[str]]] = [
-    (PAYMENT, {"allowed_methods": ["card"]}, ["allowed_methods[0]"]),
-    (PAYMENT, {"allowed_methods": []}, ["allowed_methods"]),
-    (PAYMENT, {"allowed_methods": "vault"}, ["allowed_methods"]),
+    (PAYMENT, {"allowed_methods": ["card"]}, ["allowedMethods[0]"]),
+    (PAYMENT, {"allowed_methods": []}, ["allowedMethods"]),
+    (PAYMENT, {"allowed_methods": "vault"}, ["allowedMethods"]),
     (PAYMENT, {"metadata": [1]}, ["metadata"]),
     (PAYMENT, {"metadata": {"at": object()}}, ["metadata.at"]),
     (PAYMENT, {"metadata": {"n": float("nan")}}, ["metadata.n"]),
@@ -48,25 +48,25 @@ BAD: list[tuple[Any, dict[str, Any], list[str]]] = [
     (PAYMENT, {"amount": "-1"}, ["amount"]),
     (PAYMENT, {"reference": LONG, "description": LONG}, ["reference", "description"]),
     (PAYMENT, {"reference": "\ud800"}, ["reference"]),
-    (PAYMENT, {"chain_id": "8453"}, ["chain_id"]),
-    (PAYMENT, {"chain_id": True}, ["chain_id"]),
-    (PAYMENT, {"expires_in_s": 1}, ["expires_in_s"]),
+    (PAYMENT, {"chain_id": "8453"}, ["chainId"]),
+    (PAYMENT, {"chain_id": True}, ["chainId"]),
+    (PAYMENT, {"expires_in_s": 1}, ["expiresInSeconds"]),
     (PAYMENT, {"destination": None}, ["destination"]),
-    (PAYMENT, {"destination": ToAccount(account_id=7)}, ["destination.account_id"]),  # type: ignore[arg-type]
-    (PAYMENT, {"success_url": "javascript:alert(1)"}, ["success_url"]),
+    (PAYMENT, {"destination": ToAccount(account_id=7)}, ["destination.accountId"]),  # type: ignore[arg-type]
+    (PAYMENT, {"success_url": "javascript:alert(1)"}, ["successUrl"]),
     (SEND, {"amount": 1}, ["amount"]),
     (SEND, {"metadata": {"a": LONG}}, ["metadata.a"]),
     (COLLECT, {"reference": ""}, ["reference"]),
-    (ACCOUNT, {"subject_type": "company"}, ["subject_type"]),
+    (ACCOUNT, {"subject_type": "company"}, ["subjectType"]),
     (ACCOUNT, {"email": "nobody"}, ["email"]),
-    (ACCOUNT, {"external_user_id": 7, "username": "a b"}, ["external_user_id", "username"]),
+    (ACCOUNT, {"external_user_id": 7, "username": "a b"}, ["externalUserId", "username"]),
     (
         ACCOUNT,
         {"wallets": [NewWallet(address=WALLET, chain_type="btc")]},  # type: ignore[arg-type]
-        ["wallets[0].chain_type"],
+        ["wallets[0].chainType"],
     ),
     (MANDATE, {"period": "year"}, ["period"]),
-    (MANDATE, {"expires_at": 1.5}, ["expires_at"]),
+    (MANDATE, {"expires_at": 1.5}, ["expiresAt"]),
     (NewRefund(), {"amount": "1e3", "reason": LONG}, ["amount", "reason"]),
     (AccountChanges(), {"status": "frozen"}, ["status"]),
     (AccountChanges(), {"metadata": [1]}, ["metadata"]),
