@@ -49,7 +49,9 @@ NAMES = tuple(sorted(BY_NAME))[:ENDPOINTS]
 class Here:
     """A resolver that knows one name."""
 
-    def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
         assert host == NAME
         return ("127.0.0.1",)
 

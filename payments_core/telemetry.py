@@ -13,7 +13,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
-AttemptOutcome = Literal["delivered", "refused", "failing", "no_answer", "unresolved", "forbidden"]
+AttemptOutcome = Literal[
+    "delivered", "refused", "failing", "no_answer", "unresolved", "forbidden", "postponed"
+]
 """What came of an attempt at a delivery: a 2xx; a status that is not tried again; one that is; no
 answer in time; a name that does not resolve; an address that may not be sent to."""
 

@@ -127,9 +127,29 @@ class DestinationForbidden(Exception):
 class Resolver(Protocol):
     """Turns names into addresses."""
 
-    def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
-        """Every address of a name, as texts, in the order to try. Raises ResolutionFailed, also
-        when the answer takes longer than `timeout_s`."""
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
+        """Every address of a name, as texts, in the order to try.
+
+        Raises ResolutionFailed, also when the answer takes longer than `timeout_s`, and
+        ResolverOverloaded where the environment, or everybody, has too many look-ups under way.
+        """
+
+
+def resolve_destination(
+    resolver: Resolver, destination: Destination, timeout_s: float, *, environment_id: str
+) -> Sequence[str]:
+    """The addresses of a destination. A host that is an address itself is not looked up.
+
+    Raises as `Resolver.resolve`.
+    """
+    try:
+        return (str(ip_address(destination.host)),)
+    except ValueError:
+        return resolver.resolve(
+            destination.host, destination.port, timeout_s, environment_id=environment_id
+        )
 
 
 # The URL.

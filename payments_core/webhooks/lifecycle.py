@@ -134,12 +134,16 @@ _FINAL_TRIGGERS = {"delivered": "deliver", "refused": "refuse"}
 
 @attrs.frozen
 class AttemptResult:
-    """What came of an attempt: no `status` where no answer came. `forbidden`: nothing was sent."""
+    """What came of an attempt: no `status` where no answer came.
+
+    Nothing was sent where it is `forbidden`, or `postponed` for want of room.
+    """
 
     status: int | None = None
     body: str | None = None
     retry_after: str | None = None
     forbidden: bool = False
+    postponed: bool = False
 
 
 @attrs.frozen

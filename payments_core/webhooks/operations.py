@@ -37,6 +37,7 @@ from payments_core.webhooks.destinations import (
     Resolver,
     parse_url,
     require_public_addresses,
+    resolve_destination,
 )
 from payments_core.webhooks.dispatch.attempt import seal_secret
 from payments_core.webhooks.lifecycle import (
@@ -50,10 +51,14 @@ from payments_core.webhooks.lifecycle import (
 from payments_core.webhooks.record import ConsoleAction, Delivery, Endpoint, url_digest
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.signing import new_secret
+from payments_core.webhooks.transports.resolver import BoundedResolver
 
 MAX_DESCRIPTION_CHARACTERS = 512
 MAX_SUBSCRIBED_EVENTS = 100
-RESOLVE_TIMEOUT_S = 5.0
+RESOLVE_TIMEOUT_S = 1.0
+MAX_RESOLVING_REQUESTS = 2
+"""How many requests may wait for a name at the same time: a quarter of a server's threads."""
+
 MAX_OVERLAP_S = 7 * 24 * 3_600
 
 T = TypeVar("T")
@@ -67,7 +72,7 @@ class WebhookEndpoints:
         self._storage = ports.storage
         self._clock = ports.clock
         self._key_ring = ports.key_ring
-        self._resolver = resolver
+        self._resolver = BoundedResolver(resolver, MAX_RESOLVING_REQUESTS)
         self._settings = settings
         self._entropy = ports.entropy
 
@@ -82,14 +87,16 @@ class WebhookEndpoints:
     ) -> tuple[Endpoint, str]:
         """A new active endpoint, and its signing secret, which is shown this once.
 
-        Raises ValidationFailed, WebhookUrlNotAllowed, WebhookUrlInUse. A name that does not
-        resolve passes: every attempt looks again.
+        Raises ValidationFailed, WebhookUrlNotAllowed, WebhookUrlInUse, and ResourceConflict where
+        the environment has its limit of active endpoints. A name that does not resolve at once
+        passes: every attempt looks again.
         """
         # before the world is asked, which may answer otherwise now
         self._committer.replay(authority, idempotent)
         events = _validate(description, subscribed_events)
         destination = parse_url(url, local_allowed=self._settings.local_allowed)
-        self._require_allowed(destination)
+        self._require_room(authority)
+        self._require_allowed(destination, authority.environment.id)
         secret = new_secret(self._entropy)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[tuple[Endpoint, str]]:
@@ -133,12 +140,16 @@ class WebhookEndpoints:
     ) -> Endpoint:
         """Change description, subscriptions or status.
 
-        Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse.
+        Raises NotFound, ValidationFailed, InvalidState for an archived endpoint, WebhookUrlInUse,
+        and ResourceConflict where it would be one active endpoint too many.
         """
         given = changes.subscribed_events
         events = _validate(changes.description or None, () if given is UNSET else given)
         if given is not UNSET:
             changes = attrs.evolve(changes, subscribed_events=events)
+        if changes.status == "active" and self.get(authority, endpoint_id).status != "active":
+            self._committer.replay(authority, idempotent)  # it may be full by now
+            self._require_room(authority)
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Endpoint]:
             endpoint = _lock_endpoint(tx, endpoint_id)
@@ -234,11 +245,34 @@ class WebhookEndpoints:
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
-    def _require_allowed(self, destination: Destination) -> None:
+    def _require_room(self, authority: Authority) -> None:
+        """Raise ResourceConflict where the environment has as many active endpoints as it may.
+
+        A bound on what an environment can ask of the others' deliveries: requests that come at
+        the same moment may pass it by their number.
+        """
+        most, after, active = self._settings.max_active_endpoints, None, 0
+        while True:
+            page = self._storage.read(
+                authority.partition,
+                lambda snapshot, after=after: snapshot.find(  # type: ignore[misc]
+                    Endpoint, "by_status", ("active",), after=after, limit=100
+                ),
+            )
+            active += len(page.records)
+            if active >= most:
+                raise ResourceConflict(
+                    f"An environment has at most {most} active webhook endpoints; archive one."
+                )
+            if page.next is None:
+                return
+            after = page.next
+
+    def _require_allowed(self, destination: Destination, environment_id: str) -> None:
         settings = self._settings
         try:
-            addresses = self._resolver.resolve(
-                destination.host, destination.port, RESOLVE_TIMEOUT_S
+            addresses = resolve_destination(
+                self._resolver, destination, RESOLVE_TIMEOUT_S, environment_id=environment_id
             )
             require_public_addresses(
                 addresses, local_allowed=settings.local_allowed, extra=settings.refused_prefixes

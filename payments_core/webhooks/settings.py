@@ -13,11 +13,13 @@ from payments_core.webhooks.destinations import RefusedPrefix
 class WebhookSettings:
     """What a deployment decides about webhooks.
 
+    An environment has at most `max_active_endpoints`: every event makes a delivery to each.
     A delivery is attempted `max_attempts` times at most, each for at most `attempt_s` seconds.
     `local_allowed` is for a sandbox bound to loopback alone: http:// and loopback then pass.
     `refused_prefixes` are an operator's own, on top of the built-in table.
     """
 
+    max_active_endpoints: int = 100
     max_attempts: int = 10
     attempt_s: int = 10
     local_allowed: bool = False

@@ -103,6 +103,7 @@ def build_service(
         service_name=configuration.service_name,
         idempotency_retention_ms=configuration.idempotency_days * DAY,
         webhooks=WebhookSettings(
+            max_active_endpoints=webhooks.max_active_endpoints,
             max_attempts=webhooks.max_attempts,
             attempt_s=webhooks.attempt_s,
             local_allowed=webhooks.local_allowed,

@@ -89,6 +89,9 @@ class WorkerSettings:
 class WebhookSettings:
     """How webhooks are sent."""
 
+    max_active_endpoints: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = setting(
+        "How many active endpoints an environment may have.", 100
+    )
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=20)] = setting(
         "How many times a delivery is attempted.", 10
     )

@@ -135,7 +135,8 @@ METRICS = (
         "histogram",
         ("outcome",),
         "Delivery attempts: `delivered`, `refused` (not retried), `failing` (a status that is"
-        " retried), `no_answer`, `unresolved`, `forbidden`, or `fault` (an internal error).",
+        " retried), `no_answer`, `unresolved`, `forbidden`, `postponed` (the environment has too"
+        " many look-ups of names in progress), or `fault` (an internal error).",
         "any `fault`; a share of `no_answer` across partners",
         SLOW_BUCKETS_S,
         known=(*get_args(AttemptOutcome), "fault"),

@@ -13,8 +13,10 @@ from typing import Any
 import attrs
 import pytest
 
+from payments_core.engine.jobs.parking import CLAIMS_BEFORE_PARKING
 from payments_core.errors import ValidationFailed, WebhookUrlNotAllowed
-from payments_core.webhooks.destinations import RefusedPrefix
+from payments_core.webhooks.destinations import RefusedPrefix, ResolverOverloaded
+from payments_core.webhooks.dispatch.attempt import POSTPONED_MS
 from payments_core.webhooks.record import Delivery, Endpoint
 from payments_core.webhooks.settings import WebhookSettings
 from payments_core.webhooks.transports.port import TransportResult
@@ -43,8 +45,10 @@ FORBIDDEN = (*LOOPBACK, *INSIDE)
 class LikeTheSystem(Names):
     """Names as the system resolves them: an address is its own answer, whatever the table says."""
 
-    def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
-        answer = Names.resolve(self, host, port, timeout_s)
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
+        answer = Names.resolve(self, host, port, timeout_s, environment_id=environment_id)
         try:
             return (str(ip_address(host)),)
         except ValueError:
@@ -57,7 +61,9 @@ class Turning(Names):
 
     answers: list[Sequence[str]] = attrs.field(factory=list)
 
-    def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
         self.asked.append(host)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
@@ -397,3 +403,25 @@ def test_a_listener_behind_a_name_that_moved_to_loopback_hears_nothing() -> None
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
             listener.accept()
+
+
+def test_a_delivery_without_room_for_its_look_up_waits_and_loses_no_attempt() -> None:
+    full = True
+
+    class Full(Names):
+        def resolve(
+            self, host: str, port: int, timeout_s: float, *, environment_id: str
+        ) -> Sequence[str]:
+            if full:
+                raise ResolverOverloaded("too many")
+            return (PUBLIC,)
+
+    bench = Bench(names=Full())
+    endpoint = bench.endpoint()
+    bench.happen()
+    for _ in range(2 * CLAIMS_BEFORE_PARKING):
+        bench.run_for(POSTPONED_MS // 1000)
+        assert (only(bench, endpoint).attempts, only(bench, endpoint).status) == (0, "pending")
+    full = False
+    bench.run_for(POSTPONED_MS // 1000)
+    assert (only(bench, endpoint).attempts, only(bench, endpoint).status) == (1, "delivered")

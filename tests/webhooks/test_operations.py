@@ -183,7 +183,7 @@ def test_another_environments_endpoint_is_not_found(bench: Bench) -> None:
 
 
 def test_a_repeated_creation_is_answered_and_not_made_again() -> None:
-    bench = Bench()
+    bench = Bench(settings=WebhookSettings(max_active_endpoints=1))  # so that it is full now
 
     def asked() -> IdempotentRequest:
         return IdempotentRequest("key", "print", lambda made: Response(201, made[1].encode(), "v"))
@@ -345,3 +345,22 @@ def test_of_many_retries_at_once_one_wins() -> None:
     assert results.count("won") == 1
     assert results.count("conflict") == 5
     assert len(bench.jobs_of(endpoint)) == 1
+
+
+# How many.
+
+
+def test_an_environment_has_so_many_active_endpoints_and_archived_ones_make_room() -> None:
+    bench = Bench(settings=WebhookSettings(max_active_endpoints=3))
+    made = [bench.endpoint(f"https://h{n}.example/") for n in range(3)]
+    with pytest.raises(ResourceConflict, match="at most 3 active webhook endpoints"):
+        bench.endpoint("https://h3.example/")
+    update(bench, made[0], status="disabled")
+    bench.endpoint("https://h3.example/")
+    with pytest.raises(ResourceConflict, match="at most 3"):
+        update(bench, made[0], status="active")
+    assert update(bench, made[1], status="active", description="same").description == "same"
+    other = bench.environment("env_b")
+    bench.endpoints.create(other, url=HOOK)
+    update(bench, made[1], status="archived")
+    assert update(bench, made[0], status="active").status == "active"

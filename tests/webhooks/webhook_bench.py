@@ -50,7 +50,9 @@ class Names:
     table: dict[str, Sequence[str] | None] = attrs.field(factory=dict)
     asked: list[str] = attrs.field(factory=list)
 
-    def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
         self.asked.append(host)
         addresses = self.table.get(host, (PUBLIC,))
         if addresses is None:

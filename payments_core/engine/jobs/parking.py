@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 
 import attrs
 
 from payments_core.clock import MINUTE, SECOND, Clock, Instant
 from payments_core.engine.decision import LeaseLost
 from payments_core.errors import PaymentsError
+from payments_core.storage.bulk import lock_many, write
 from payments_core.storage.jobs import NEVER, Job
 from payments_core.storage.port import ClaimedJob, Storage, Transaction
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
@@ -94,10 +96,17 @@ class ParkingPolicy:
         until = self._clock.now() + min(doubled, MAX_BACK_OFF_MS)
         self._rewrite(claimed, _delay_until(queue, job, until))
 
-    def release_unstarted(self, claimed: ClaimedJob) -> None:
-        """A claimed job was not begun: it is due again at once, as if it had not been claimed."""
-        job = claimed.job
-        self._rewrite(claimed, attrs.evolve(job, lease_until=0, claims=job.claims - 1))
+    def release_unstarted(self, claimed: Iterable[ClaimedJob]) -> None:
+        """Claimed jobs were not begun: they are due again at once, as if not claimed.
+
+        One commit for each partition.
+        """
+        by_partition: dict[str, list[tuple[ClaimedJob, Job]]] = defaultdict(list)
+        for item in claimed:
+            released = attrs.evolve(item.job, lease_until=0, claims=item.job.claims - 1)
+            by_partition[item.partition].append((item, released))
+        for partition, changes in by_partition.items():
+            self._rewrite_all(partition, changes)
 
     def _park(self, queue: Queue, claimed: ClaimedJob) -> None:
         job = claimed.job
@@ -111,18 +120,25 @@ class ParkingPolicy:
 
     def _rewrite(self, claimed: ClaimedJob, changed: Job) -> None:
         """Write the job's row, if it is still ours; if that fails, its lease runs out."""
+        self._rewrite_all(claimed.partition, [(claimed, changed)])
 
+    def _rewrite_all(self, partition: str, changes: Sequence[tuple[ClaimedJob, Job]]) -> None:
         def work(tx: Transaction) -> None:
-            stored = tx.get(Job, changed.id, for_update=True)
-            if stored is not None and stored.version == claimed.job.version:
-                tx.replace(changed)
+            stored = lock_many(tx, Job, [changed.id for _, changed in changes])
+            ours = [
+                changed
+                for claimed, changed in changes
+                if (found := stored.get(changed.id)) and found.version == claimed.job.version
+            ]
+            write(tx, (), ours)
 
         try:
-            self._storage.transact(claimed.partition, work)
+            self._storage.transact(partition, work)
         except Exception as error:  # whatever it is, those who run jobs must go on
             _log.warning(
-                "job %s will be retried when its lease expires: %s",
-                changed.id,
+                "%d jobs will be retried when their leases expire, %s first: %s",
+                len(changes),
+                changes[0][1].id,
                 describe_error(error),
             )
 

@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import Sequence
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import attrs
 
@@ -32,7 +32,9 @@ from payments_core.webhooks.destinations import (
     ResolverOverloaded,
     parse_url,
     require_public_addresses,
+    resolve_destination,
 )
+from payments_core.webhooks.dispatch.endpoint_concurrency import Target
 from payments_core.webhooks.lifecycle import (
     OPEN_STATUSES,
     AttemptResult,
@@ -52,6 +54,8 @@ from payments_core.webhooks.transports.port import (
 
 SECRET_PURPOSE = "webhook signing secret"
 MAX_CACHED_SECRETS = 1_000
+POSTPONED_MS = 5 * SECOND
+"""How long a delivery waits where its environment has too many names being looked up."""
 
 _CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -66,6 +70,12 @@ class PreparedDelivery:
     delivery: Delivery
     endpoint: Endpoint
     abandon_reason: Literal["close", "unsubscribe"] | None
+
+    @property
+    def target(self) -> Target:
+        """Whose attempt it is, where the capacity to send is shared."""
+        host = urlsplit(self.endpoint.url).hostname or ""
+        return Target(self.claimed.job.lane, self.claimed.partition, host)
 
 
 class AttemptRunner:
@@ -120,15 +130,21 @@ class AttemptRunner:
         try:
             destination = parse_url(endpoint.url, local_allowed=settings.local_allowed)
             addresses = require_public_addresses(
-                self._resolver.resolve(destination.host, destination.port, deadline.remaining_s()),
+                resolve_destination(
+                    self._resolver,
+                    destination,
+                    deadline.remaining_s(),
+                    environment_id=prepared.claimed.partition,
+                ),
                 local_allowed=settings.local_allowed,
                 extra=settings.refused_prefixes,
             )
         except (DestinationForbidden, WebhookUrlNotAllowed, ValidationFailed) as error:
             _log.warning("delivery %s is not allowed: %s", delivery.id, error)
             return AttemptResult(forbidden=True), "forbidden"
-        except ResolverOverloaded:  # a fault of ours, which costs the delivery no attempt
-            raise
+        except ResolverOverloaded as error:
+            _log.info("delivery %s is postponed: %s", delivery.id, error)
+            return AttemptResult(postponed=True), "postponed"
         except ResolutionFailed as error:
             _log.info("delivery %s was not sent: %s", delivery.id, error)
             return AttemptResult(), "unresolved"
@@ -192,6 +208,8 @@ class AttemptRunner:
         now = self._clock.now()
         if prepared.abandon_reason is not None:  # so nothing was sent
             return decide_abandon(current, prepared.abandon_reason, now=now)
+        if attempt.postponed:  # for want of room here, which costs the delivery no attempt
+            return Decision(None, next_run_at=now + POSTPONED_MS)
         return decide_attempt(
             current,
             after or prepared.endpoint,

@@ -1,9 +1,8 @@
 """Sending deliveries in bulk: one thread claims and commits, many send.
 
 The conductor claims a batch of due deliveries, reads what they send, hands them to the senders,
-and commits together what came of those that ended; no sender touches the storage. So a commit
-serves many deliveries, and an endpoint that hangs holds one sender. `EndpointConcurrency` says
-how many attempts an endpoint may have. A failure stays in its environment, or with its record.
+and commits together what came of those that ended; no sender touches the storage. A failure stays
+in its environment, or with its record. `EndpointConcurrency` says who may have how many attempts.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -24,9 +23,10 @@ from payments_core.engine.ports import Ports
 from payments_core.errors import Unavailable
 from payments_core.storage.bulk import get_many, lock_many
 from payments_core.storage.jobs import NEVER
-from payments_core.storage.port import NO_LANE_OVERRIDES, ClaimedJob, StorageError, Transaction
+from payments_core.storage.port import ClaimedJob, StorageError, Transaction
 from payments_core.webhooks.dispatch.attempt import AttemptRunner, PreparedDelivery
 from payments_core.webhooks.dispatch.endpoint_concurrency import SLOW_AFTER_S, EndpointConcurrency
+from payments_core.webhooks.dispatch.fan_out_limits import FAN_OUT_BATCH, FanOutLimits
 from payments_core.webhooks.dispatch.job_handlers import (
     DELIVERY_QUEUE,
     FAN_OUT_QUEUE,
@@ -49,7 +49,6 @@ POLL_S = 0.5
 """The longest that work which another process committed waits to be seen."""
 
 BATCH = 128
-FAN_OUT_BATCH = 32
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +86,7 @@ class Dispatcher:
             self._attempts, self._count, self._on_finished, name="payments-webhook"
         )
         self._concurrency = EndpointConcurrency(self._count)
+        self._fan_out_limits = FanOutLimits()
         self._claims: dict[str, ClaimedJob] = {}
         self._waiting: list[PreparedDelivery] = []
         self._in_flight = 0
@@ -164,7 +164,7 @@ class Dispatcher:
                 self._note_finished(ended)
                 self._commit_finished()
                 if halted:
-                    self._release_all()
+                    self._release_waiting()
                     began = 0
                 else:
                     began = self._fan_out() + self._claim_and_submit()
@@ -206,16 +206,16 @@ class Dispatcher:
     def _fan_out(self) -> int:
         """Make the deliveries of the events that have happened."""
         self._refresh()
-        claimed = self._claim_runnable(
-            FAN_OUT_QUEUE, FAN_OUT_BATCH, FAN_OUT_BATCH, NO_LANE_OVERRIDES
-        )
+        limits = self._fan_out_limits
+        claimed = self._claim_runnable(FAN_OUT_QUEUE, FAN_OUT_BATCH, limits.unknown, limits)
         for partition, items in claimed.items():
             self._run_batch(FAN_OUT_QUEUE, items, partial(self._fan_out_batch, partition))
         return len(claimed)
 
     def _fan_out_batch(self, partition: str, items: Sequence[ClaimedJob]) -> None:
         with self._parking.telemetry.observe_job(FAN_OUT_QUEUE.name, FAN_OUT, len(items)):
-            self._delivery.fan_out_all(partition, items)
+            made = self._delivery.fan_out_all(partition, items)
+        self._fan_out_limits.record(items[0].job.lane, len(items), made)
 
     def _claim_and_submit(self) -> int:
         """Claim what is due and may be sent now, and hand it to the senders."""
@@ -229,9 +229,7 @@ class Dispatcher:
         free = min(BATCH, room - self._in_flight - len(self._waiting))
         if free < max(1, min(BATCH, self._in_flight) // 4):  # few cost as much as many
             return 0
-        claimed = self._claim_runnable(
-            DELIVERY_QUEUE, free, self._concurrency.new_endpoint_limit, self._concurrency
-        )
+        claimed = self._claim_runnable(DELIVERY_QUEUE, free, 1, self._concurrency.limit_lanes())
         for items in claimed.values():
             fresh = [item for item in items if item.job.id not in self._claims]
             self._claims.update((item.job.id, item) for item in items)
@@ -268,7 +266,7 @@ class Dispatcher:
                 _log.warning("the webhooks of a partition are delayed: %s", describe_error(error))
                 for item in items:
                     self._claims.pop(item.job.id, None)
-                    self._parking.release_unstarted(item)
+                self._parking.release_unstarted(items)
             elif len(items) > 1:
                 for item in items:
                     self._run_batch(queue, [item], run)
@@ -300,7 +298,7 @@ class Dispatcher:
         waiting, self._waiting = self._waiting, []
         by_partition: dict[str, list[ClaimedJob]] = defaultdict(list)
         for prepared in waiting:
-            if self._concurrency.may_start(prepared.claimed.job.lane):
+            if self._concurrency.may_start(prepared.target):
                 claimed = self._claims.get(prepared.claimed.job.id, prepared.claimed)
                 by_partition[claimed.partition].append(claimed)
             else:
@@ -310,22 +308,24 @@ class Dispatcher:
             self._run_batch(DELIVERY_QUEUE, items, self._prepare_and_submit)
 
     def _submit_allowed(self, prepared_deliveries: Iterable[PreparedDelivery]) -> None:
-        """Give the senders what may begin; the rest waits for others of its kind to end."""
+        """Give the senders what may start; a few wait for others of their kind to end."""
+        given_back = []
         for prepared in prepared_deliveries:
-            lane = prepared.claimed.job.lane
-            if self._concurrency.may_start(lane):
-                self._concurrency.record_start(lane)
+            target = prepared.target
+            if self._concurrency.may_start(target):
+                self._concurrency.record_start(target)
                 self._in_flight += 1
                 self._senders.submit(prepared)
-            elif len(self._waiting) < self._concurrency.max_waiting:
+            elif self._concurrency.may_wait(target):
+                self._concurrency.record_waiting(target)
                 self._waiting.append(prepared)
             else:
-                self._release(prepared)
-        self._count_waiting()
+                self._concurrency.remember(target)
+                given_back.append(prepared)
+        self._release_all(given_back)
 
     def _count_waiting(self) -> None:
-        paces = (self._concurrency.pace(prepared.claimed.job.lane) for prepared in self._waiting)
-        self._concurrency.waiting = Counter(paces)
+        self._concurrency.reset_waiting(it.target for it in self._waiting)
 
     def _move_to_waiting(self, prepared_deliveries: Sequence[PreparedDelivery]) -> None:
         """What was handed out and has not begun waits after all."""
@@ -334,16 +334,16 @@ class Dispatcher:
         self._in_flight -= len(prepared_deliveries)
         self._waiting += prepared_deliveries
 
-    def _release_all(self) -> None:
+    def _release_waiting(self) -> None:
         """Give back what has not begun."""
         self._move_to_waiting(self._senders.withdraw_unstarted())
-        for prepared in self._waiting:
-            self._release(prepared)
+        self._release_all(self._waiting)
         self._waiting = []
         self._count_waiting()
 
-    def _release(self, prepared: PreparedDelivery) -> None:
-        self._parking.release_unstarted(self._claims.pop(prepared.claimed.job.id, prepared.claimed))
+    def _release_all(self, prepared_deliveries: Iterable[PreparedDelivery]) -> None:
+        claimed = [self._claims.pop(it.claimed.job.id, it.claimed) for it in prepared_deliveries]
+        self._parking.release_unstarted(claimed)
 
     # What ends.
 

@@ -1,17 +1,24 @@
 """How many deliveries each endpoint may have under way: few at first, more where it is quick.
 
 An endpoint that hangs holds what it has until its attempts time out, so it must not have much.
-One that was quick may have more each time; one that was slow has half of it, down to one. Those
-that are not known yet share a quarter of what a process can send at once, those known to be slow
-a quarter, and both together never have more than three: the quick ones always have the rest.
-Where several of those begin to hang together, others wait until they are known to be held up (see
-`senders`), and never again for the same ones. Pure, but for what it remembers.
+One that was quick may have more each time; one that was slow has half of it, down to one.
+
+What a process can send at once is shared by pace. Endpoints that are new share a quarter of it,
+those known to be slow a quarter, and both together never have more than three: the quick ones
+always have the rest. Where several of those begin to hang together, others wait until they are
+known to be blocked (see `sender_pool`), and never again for the same ones.
+
+It is shared by environment too, so that one tenant's endpoints do not hold up another's: an
+environment has at most three quarters of all, half of what is for new and for slow endpoints, and
+half of the spare senders that stand in for blocked ones. At one host it has few at a time, however
+many endpoints name that host. Pure, but for what it remembers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal, get_args
 
 import attrs
 
@@ -19,16 +26,30 @@ SLOW_AFTER_S = 2.0
 """An attempt that takes longer makes its endpoint a slow one."""
 
 MAX_CONCURRENCY = 8
+MAX_CONCURRENCY_PER_HOST = 16
+"""How many attempts an environment may have under way at one host."""
+
 MAX_SPARE_SENDERS = 192
-"""For so many attempts that are held up others may begin; each holds a thread that waits."""
+"""For so many attempts that are blocked others may begin; each holds a thread that waits."""
 
 MAX_REMEMBERED_ENDPOINTS = 10_000
 
 Pace = Literal["new", "quick", "slow"]
+PACES: tuple[Pace, ...] = get_args(Pace)
+
+
+@attrs.frozen
+class Target:
+    """Where a delivery goes: the lane of its endpoint, the environment, and the URL's host."""
+
+    lane: str
+    environment_id: str
+    host: str
 
 
 @attrs.define
 class _EndpointState:
+    target: Target
     pace: Pace = "new"
     limit: int = 1
     in_flight: int = 0
@@ -36,73 +57,137 @@ class _EndpointState:
     overdue: bool = False
 
 
-class EndpointConcurrency(Mapping[str, int]):
-    """The endpoints' lanes as one process knows them; as a mapping, the slots of those it knows."""
+@attrs.define
+class _Load:
+    """What is under way: attempts that hold a sender, and those that are blocked."""
+
+    by_pace: Counter[Pace] = attrs.field(factory=Counter)
+    by_share: Counter[tuple[str, Pace]] = attrs.field(factory=Counter)
+    by_environment: Counter[str] = attrs.field(factory=Counter)
+    by_host: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    blocked: Counter[str] = attrs.field(factory=Counter)
+
+    def add(self, known: _EndpointState) -> None:
+        environment_id, count = known.target.environment_id, known.in_flight
+        self.by_host[environment_id, known.target.host] += count
+        if known.blocked:
+            self.blocked[environment_id] += count
+        else:
+            self.by_pace[known.pace] += count
+            self.by_share[environment_id, known.pace] += count
+            self.by_environment[environment_id] += count
+
+    def count_excess_as_slow(self, spare: int, environment_spare: int) -> None:
+        """Blocked attempts have spare senders in their place, but not without end."""
+        self.by_pace["slow"] += max(0, self.blocked.total() - spare)
+        for environment_id, count in self.blocked.items():
+            self.by_share[environment_id, "slow"] += max(0, count - environment_spare)
+
+
+class EndpointConcurrency:
+    """The endpoints as one process knows them."""
 
     def __init__(self, max_in_flight: int, spare: int = MAX_SPARE_SENDERS) -> None:
         """`max_in_flight` is how many attempts the process can have under way, and `spare` how
-        many of those that are held up have others beside them."""
+        many of those that are blocked have others beside them."""
         self._quarter = max(1, max_in_flight // 4)
+        self._environment_share = max(1, self._quarter // 2)
+        self._environment_total = max(MAX_CONCURRENCY, max_in_flight - self._quarter)
         self._spare = spare
         self._endpoints: dict[str, _EndpointState] = {}
         self._busy: dict[str, _EndpointState] = {}
-        self.waiting: Mapping[Pace, int] = {}
-        """How many claimed deliveries of each pace wait until they may begin; no more of such are
-        claimed then."""
-
-    def __getitem__(self, lane: str) -> int:
-        known = self._endpoints[lane]
-        if known.pace == "new":
-            raise KeyError(lane)
-        if known.pace == "slow" and (self.waiting.get("slow") or not self.may_start(lane)):
-            return 0
-        return known.limit
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name, lane in self._endpoints.items() if lane.pace != "new")
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    @property
-    def new_endpoint_limit(self) -> int:
-        """The slots of a lane that is not known."""
-        return 0 if self.waiting.get("new") else 1
+        self._load: _Load | None = None
+        self._waiting: Counter[tuple[str, Pace]] = Counter()
 
     def pace(self, lane: str) -> Pace:
         """What is known of a lane."""
         known = self._endpoints.get(lane)
         return known.pace if known else "new"
 
-    @property
-    def max_waiting(self) -> int:
-        """So many may wait; they begin before their leases end."""
-        return self._quarter
+    def may_wait(self, target: Target) -> bool:
+        """Whether one more claimed delivery of the environment may wait until it may start; those
+        that wait start before their leases end."""
+        waiting = sum(self._waiting[target.environment_id, pace] for pace in PACES)
+        return waiting < self._environment_share
 
-    def may_start(self, lane: str) -> bool:
-        """Whether an attempt of the lane may begin, others being under way."""
-        known, pace = self._endpoints.get(lane), self.pace(lane)
-        if known and known.overdue:
-            return False
+    def record_waiting(self, target: Target) -> None:
+        """It waits; no more of its environment and pace are claimed meanwhile."""
+        self._waiting[target.environment_id, self.pace(target.lane)] += 1
+
+    def reset_waiting(self, targets: Iterable[Target]) -> None:
+        """These wait, and no others."""
+        self._waiting.clear()
+        for target in targets:
+            self.record_waiting(target)
+
+    def limit_lanes(self) -> dict[str, int]:
+        """How many jobs of each known lane may be leased at once.
+
+        Lanes that have no room now get none, rather than being claimed in vain. Where there is
+        room for some lanes of an environment, those get it that were not used for longest.
+        """
+        limits: dict[str, int] = {}
+        rooms: dict[tuple[str, Pace], int] = {}
+        for lane, known in self._endpoints.items():
+            share = (known.target.environment_id, known.pace)
+            if share not in rooms:
+                rooms[share] = 0 if self._waiting[share] else self._measure_room(*share)
+            if rooms[share] <= 0 or self._is_full(known):
+                limits[lane] = 0
+                continue
+            limits[lane] = known.limit
+            if known.pace != "quick" and not known.in_flight:
+                rooms[share] -= 1
+        return limits
+
+    def may_start(self, target: Target) -> bool:
+        """Whether an attempt may start, others being under way."""
+        known = self._endpoints.get(target.lane) or _EndpointState(target)
+        return (
+            not self._is_full(known) and self._measure_room(target.environment_id, known.pace) > 0
+        )
+
+    def _is_full(self, known: _EndpointState) -> bool:
+        """Whether the endpoint itself, or its host, takes no more."""
+        at = (known.target.environment_id, known.target.host)
+        return known.overdue or self._measure_load().by_host[at] >= MAX_CONCURRENCY_PER_HOST
+
+    def _measure_room(self, environment_id: str, pace: Pace) -> int:
+        """How many more attempts of that pace the environment may start."""
+        load = self._measure_load()
+        room = self._environment_total - load.by_environment[environment_id]
         if pace == "quick":
-            return True
-        in_flight = {"new": 0, "slow": 0, "quick": 0}
-        blocked = 0
-        for busy in self._busy.values():
-            if busy.blocked:
-                blocked += busy.in_flight
-            else:
-                in_flight[busy.pace] += busy.in_flight
-        # Those that are held up have spare senders in their place, but not without end.
-        in_flight["slow"] += max(0, blocked - self._spare)
-        both = in_flight["new"] + in_flight["slow"]
-        return in_flight[pace] < self._quarter and both < 3 * self._quarter
+            return room
+        of_environment = (
+            load.by_share[environment_id, "new"] + load.by_share[environment_id, "slow"]
+        )
+        return min(
+            room,
+            self._environment_share - load.by_share[environment_id, pace],
+            2 * self._environment_share - of_environment,
+            self._quarter - load.by_pace[pace],
+            3 * self._quarter - load.by_pace["new"] - load.by_pace["slow"],
+        )
 
-    def record_start(self, lane: str) -> None:
+    def _measure_load(self) -> _Load:
+        if self._load is None:
+            self._load = _Load()
+            for known in self._busy.values():
+                self._load.add(known)
+            self._load.count_excess_as_slow(self._spare, self._spare // 2)
+        return self._load
+
+    def remember(self, target: Target) -> None:
+        """Know the lane although nothing was sent, so that it is not claimed in vain again."""
+        self._endpoints.setdefault(target.lane, _EndpointState(target))
+        self._forget()
+
+    def record_start(self, target: Target) -> None:
         """An attempt is to be made."""
-        known = self._endpoints.pop(lane, None) or _EndpointState()
-        self._endpoints[lane] = self._busy[lane] = known  # the last used comes last
+        known = self._endpoints.pop(target.lane, None) or _EndpointState(target)
+        self._endpoints[target.lane] = self._busy[target.lane] = known  # the last used comes last
         known.in_flight += 1
+        self._load = None
         self._forget()
 
     def record_end(self, lane: str, took_s: float | None) -> None:
@@ -110,6 +195,7 @@ class EndpointConcurrency(Mapping[str, int]):
         known = self._endpoints[lane]
         known.in_flight -= 1
         known.blocked = known.overdue = False
+        self._load = None
         if not known.in_flight:
             del self._busy[lane]
         if took_s is None:
@@ -124,10 +210,12 @@ class EndpointConcurrency(Mapping[str, int]):
         known = self._endpoints[lane]
         known.pace = "slow"
         known.blocked = known.overdue = True
+        self._load = None
 
     def mark_blocked(self, lane: str) -> None:
-        """An attempt holds its sender up; another sender is in its place."""
+        """An attempt blocks its sender; another sender is in its place."""
         self._endpoints[lane].blocked = True
+        self._load = None
 
     def _forget(self) -> None:
         if len(self._endpoints) > MAX_REMEMBERED_ENDPOINTS:

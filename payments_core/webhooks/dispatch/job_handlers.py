@@ -26,6 +26,7 @@ from payments_core.storage.port import ClaimedJob, Position, Transaction
 from payments_core.storage.records import R
 from payments_core.tenants.record import Environment
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
+from payments_core.webhooks.dispatch.fan_out_limits import MAX_DELIVERIES_PER_COMMIT
 from payments_core.webhooks.lifecycle import (
     ABANDON,
     DELIVER,
@@ -52,9 +53,6 @@ TASK_QUEUE = Queue(TASK_QUEUE_NAME, lease_ms=1 * MINUTE, failure_blocks_lane=Fal
 """What partners have asked for: no endpoint is waited for."""
 
 EventEndpoint = tuple[Event, Endpoint]
-MAX_DELIVERIES_PER_COMMIT = 500
-"""So many deliveries are made in one commit."""
-
 ATTEMPT_RECHECK_MS = 15 * SECOND
 """After this an attempt that was under way is over."""
 
@@ -79,9 +77,10 @@ class WebhookJobHandlers:
         """The deliveries of one event."""
         self.fan_out_all(claimed.partition, [claimed])
 
-    def fan_out_all(self, partition: str, claimed: Sequence[ClaimedJob]) -> None:
+    def fan_out_all(self, partition: str, claimed: Sequence[ClaimedJob]) -> int:
         """One delivery, and the job to attempt it, for each event and each active endpoint that
-        subscribed to it. The events are of one environment."""
+        subscribed to it; returns how many. The events are of one environment."""
+        made = 0
         authority = WorkerAuthority(partition, self._mode)
         events, environment = self._storage.read(
             partition,
@@ -106,9 +105,11 @@ class WebhookJobHandlers:
                         pairs[MAX_DELIVERIES_PER_COMMIT:],
                     )
                     self._committer.commit(authority, partial(self._create_deliveries, now))
+                    made += len(now)
         self._committer.finish_all(
             authority, claimed, partial(self._create_deliveries_and_finish, pairs)
         )
+        return made + len(pairs)
 
     def _create_deliveries(
         self, pairs: Sequence[EventEndpoint], tx: Transaction, id_sequence: IdSequence

@@ -162,6 +162,5 @@ class SenderPool:
         finally:
             self._in_flight.pop(job_id, None)
         took_s = time.monotonic() - began
-        return FinishedAttempt(
-            prepared, attempt, None if attempt is None or prepared.abandon_reason else took_s
-        )
+        unsent = attempt is None or attempt.postponed or prepared.abandon_reason
+        return FinishedAttempt(prepared, attempt, None if unsent else took_s)

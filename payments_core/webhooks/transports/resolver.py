@@ -1,31 +1,60 @@
-"""Name resolution by the system, within a time limit that the system's call does not take."""
+"""Name resolution by the system, within time limits that the system's call does not take.
+
+A name server that never answers must cost only those who send to its names. So an environment may
+have a few look-ups under way and not all of them; a look-up that hangs fails everybody who joins
+it, at once; and a failure is kept for a while. What was found is not kept: a name that moves to a
+private address must be seen to.
+"""
 
 from __future__ import annotations
 
 import socket
 import threading
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 
-from payments_core.webhooks.destinations import ResolutionFailed, ResolverOverloaded
+import attrs
+
+from payments_core.webhooks.destinations import ResolutionFailed, Resolver, ResolverOverloaded
 
 MAX_CONCURRENT_LOOKUPS = 64
 """How many names may be looked up at the same time."""
+
+MAX_LOOKUPS_PER_ENVIRONMENT = 8
+"""How many of them one environment may have begun."""
+
+HANGING_AFTER_S = 2.0
+"""After so long without an answer, others do not wait for the same name."""
+
+FAILURE_KEPT_S = 30.0
+MAX_FAILURES_KEPT = 4_096
+
+_Key = tuple[str, int]
+
+
+@attrs.frozen
+class _Failure:
+    reason: str
+    until: float
 
 
 class _Lookup:
     """One name, looked up once for all who ask meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment_id: str) -> None:
+        self.environment_id = environment_id
+        self.began = time.monotonic()
         self.done = threading.Event()
         self.found: list[str] = []
-        self.fault: str | None = None
+        self.failure: str | None = None
 
     def run(self, host: str, port: int) -> None:
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             self.found = list(dict.fromkeys(str(row[4][0]) for row in rows))
         except (OSError, UnicodeError) as error:
-            self.fault = type(error).__name__
+            self.failure = f"the name does not resolve ({type(error).__name__})"
 
 
 class SystemResolver:
@@ -36,41 +65,88 @@ class SystemResolver:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[tuple[str, int], _Lookup] = {}
+        self._running: dict[_Key, _Lookup] = {}
+        self._failures: OrderedDict[_Key, _Failure] = OrderedDict()
 
-    def resolve(self, host: str, port: int, timeout_s: float) -> Sequence[str]:
-        look_up = self._join_lookup(host, port)
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
+        """See `Resolver`."""
+        look_up = self._join_lookup((host, port), environment_id)
         if not look_up.done.wait(timeout_s):
-            raise ResolutionFailed("name resolution timed out")
-        if look_up.fault is not None:
-            raise ResolutionFailed(f"the name does not resolve ({look_up.fault})")
+            reason = "name resolution timed out"
+            if time.monotonic() - look_up.began >= HANGING_AFTER_S:
+                self._keep_failure((host, port), reason)
+            raise ResolutionFailed(reason)
+        if look_up.failure is not None:
+            raise ResolutionFailed(look_up.failure)
         return look_up.found
 
-    def _join_lookup(self, host: str, port: int) -> _Lookup:
+    def _join_lookup(self, key: _Key, environment_id: str) -> _Lookup:
         """The look-up of that name that is under way, or a new one."""
+        now = time.monotonic()
         with self._lock:
-            look_up = self._running.get((host, port))
+            failure = self._failures.get(key)
+            if failure is not None and now < failure.until:
+                raise ResolutionFailed(failure.reason)
+            look_up = self._running.get(key)
             if look_up is None:
-                if len(self._running) >= MAX_CONCURRENT_LOOKUPS:
-                    raise ResolverOverloaded("too many name resolutions hang")
-                look_up = _Lookup()
-                thread = threading.Thread(
-                    target=self._run_lookup,
-                    args=(look_up, host, port),
-                    name="payments-resolver",
-                    daemon=True,
-                )
-                try:
-                    thread.start()
-                except RuntimeError:
-                    raise ResolverOverloaded("too many name resolutions are in progress") from None
-                self._running[host, port] = look_up
-            return look_up
+                return self._start_lookup(key, environment_id)
+        if now - look_up.began >= HANGING_AFTER_S and not look_up.done.is_set():
+            raise ResolutionFailed("name resolution hangs")
+        return look_up
 
-    def _run_lookup(self, look_up: _Lookup, host: str, port: int) -> None:
+    def _start_lookup(self, key: _Key, environment_id: str) -> _Lookup:
+        begun = Counter(it.environment_id for it in self._running.values())
+        full = len(self._running) >= MAX_CONCURRENT_LOOKUPS
+        if full or begun[environment_id] >= MAX_LOOKUPS_PER_ENVIRONMENT:
+            raise ResolverOverloaded("too many name resolutions are in progress")
+        look_up = _Lookup(environment_id)
+        thread = threading.Thread(
+            target=self._run_lookup, args=(look_up, key), name="payments-resolver", daemon=True
+        )
         try:
-            look_up.run(host, port)
+            thread.start()
+        except RuntimeError:
+            raise ResolverOverloaded("too many threads to resolve one more name") from None
+        self._running[key] = look_up
+        return look_up
+
+    def _run_lookup(self, look_up: _Lookup, key: _Key) -> None:
+        try:
+            look_up.run(*key)
+            if look_up.failure is not None:
+                self._keep_failure(key, look_up.failure)
+            else:
+                with self._lock:
+                    self._failures.pop(key, None)
         finally:
             with self._lock:
-                del self._running[host, port]
+                del self._running[key]
             look_up.done.set()
+
+    def _keep_failure(self, key: _Key, reason: str) -> None:
+        with self._lock:
+            self._failures[key] = _Failure(reason, time.monotonic() + FAILURE_KEPT_S)
+            self._failures.move_to_end(key)
+            if len(self._failures) > MAX_FAILURES_KEPT:
+                self._failures.popitem(last=False)
+
+
+class BoundedResolver:
+    """A resolver that few may wait for at the same time; the others are refused at once."""
+
+    def __init__(self, resolver: Resolver, limit: int) -> None:
+        self._resolver = resolver
+        self._room = threading.Semaphore(limit)
+
+    def resolve(
+        self, host: str, port: int, timeout_s: float, *, environment_id: str
+    ) -> Sequence[str]:
+        """See `Resolver`."""
+        if not self._room.acquire(blocking=False):
+            raise ResolverOverloaded("too many requests wait for names")
+        try:
+            return self._resolver.resolve(host, port, timeout_s, environment_id=environment_id)
+        finally:
+            self._room.release()

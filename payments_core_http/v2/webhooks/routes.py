@@ -14,7 +14,9 @@ CONSOLE = (
     Route(
         "POST", "/v2/console/apps/{appId}/environments/{environmentId}/webhooks", console.create,
         needs=CONSOLE_KEY, body=bodies.CreateWebhook, success=201,
-        errors=(NotFound, errors.WebhookUrlNotAllowed, errors.WebhookUrlInUse),
+        errors=(
+            NotFound, errors.WebhookUrlNotAllowed, errors.WebhookUrlInUse, errors.ResourceConflict,
+        ),
         answers=views.EndpointWithSecret, operation="createWebhook",
         summary="Register a webhook endpoint; answers its signing secret.",
     ),
@@ -32,7 +34,7 @@ CONSOLE = (
     Route(
         "PATCH", "/v2/console/webhooks/{webhookId}", console.change, needs=CONSOLE_KEY,
         body=bodies.ChangeWebhook,
-        errors=(NotFound, errors.InvalidState, errors.WebhookUrlInUse),
+        errors=(NotFound, errors.InvalidState, errors.WebhookUrlInUse, errors.ResourceConflict),
         answers=views.OneEndpoint, operation="changeWebhook",
         summary="Change an endpoint's description, subscriptions or status.",
     ),
