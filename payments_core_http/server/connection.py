@@ -205,6 +205,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return bool(is_ending or self.total_outbufs_len or not is_waited_for)
 
     @property
+    def path(self) -> str | None:
+        """The path of the request to answer; None where it is no valid request."""
+        request = self.requests[0]
+        return None if request.error else request.path
+
+    @property
     def is_clients_turn(self) -> bool:
         """Whether the server waits for the client: to send a request, or to read a response."""
         return not self.requests and not (self._unread and not self.total_outbufs_len)

@@ -39,6 +39,9 @@ MAX_RECEIVED_BYTES = 2 * MAX_BODY_BYTES
 """Up to here a body that is too large is read and refused by the application; beyond it, chunk
 sizes included, the server stops reading. Every connection may hold as much."""
 
+RESERVED_PATHS = frozenset({"/healthz"})
+"""Who restarts a process that does not answer must not restart one that is only busy."""
+
 _RECEIVE_BYTES = 8 * 1024
 """Of one connection at a time: one that is slow to read must not hold up the rest for long."""
 _SOCKET_BUFFER_BYTES = 128 * 1024
@@ -93,7 +96,7 @@ class Server:
             {},
             True,
             listening,
-            dispatcher=ThreadPool(threads),
+            dispatcher=ThreadPool(threads, RESERVED_PATHS),
             adj=settings,
             bind_socket=False,
             sockinfo=(family, listening.type, listening.proto, listening.getsockname()),

@@ -11,6 +11,7 @@ import logging
 import queue
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 _log = logging.getLogger("payments_core_http")
@@ -19,6 +20,10 @@ _log = logging.getLogger("payments_core_http")
 class Task(Protocol):
     """A connection with a request that is whole."""
 
+    @property
+    def path(self) -> str | None:
+        """The path of the request; None where it is no valid request."""
+
     def service(self) -> None:
         """Answer it."""
 
@@ -26,22 +31,39 @@ class Task(Protocol):
         """It will not be answered."""
 
 
-class ThreadPool:
-    """Answers tasks in the order they came, so many at a time."""
+TaskQueue = queue.SimpleQueue[Task | None]
 
-    def __init__(self, threads: int) -> None:
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self.add_task = self._tasks.put
+
+class ThreadPool:
+    """Answers tasks in the order they came, so many at a time.
+
+    Requests for `reserved_paths` have one thread more, to themselves: a liveness check must be
+    answered while all others are busy.
+    """
+
+    def __init__(self, threads: int, reserved_paths: frozenset[str] = frozenset()) -> None:
+        self._tasks: TaskQueue = queue.SimpleQueue()
+        self._reserved: TaskQueue = queue.SimpleQueue()
+        self._reserved_paths = reserved_paths
+        self.add_task: Callable[[Task], None] = self._tasks.put
         """From any thread."""
         self._threads = [
-            threading.Thread(target=self._run, name=f"http-{n}", daemon=True)
-            for n in range(threads)
+            self._start_thread(self._tasks, f"http-{number}") for number in range(threads)
         ]
-        for thread in self._threads:
-            thread.start()
+        if reserved_paths:
+            self.add_task = self._add_by_path
+            self._threads.append(self._start_thread(self._reserved, "http-reserved"))
 
-    def _run(self) -> None:
-        while (task := self._tasks.get()) is not None:
+    def _start_thread(self, tasks: TaskQueue, name: str) -> threading.Thread:
+        thread = threading.Thread(target=self._run, args=(tasks,), name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _add_by_path(self, task: Task) -> None:
+        (self._reserved if task.path in self._reserved_paths else self._tasks).put(task)
+
+    def _run(self, tasks: TaskQueue) -> None:
+        while (task := tasks.get()) is not None:
             try:
                 task.service()
             except BaseException:
@@ -49,18 +71,24 @@ class ThreadPool:
 
     def shutdown(self, timeout_s: float) -> None:
         """Let the threads end, and cancel what none of them has begun by then."""
-        for _ in self._threads:
-            self._tasks.put(None)
+        for tasks in (self._tasks, self._reserved):
+            for _ in self._threads:
+                tasks.put(None)
         deadline = time.monotonic() + timeout_s
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        unended = 0
-        with contextlib.suppress(queue.Empty):  # a late thread takes from the same queue
-            while True:
-                task = self._tasks.get_nowait()
-                if task is None:
-                    unended += 1
-                else:
-                    task.cancel()
-        for _ in range(unended):  # for those that come back yet
-            self._tasks.put(None)
+        for tasks in (self._tasks, self._reserved):
+            _cancel_all(tasks)
+
+
+def _cancel_all(tasks: TaskQueue) -> None:
+    unended = 0
+    with contextlib.suppress(queue.Empty):  # a late thread takes from the same queue
+        while True:
+            task = tasks.get_nowait()
+            if task is None:
+                unended += 1
+            else:
+                task.cancel()
+    for _ in range(unended):  # for those that come back yet
+        tasks.put(None)

@@ -161,6 +161,31 @@ def test_what_was_begun_is_finished_before_the_end(served: tuple[Door, Server]) 
     assert response.status == 201 and json.loads(body)["name"] == "a"
 
 
+def test_liveness_is_answered_while_every_thread_is_busy() -> None:
+    door = Door(real_time())
+    inside, go = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        inside.set()
+        assert go.wait(10)
+
+    door.service.things.before = wait
+    headers = {
+        "Authorization": door.basic(), "Content_Type": "application/json", "Idempotency_Key": "k",
+    }  # fmt: skip
+    with (
+        Server(door.app, door.service.ports.identifiers, threads=1) as server,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        busy = pool.submit(ask, server, "POST", "/v2/things", b'{"name": "a"}', **headers)
+        assert inside.wait(10)
+        queued = pool.submit(ask, server, "GET", "/v2/things", Authorization=door.basic())
+        assert ask(server, "GET", "/healthz")[0].status == 200
+        assert not (busy.done() or queued.done())
+        go.set()
+        assert busy.result(10)[0].status == 201
+
+
 def test_a_taken_port_is_an_os_error(served: tuple[Door, Server]) -> None:
     door, server = served
     with pytest.raises(OSError):
