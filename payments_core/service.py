@@ -19,6 +19,7 @@ from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
 from payments_core.background_jobs import BackgroundJobs
 from payments_core.chains.port import Chain
+from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.registry import ChainRegistry
 from payments_core.chains.scanner import Scanner
 from payments_core.chains.simulated.chain import SimulatedChain
@@ -74,13 +75,16 @@ class Settings:
 
     `public_url` is where payers reach the checkout pages. `service_name` is what wallets show
     their owners, who sign that they hold them. A request with an Idempotency-Key is answered from
-    the store for `idempotency_retention_ms` milliseconds, 30 days unless given. `webhooks` are the
-    rules of deliveries, and `versions` the dated contracts that are served.
+    the store for `idempotency_retention_ms` milliseconds, 30 days unless given. At most
+    `max_chain_reads` requests read chains at the same time, so that a node that hangs leaves
+    threads for the others. `webhooks` are the rules of deliveries, and `versions` the dated
+    contracts that are served.
     """
 
     public_url: str = "http://127.0.0.1:8080"
     service_name: str = "Payments Core"
     idempotency_retention_ms: int = RETENTION_MS
+    max_chain_reads: int = 4
     webhooks: WebhookSettings = attrs.field(factory=WebhookSettings)
     versions: Versions = attrs.field(factory=Versions)
 
@@ -131,6 +135,7 @@ class PaymentsService:
         self.chains = ChainRegistry(chains)
         self._kyc_providers = _kyc_providers(kyc, Failures(self.ports))
         self._destinations = Destinations(self.ports, self.chains)
+        self._chain_reads = ReadLimit(self.settings.max_chain_reads)
         self._resolver = resolver or SystemResolver()
         self._transport = transport or SocketTransport()
         for name in _RESOURCES:  # now, and not when two threads first ask at once
@@ -139,7 +144,7 @@ class PaymentsService:
             self.ports,
             self.chains,
             self.payments,
-            self.vaults,
+            Vaults(self.ports, self.chains),
             AttemptRunner(self.ports, self._transport, self._resolver, self.settings.webhooks),
             refresh=self.refresh,
         )
@@ -164,7 +169,7 @@ class PaymentsService:
     @cached_property
     def wallets(self) -> Wallets:
         """The wallets that accounts have proven to hold, and the challenges to prove it."""
-        return Wallets(self.ports, self.chains, self.settings.service_name)
+        return Wallets(self.ports, self.chains, self._chain_reads, self.settings.service_name)
 
     @cached_property
     def verifications(self) -> Verifications:
@@ -179,7 +184,7 @@ class PaymentsService:
     @cached_property
     def vaults(self) -> Vaults:
         """What vaults hold: balances as a chain has them, less what is reserved."""
-        return Vaults(self.ports, self.chains)
+        return Vaults(self.ports, self.chains, self._chain_reads)
 
     @cached_property
     def vault_provisioning(self) -> VaultProvisioning:

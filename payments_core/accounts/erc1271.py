@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from payments_core.accounts.wallet_signatures import ContractClaim
 from payments_core.assets import CHAINS
 from payments_core.chains.port import Chain, ChainUnavailable, UnsupportedByChain
+from payments_core.chains.read_limit import ReadLimit
 from payments_core.clock import SECOND, Clock
 from payments_core.errors import DependencyFailed
 
@@ -23,8 +24,9 @@ MAX_CHECK_MS = 10 * SECOND
 class ContractSignatureChecker:
     """Asks the chains whether a contract accepts a signature."""
 
-    def __init__(self, chains: Mapping[int, Chain], clock: Clock) -> None:
+    def __init__(self, chains: Mapping[int, Chain], clock: Clock, reads: ReadLimit) -> None:
         self._chains = chains
+        self._reads = reads
         self._clock = clock
 
     def is_accepted(self, claim: ContractClaim) -> bool:
@@ -39,7 +41,7 @@ class ContractSignatureChecker:
             if self._clock.real_now() >= until:
                 silence = ChainUnavailable("the deadline passed before every chain answered")
                 raise DependencyFailed("chain") from silence
-            answer = _check_on_chain(chain, claim)
+            answer = self._check_on_chain(chain, claim)
             if answer is False:
                 return False  # whatever the others say
             accepted = accepted or answer is True
@@ -52,12 +54,12 @@ class ContractSignatureChecker:
             if self._chains[chain_id].chain_type == "evm":
                 yield self._chains[chain_id]
 
-
-def _check_on_chain(chain: Chain, claim: ContractClaim) -> bool | None:
-    """What one chain says; None where no contract stands there. Raises DependencyFailed."""
-    try:
-        return chain.check_contract_signature(claim.address, claim.digest, claim.signature)
-    except UnsupportedByChain:
-        return None
-    except ChainUnavailable as error:
-        raise DependencyFailed("chain") from error
+    def _check_on_chain(self, chain: Chain, claim: ContractClaim) -> bool | None:
+        """What one chain says; None where no contract stands there. Raises DependencyFailed."""
+        try:
+            with self._reads.acquire():
+                return chain.check_contract_signature(claim.address, claim.digest, claim.signature)
+        except UnsupportedByChain:
+            return None
+        except ChainUnavailable as error:
+            raise DependencyFailed("chain") from error

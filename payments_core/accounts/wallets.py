@@ -24,6 +24,7 @@ from payments_core.accounts.wallet_signatures import (
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import ChainType
 from payments_core.chains.port import Chain
+from payments_core.chains.read_limit import ReadLimit
 from payments_core.clock import DAY, Instant
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
@@ -59,11 +60,13 @@ _SIGNATURE_NOT_ACCEPTED = FieldError(
 class Wallets:
     """Links wallets to accounts, and says which are."""
 
-    def __init__(self, ports: Ports, chains: Mapping[int, Chain], service_name: str) -> None:
+    def __init__(
+        self, ports: Ports, chains: Mapping[int, Chain], reads: ReadLimit, service_name: str
+    ) -> None:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
-        self._contract_wallets = ContractSignatureChecker(chains, ports.clock)
+        self._contract_wallets = ContractSignatureChecker(chains, ports.clock, reads)
         self._entropy = ports.entropy
         self._service_name = service_name
 

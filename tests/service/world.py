@@ -31,7 +31,7 @@ from payments_core.payments.refunds.operations import NewRefund
 from payments_core.payments.refunds.record import Refund
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
-from payments_core.service import PaymentsService
+from payments_core.service import PaymentsService, Settings
 from payments_core.storage.jobs import Job
 from payments_core.storage.port import (
     DIRECTORY,
@@ -79,12 +79,16 @@ class World:
         self.service = self.restarted()
 
     def restarted(
-        self, storage: Storage | None = None, chains: Mapping[int, Chain] | None = None
+        self,
+        storage: Storage | None = None,
+        chains: Mapping[int, Chain] | None = None,
+        settings: Settings | None = None,
     ) -> PaymentsService:
         """Another process on the same data: it shares nothing but the storage and the clock."""
         return PaymentsService(
             storage or self.storage,
             KeyRing.parse(RING),
+            settings=settings,
             chains=chains,
             sandbox_chains=self._sandbox_chains,
             clock=self.clock,

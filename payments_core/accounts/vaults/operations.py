@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import attrs
 
@@ -11,6 +12,7 @@ from payments_core.accounts.vaults.record import Vault, VaultBalance, balance_id
 from payments_core.accounts.vaults.reservations import BalanceReading
 from payments_core.assets import Asset, chain_entry
 from payments_core.chains.port import Chain, ChainUnavailable, FinalBalances
+from payments_core.chains.read_limit import ReadLimit
 from payments_core.engine.ports import Ports
 from payments_core.errors import DependencyFailed, NotFound
 from payments_core.storage.port import Snapshot
@@ -37,9 +39,13 @@ class Holding:
 class Vaults:
     """Reads vaults' balances."""
 
-    def __init__(self, ports: Ports, chains: Mapping[int, Chain]) -> None:
+    def __init__(
+        self, ports: Ports, chains: Mapping[int, Chain], reads: ReadLimit | None = None
+    ) -> None:
+        """`reads` bounds how many threads ask chains at the same time; jobs have no bound."""
         self._storage = ports.storage
         self._chains = chains
+        self._reads = reads.acquire if reads is not None else nullcontext
 
     def balances(self, authority: Authority, account_id: str) -> tuple[Holding, ...]:
         """Every asset of every vault on a chain that is served. Raises NotFound, DependencyFailed.
@@ -50,7 +56,8 @@ class Vaults:
         vaults = self._storage.read(authority.partition, lambda s: _load_vaults(s, account_id))
         served = [vault for vault in vaults if vault.chain_id in self._chains]
         pairs = [(v, asset) for v in served for asset in chain_entry(v.chain_id).assets]
-        totals = [self.read_final_balance(vault, asset) for vault, asset in pairs]
+        heights: dict[int, int] = {}
+        totals = [self._read_final_balance(vault, asset, heights) for vault, asset in pairs]
 
         def load(snapshot: Snapshot) -> tuple[Holding, ...]:
             holdings = []
@@ -85,18 +92,25 @@ class Vaults:
 
     def read_final_balance(self, vault: Vault, asset: Asset) -> FinalBalances:
         """The chain's own figure for a vault. Raises DependencyFailed."""
+        return self._read_final_balance(vault, asset, {})
+
+    def _read_final_balance(
+        self, vault: Vault, asset: Asset, heights: dict[int, int]
+    ) -> FinalBalances:
+        """The same, for several assets: `heights` has the newest block of chains asked before."""
         chain = self._chains.get(vault.chain_id)
         if chain is None:  # served once, and no longer
             raise DependencyFailed("chain")
         try:
-            at = chain.balances(asset.address, [vault.address])
-            newest = chain.heads().latest.number
+            with self._reads():
+                at = chain.balances(asset.address, [vault.address])
+                if vault.chain_id not in heights:
+                    heights[vault.chain_id] = chain.heads().latest.number
         except ChainUnavailable as error:
             raise DependencyFailed("chain") from error
-        if (
-            at.height > newest + HEIGHT_MARGIN_BLOCKS
-        ):  # of another chain, perhaps; kept, it would outlast
-            raise DependencyFailed("chain")  # every true answer
+        if at.height > heights[vault.chain_id] + HEIGHT_MARGIN_BLOCKS:
+            # Of another chain, perhaps; kept, it would outlast every true answer.
+            raise DependencyFailed("chain")
         return at
 
 

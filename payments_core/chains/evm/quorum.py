@@ -256,7 +256,9 @@ class _QuorumNode:
     def try_acquire(self) -> bool:
         """Whether it may be asked a question; `release` must follow."""
         with self._lock:
-            if self._asked >= MAX_CONCURRENT_QUERIES or self._clock() < self._rests_until:
+            # One that failed is tried by a single question until it has answered one.
+            most = 1 if self._failures else MAX_CONCURRENT_QUERIES
+            if self._asked >= most or self._clock() < self._rests_until:
                 return False
             self._asked += 1
             return True

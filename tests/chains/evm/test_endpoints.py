@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
@@ -339,6 +340,32 @@ def test_a_node_with_too_many_questions_is_passed_over(nodes: Nodes) -> None:
     release.set()
     for thread in threads:
         thread.join()
+    assert asked.query_agreed(height) == 5
+
+
+def test_a_node_that_failed_is_tried_by_one_question_until_it_answers(nodes: Nodes) -> None:
+    (node,) = nodes(*chains(5))
+    hand = Hand()
+    asked = endpoints([node], hand=hand)
+    node.fault = "status 503"
+    with pytest.raises(ChainUnavailable, match="status 503"):
+        asked.query_agreed(height)
+    node.fault, hand.now = None, hand.now + MAX_BACKOFF_S
+    begun, release = threading.Event(), threading.Event()
+
+    def hang(session: NodeSession) -> int:
+        begun.set()
+        release.wait(5)
+        return height(session)
+
+    with ThreadPoolExecutor(1) as pool:
+        trial = pool.submit(asked.query_agreed, hang)
+        assert begun.wait(5)
+        for _ in range(3):
+            with pytest.raises(ChainUnavailable, match="0 of 1 nodes are available now"):
+                asked.query_agreed(height)
+        release.set()
+        assert trial.result() == 5
     assert asked.query_agreed(height) == 5
 
 

@@ -1,0 +1,66 @@
+"""Balances of vaults while the chain's node hangs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from payments_core.chains.port import Chain, FinalBalances, Heads
+from payments_core.errors import DependencyFailed
+from payments_core.service import Settings
+from tests.service.faults import FaultyChain
+from tests.service.world import BASE, World
+
+ETHEREUM = 1
+
+
+class HangingChain(FaultyChain):
+    """A node that answers no balance until it is released."""
+
+    def __init__(self, inner: Chain) -> None:
+        super().__init__(inner, 10**9, lambda call: call())
+        self.released = threading.Event()
+        self.asked = threading.Semaphore(0)
+        self.heads_read = 0
+
+    def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
+        self.asked.release()
+        assert self.released.wait(30)
+        return super().balances(token_address, holders)
+
+    def heads(self) -> Heads:
+        self.heads_read += 1
+        return super().heads()
+
+
+def test_few_requests_wait_for_a_node_that_hangs_and_the_others_are_told(
+    light_world: World,
+) -> None:
+    chain = HangingChain(light_world.chain)
+    service = light_world.restarted(chains={BASE: chain}, settings=Settings(max_chain_reads=2))
+    server, account_id = light_world.server, light_world.payer.id
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(service.vaults.balances, server, account_id) for _ in range(2)]
+        for _ in waiting:
+            assert chain.asked.acquire(timeout=30)
+        for _ in range(3):
+            with pytest.raises(DependencyFailed) as refused:
+                service.vaults.balances(server, account_id)
+            assert "too many requests" in str(refused.value.__cause__)
+        chain.released.set()
+        assert waiting[0].result() == waiting[1].result()
+    assert service.vaults.balances(server, account_id) == waiting[0].result()
+
+
+def test_one_reading_of_balances_asks_each_chain_once_for_its_newest_block(
+    light_world: World,
+) -> None:
+    chain = HangingChain(light_world.service.chains[ETHEREUM])
+    chain.released.set()
+    service = light_world.restarted(chains={ETHEREUM: chain})
+    found = service.vaults.balances(light_world.server, light_world.payer.id)
+    assert len(found) > 1
+    assert chain.heads_read == 1
