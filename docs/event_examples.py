@@ -19,6 +19,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
         "excessAmountAtomic": "0",
         "settledAmountAtomic": "25000000",
         "refundedAmountAtomic": "0",
+        "createdBy": "server",
     },
     "refund.succeeded": {
         "paymentId": "payment_...",

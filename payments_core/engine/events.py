@@ -51,6 +51,7 @@ _PAYMENT = (
     "excessAmountAtomic",
     "settledAmountAtomic",
     "refundedAmountAtomic",
+    "createdBy",
 )
 _FUNDING = (
     "paymentId",

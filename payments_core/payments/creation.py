@@ -10,8 +10,16 @@ import attrs
 from payments_core.assets import Asset
 from payments_core.clock import Instant
 from payments_core.engine.identifiers import IdSequence
-from payments_core.payments.record import Destination, Payment
-from payments_core.tenants.authorization import Authority
+from payments_core.payments.record import CreatedBy, Destination, Payment
+from payments_core.tenants.authorization import Authority, Caller
+
+CREATORS: Mapping[Caller, CreatedBy] = {
+    "server": "server",
+    "trusted": "server",
+    "client": "client",
+    "public": "public",
+}
+"""Who a Payment is created by, for each caller that may create one."""
 
 
 @attrs.frozen
@@ -70,6 +78,7 @@ def draft_payment(
         description=notes.description,
         metadata=notes.metadata,
         api_version=authority.api_version,
+        created_by=CREATORS[authority.requirement.caller],
         expires_at=now,
         monitoring_expires_at=now,
         created_at=now,

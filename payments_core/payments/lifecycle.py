@@ -386,6 +386,7 @@ def _build_event(name: str, payment: Payment) -> NewEvent:
             "excessAmountAtomic": str(payment.excess),
             "settledAmountAtomic": str(payment.settled),
             "refundedAmountAtomic": str(payment.refunded),
+            "createdBy": payment.created_by,
         },
         payment.api_version,
         payment.account_id,

@@ -119,6 +119,7 @@ class Payments:
         to be paid and is not active.
         """
         new = validate_input(new)
+        _require_no_metadata_of_clients(authority, new)
         _require_valid_urls(authority, new)
         recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
 
@@ -300,6 +301,12 @@ def _cancel_send(tx: Transaction, payment: Payment) -> Decision[None]:
 def expiry_job(partition: str, payment: Payment) -> NewJob:
     """The job at a Payment's expiry."""
     return NewJob("timers", EXPIRE_PAYMENT, f"expiry:{partition}", payment.expires_at, payment.id)
+
+
+def _require_no_metadata_of_clients(authority: Authority, new: NewPayment) -> None:
+    """Raise ValidationFailed where a browser sets metadata: backends take that for their own."""
+    if authority.requirement.caller == "client" and new.metadata is not None:
+        raise ValidationFailed.at("metadata", "cannot be set with a client token")
 
 
 def _require_valid_urls(authority: Authority, new: NewPayment) -> None:

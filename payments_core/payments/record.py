@@ -18,6 +18,7 @@ from payments_core.storage.records import Collection, Index, Lookup, Record
 
 Intent = Literal["receive", "send", "collect"]
 DestinationType = Literal["account", "payment_address", "wallet"]
+CreatedBy = Literal["server", "client", "public"]
 
 
 @attrs.frozen(kw_only=True)
@@ -95,7 +96,8 @@ class Payment(Record):
     ids of refunds that are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at
     creation; so many blocks as the last says must be on top of one before it is final for this
     Payment, and the chain must hold it final too. `link_code` is sealed to the Payment's id; a send
-    has none.
+    has none. `created_by` says whose word `reference` and `description` are; it is None for
+    Payments that are older than the field.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -115,6 +117,9 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     intent: Intent = "receive"
@@ -161,6 +166,7 @@ class Payment(Record):
     link_code: str | None = attrs.field(default=None, repr=False)
     success_url: str | None = None
     cancel_url: str | None = None
+    created_by: CreatedBy | None = None
     expires_at: Instant
     monitoring_expires_at: Instant
     succeeded_at: Instant | None = None

@@ -165,6 +165,7 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
     "bankAccountId": lambda it: it.id_sequence.issue("bank_account"),
     "capability": lambda it: "us_bank_payout",
     "chainId": lambda it: it.payment.chain_id if it.payment else DEFAULT_CHAIN_ID,
+    "createdBy": lambda it: it.payment.created_by if it.payment else "server",
     "depositId": lambda it: it.id_sequence.issue("deposit"),
     "excessAmountAtomic": lambda it: it.amount(it.payment_state.excess),
     "externalUserId": lambda it: it.account.external_user_id if it.account else "user-1",

@@ -58,6 +58,7 @@ VALUES: Mapping[str, Any] = {
     "blockHash": _example_hash("block"),
     "blockNumber": 31_415_926,
     "cancelUrl": "https://shop.example/cart",
+    "createdBy": "server",
     "chainId": 8453,
     "clientSecret": example_id("payment") + "_secret_...",
     "clientSessionToken": "cst_...",

@@ -12,6 +12,7 @@ from payments_core.engine.events import CATALOGUE, EventType
 from payments_core.payments.disputes.record import DisputeStatus
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
 from payments_core.payments.machine import PAYMENT
+from payments_core.payments.record import CreatedBy
 from payments_core.payments.refunds.lifecycle import REFUND
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.examples import make_example
@@ -37,13 +38,15 @@ _SCHEMA_BY_FIELD: Mapping[str, Schema] = {
     "bankAccountId": {"type": "string"},
     "capability": {"type": "string", "enum": list(CAPABILITIES)},
     "chainId": {"type": "integer"},
+    "createdBy": {"type": ["string", "null"], "enum": [*get_args(CreatedBy), None]},
     "externalUserId": {"type": "string"},
     "onrampBankAccountId": {"type": "string"},
     "statusVersion": {"type": "integer"},
     "transactionHash": {"type": "string"},
     "transactionId": {"type": "string"},
 }
-"""Fields whose name alone does not say what they hold. A Payment to a wallet has no account."""
+"""Fields whose name alone does not say what they hold. A Payment to a wallet has no account, and
+one of an earlier release has no creator."""
 
 
 def build_webhooks(schemas: Schemas, version: str) -> Schema:

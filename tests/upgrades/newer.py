@@ -46,9 +46,9 @@ class Payment(record.Payment):
             Index("by_session", key=("session_id",), order=("created_at",)),
             Index("by_screening", key=("screened",), order=("updated_at",)),
         ),
-        schema=2,
-        upgrades={1: _not_screened},
-        write_schema=2,
+        schema=_before.schema + 1,
+        upgrades={**_before.upgrades, _before.schema: _not_screened},
+        write_schema=_before.schema + 1,
         oldest_reader=1,
     )
 

@@ -30,7 +30,10 @@ class OwnAccount:
 
 @attrs.frozen(kw_only=True)
 class CreateOwnPayment:
-    """A receive Payment to the caller's own account: a browser's token never spends a vault so."""
+    """A receive Payment to the caller's own account: a browser's token never spends a vault so.
+
+    `metadata` must be null or absent: only the partner's backend sets it.
+    """
 
     intent: Literal["receive"] = "receive"
     amount: Amount

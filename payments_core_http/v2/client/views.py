@@ -16,7 +16,7 @@ from payments_core.accounts.record import AccountStatus, SubjectType
 from payments_core.clock import format_iso
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import OptionDetails, PaymentDetails
-from payments_core.payments.record import DestinationType, Intent
+from payments_core.payments.record import CreatedBy, DestinationType, Intent
 from payments_core_http.v2.accounts import views as account_views
 from payments_core_http.v2.accounts.views import KycView, SettlementView, VaultView
 from payments_core_http.v2.options import direct_views as direct_option_views
@@ -110,6 +110,7 @@ class RecipientPaymentView:
     paymentUrl: str | None = attrs.field(repr=False)
     successUrl: str | None
     cancelUrl: str | None
+    createdBy: CreatedBy | None
     expiresAt: str | None
     monitoringExpiresAt: str | None
     succeededAt: str | None
@@ -166,6 +167,7 @@ class PayerPaymentView:
     paymentUrl: str | None = attrs.field(repr=False)
     successUrl: str | None
     cancelUrl: str | None
+    createdBy: CreatedBy | None
     expiresAt: str | None
     succeededAt: str | None
     cancelledAt: str | None

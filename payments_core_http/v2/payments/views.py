@@ -21,7 +21,14 @@ from payments_core.payments.journal.record import (
     JournalEntry,
 )
 from payments_core.payments.operations import ReceiptsWithJournal
-from payments_core.payments.record import Destination, DestinationType, Intent, Payment, Source
+from payments_core.payments.record import (
+    CreatedBy,
+    Destination,
+    DestinationType,
+    Intent,
+    Payment,
+    Source,
+)
 from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.options.direct_views import DirectOptionView
@@ -151,6 +158,7 @@ class PaymentView:
     paymentUrl: str | None = attrs.field(repr=False)
     successUrl: str | None
     cancelUrl: str | None
+    createdBy: CreatedBy | None
     expiresAt: str | None
     monitoringExpiresAt: str | None
     succeededAt: str | None
@@ -245,6 +253,7 @@ def term_fields(record: Payment) -> dict[str, Any]:
         "apiVersion": record.api_version,
         "successUrl": record.success_url,
         "cancelUrl": record.cancel_url,
+        "createdBy": record.created_by,
         "expiresAt": format_iso(record.expires_at) if awaits else None,
         "succeededAt": format_iso_or_none(record.succeeded_at),
         "cancelledAt": format_iso_or_none(record.cancelled_at),

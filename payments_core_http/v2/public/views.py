@@ -18,7 +18,7 @@ from payments_core.payments.checkout.direct_options import CheckoutMethod
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.options.record import DirectOption
-from payments_core.payments.record import Intent, Payment
+from payments_core.payments.record import CreatedBy, Intent, Payment
 from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.options.direct_views import DirectOptionView
 from payments_core_http.v2.payments import views as payment_views
@@ -63,6 +63,7 @@ class PublicPaymentView:
     apiVersion: str
     successUrl: str | None
     cancelUrl: str | None
+    createdBy: CreatedBy | None
     expiresAt: str
     succeededAt: str | None
     cancelledAt: str | None

@@ -23,8 +23,8 @@ PAYER_FIELDS = {
     "assetSymbol", "decimals", "chainId", "tokenAddress", "receivedAmountAtomic",
     "remainingAmountAtomic", "excessAmountAtomic", "refundedAmountAtomic", "destination", "escrow",
     "selectedOptionId", "options", "receipts", "timeline", "reference", "description",
-    "apiVersion", "paymentUrl", "successUrl", "cancelUrl", "expiresAt", "succeededAt",
-    "cancelledAt", "createdAt", "updatedAt",
+    "apiVersion", "paymentUrl", "successUrl", "cancelUrl", "createdBy", "expiresAt",
+    "succeededAt", "cancelledAt", "createdAt", "updatedAt",
 }  # fmt: skip
 
 
@@ -146,7 +146,6 @@ def test_a_payment_to_the_own_account_is_answered_as_the_server_answers(storage:
         "amount": "7.5", "assetSymbol": "USDC", "chainId": BASE, "reference": "r",
         "description": "Lunch", "expiresInSeconds": 600, "allowedMethods": ["vault"],
         "successUrl": "https://a.example/ok", "cancelUrl": "https://a.example/no",
-        "metadata": {"table": 7},
     }  # fmt: skip
     seen = ask(checkout, body)
     assert seen.status == 201, seen.body
@@ -155,6 +154,7 @@ def test_a_payment_to_the_own_account_is_answered_as_the_server_answers(storage:
     assert (payment["intent"], payment["status"]) == ("receive", "awaiting_payment")
     assert (payment["accountId"], payment["amount"]) == (checkout.merchant, "7.50")
     assert payment["destination"]["accountId"] == checkout.merchant
+    assert (payment["createdBy"], payment["metadata"]) == ("client", None)
     secret = payment.pop("clientSecret")
     assert payment == checkout.read(payment["id"])
 
@@ -202,6 +202,14 @@ def test_a_token_never_spends_a_vault_nor_names_another_recipient(
     seen = ask(checkout, {"amount": "1", **changes})
     assert (seen.status, list(seen.faults)) == (400, paths)
     assert checkout.door.call("GET", "/v2/payments").json["data"] == []
+
+
+def test_a_browser_sets_no_metadata(checkout: Checkout) -> None:
+    for metadata in ({"orderId": "1042"}, {}):
+        seen = ask(checkout, {"amount": "1", "metadata": metadata})
+        assert (seen.status, list(seen.faults)) == (400, ["metadata"])
+    assert checkout.door.call("GET", "/v2/payments").json["data"] == []
+    assert ask(checkout, {"amount": "1", "metadata": None}).status == 201
 
 
 def test_asking_needs_a_key(checkout: Checkout) -> None:

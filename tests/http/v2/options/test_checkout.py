@@ -111,6 +111,7 @@ PAYMENT_FIELDS = {
     "paymentUrl",
     "successUrl",
     "cancelUrl",
+    "createdBy",
     "expiresAt",
     "monitoringExpiresAt",
     "succeededAt",

@@ -81,6 +81,7 @@ def test_a_send_answers_exactly_a_payment_without_escrow_secret_or_link(storage:
         "paymentUrl": None,
         "successUrl": None,
         "cancelUrl": None,
+        "createdBy": "server",
         "expiresAt": None,
         "monitoringExpiresAt": None,
         "succeededAt": None,

@@ -16,8 +16,8 @@ PUBLIC_FIELDS = {
     "assetSymbol", "decimals", "chainId", "tokenAddress", "receivedAmountAtomic",
     "remainingAmountAtomic", "excessAmountAtomic", "refundedAmountAtomic", "escrow",
     "allowedMethods", "selectedOptionId", "options", "timeline", "reference", "description",
-    "apiVersion", "successUrl", "cancelUrl", "expiresAt", "succeededAt", "cancelledAt",
-    "createdAt", "updatedAt",
+    "apiVersion", "successUrl", "cancelUrl", "createdBy", "expiresAt", "succeededAt",
+    "cancelledAt", "createdAt", "updatedAt",
 }  # fmt: skip
 
 

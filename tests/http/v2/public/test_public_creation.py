@@ -43,6 +43,7 @@ def test_a_payment_is_created_and_shown_to_the_payer(shop: Shop) -> None:
     assert seen.headers["service-version"] == "2026-09-09"
     whole = shop.call("GET", f"/v2/payments/{made['paymentId']}").json
     assert (whole["accountId"], whole["externalUserId"]) == (None, None)
+    assert (made["createdBy"], whole["createdBy"]) == ("public", "public")
     assert whole["destination"] == {
         "type": "wallet", "accountId": None, "externalUserId": None, "paymentAddress": None,
         "address": WALLET,
