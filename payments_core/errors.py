@@ -473,10 +473,10 @@ class DependencyFailed(DependencyError):
 
 @attrs.frozen
 class PaymentOptionLimitReached(LimitReached):
-    """A Payment takes so many options and no more."""
+    """A payer, or all payers together, have created as many options of a Payment as they may."""
 
     code = "payment_option_limit_reached"
-    sentence = "A Payment takes at most {limit} options."
+    sentence = "At most {limit} options can be created for this Payment."
     limit: int
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from payments_core.credentials.tokens import Claims
@@ -22,6 +23,7 @@ class Payer:
         self.world = world
         self.payment = world.payment(amount, **more)
         self.id = self.payment.payment.id
+        self._wallets = count(0xE0000)
 
     @property
     def secret(self) -> str:
@@ -35,6 +37,10 @@ class Payer:
     def option(self, **more: Any) -> DirectOptionDetails:
         more.setdefault("method", "direct")
         return self.world.service.direct_options.create(self.authority, self.id, **more)
+
+    def another(self) -> DirectOptionDetails:
+        """An option unlike all before: for a wallet that nobody sends from."""
+        return self.option(payer_address=f"0x{next(self._wallets):040x}")
 
     def select(self, option: DirectOptionDetails, **more: Any) -> DirectOptionDetails:
         direct_options = self.world.service.direct_options

@@ -42,7 +42,10 @@ from payments_core.payments.details import (
 from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import direct_lifecycle as direct
-from payments_core.payments.options.operations import require_option_capacity, require_same_asset
+from payments_core.payments.options.operations import (
+    require_direct_option_capacity,
+    require_same_asset,
+)
 from payments_core.payments.options.record import DirectOption
 from payments_core.payments.options.selection import (
     require_no_pending_submission,
@@ -107,6 +110,9 @@ class DirectOptions:
     ) -> DirectOptionDetails:
         """A way to pay what remains, not selected yet.
 
+        If an open option offers just that to the same `payer_address`, it is the answer, selected
+        or not: a page that is loaded again creates no further option.
+
         Raises InsufficientPermissions for a vault, NotFound, UnsupportedChain, UnsupportedAsset,
         ValidationFailed, PaymentExpired, CapabilityNotActive, OptionLocked, InvalidState,
         PaymentOptionLimitReached.
@@ -114,10 +120,10 @@ class DirectOptions:
         authority.require_payment(payment_id)
         if method == "vault":
             raise InsufficientPermissions(("a client token",))
-        pending_amount = self._storage.read(
-            authority.partition,
-            lambda snapshot: sum_pending_amount(load_receipts(snapshot, payment_id)),
+        receipts = self._storage.read(
+            authority.partition, lambda snapshot: load_receipts(snapshot, payment_id)
         )
+        pending_amount = sum_pending_amount(receipts)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[DirectOptionDetails]:
@@ -128,7 +134,11 @@ class DirectOptions:
             if method not in payment.allowed_methods or method not in AVAILABLE_METHODS:
                 raise CapabilityNotActive(method)
             _require_no_pending_funds(tx, payment, "create option")
-            require_option_capacity(payment)
+            same = _find_same_offer(tx, payment, payer)
+            if same is not None:
+                own = tuple(receipt for receipt in receipts if receipt.option_id == same.id)
+                return Decision(DirectOptionDetails(payment, same, own, pending_amount))
+            require_direct_option_capacity(payment)
             option = direct.new_direct_option(payment, payer, id_sequence, now)
             ids = (*payment.direct_option_ids, option.id)
             offered = attrs.evolve(payment, direct_option_ids=ids, updated_at=now)
@@ -263,6 +273,16 @@ def _lock_option(tx: Transaction, payment_id: str, option_id: str) -> tuple[Paym
     if option_id not in payment.direct_option_ids:
         raise NotFound("payment option")
     return payment, lock_direct_option(tx, option_id)
+
+
+def _find_same_offer(
+    tx: Transaction, payment: Payment, payer_address: str | None
+) -> DirectOption | None:
+    """The option, locked, that offers what a new one would; None where there is none."""
+    options = (lock_direct_option(tx, id) for id in payment.direct_option_ids)
+    return next(
+        (option for option in options if direct.offers_same(option, payment, payer_address)), None
+    )
 
 
 def _require_no_pending_funds(tx: Transaction, payment: Payment, action: str) -> None:

@@ -50,6 +50,17 @@ def require_open(option: DirectOption, action: str) -> None:
         raise InvalidState("payment option", option.status, action)
 
 
+def offers_same(option: DirectOption, payment: Payment, payer_address: str | None) -> bool:
+    """Whether the option is open and as a new one would be: nothing came by it, none was named."""
+    return (
+        option.status == "pending"
+        and option.selection_status != "superseded"
+        and option.payer_address == payer_address
+        and option.required == payment.remaining.amount_atomic
+        and not (option.paid or option.sighted or option.submissions)
+    )
+
+
 def select(option: DirectOption, *, now: Instant) -> Step[DirectOption]:
     """The option that the payer means to pay by. Raises as `require_open`."""
     require_open(option, "select")

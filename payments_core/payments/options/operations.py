@@ -31,15 +31,22 @@ from payments_core.payments.lifecycle import require_payable
 from payments_core.payments.machine import OPEN
 from payments_core.payments.options import lifecycle
 from payments_core.payments.options.creation import new_vault_option
+from payments_core.payments.options.record import Option
 from payments_core.payments.options.selection import (
     require_no_pending_submission,
     supersede_selected,
 )
 from payments_core.payments.record import Payment
+from payments_core.storage import bulk
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 
 MAX_OPTIONS = 10
+"""So many options of a Payment may one payer create, ended and superseded ones included. Whoever
+pays without an account counts as one payer: nothing tells them apart."""
+
+MAX_OPTIONS_OF_ALL = 100
+"""So many options may all payers of a Payment create: its record lists them and must stay small."""
 
 
 class VaultOptions:
@@ -78,7 +85,7 @@ class VaultOptions:
             require_no_pending_submission(tx, payment)
             if payment.status not in OPEN:
                 raise InvalidState("payment", payment.status, "create option")
-            require_option_capacity(payment)
+            require_vault_option_capacity(tx, payment, authority.account_id)
             lock_active_account(tx, authority.account_id)
             vault = vaults.get(asset.chain_id)
             if vault is None:  # the account is older than the deployment's service of that chain
@@ -182,11 +189,33 @@ def require_active(account: Account | None) -> Account:
     return account
 
 
-def require_option_capacity(payment: Payment) -> None:
-    """Raise PaymentOptionLimitReached where the Payment has as many options as it may, of all
-    kinds together."""
-    if len(payment.option_ids) + len(payment.direct_option_ids) >= MAX_OPTIONS:
+def require_vault_option_capacity(tx: Transaction, payment: Payment, account_id: str) -> None:
+    """Raise PaymentOptionLimitReached where the account has as many options as it may.
+
+    A direct option that was selected has superseded one Vault option at most, so the account may
+    create one more for each: no stranger uses up what an account may create.
+    """
+    require_room_for_option(payment)
+    limit = MAX_OPTIONS + len(payment.direct_option_ids)
+    if len(payment.option_ids) < limit:
+        return
+    known = bulk.lock_many(tx, Option, payment.option_ids)
+    if sum(option.payer_account_id == account_id for option in known.values()) >= limit:
         raise PaymentOptionLimitReached(MAX_OPTIONS)
+
+
+def require_direct_option_capacity(payment: Payment) -> None:
+    """Raise PaymentOptionLimitReached where payers without an account have as many options as they
+    may. The Vault options of accounts do not count."""
+    require_room_for_option(payment)
+    if len(payment.direct_option_ids) >= MAX_OPTIONS:
+        raise PaymentOptionLimitReached(MAX_OPTIONS)
+
+
+def require_room_for_option(payment: Payment) -> None:
+    """Raise PaymentOptionLimitReached where the Payment lists as many options as it may."""
+    if len(payment.option_ids) + len(payment.direct_option_ids) >= MAX_OPTIONS_OF_ALL:
+        raise PaymentOptionLimitReached(MAX_OPTIONS_OF_ALL)
 
 
 def require_same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:

@@ -95,7 +95,7 @@ class TestWhatIsShown:
 
     def test_the_options_of_the_payment_are_in_it(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        first, second = page.option(), page.option()
+        first, second = page.option(), page.option(payerAddress=WALLET)
         page.call("POST", f"/options/{second['id']}/select")
         shown = page.call("GET").json
         assert [option["id"] for option in shown["options"]] == [first["id"], second["id"]]
@@ -169,10 +169,17 @@ class TestRefusals:
 
     def test_of_the_eleventh_option(self, checkout: Checkout) -> None:
         page = Page(checkout)
-        for _ in range(10):
-            page.option()
+        for number in range(1, 11):
+            page.option(payerAddress=f"0x{number:040x}")
         seen = page.call("POST", "/options", {"providerCode": "direct"})
         assert (seen.status, seen.code) == (429, "payment_option_limit_reached")
+        assert seen.json["error"]["details"]["limit"] == 10
+        option = checkout.option(page.payment)  # an account's own vault is not kept out
+        assert checkout.authorize(page.payment, option).status == 200
+
+    def test_of_nothing_that_is_asked_for_again(self, checkout: Checkout) -> None:
+        page = Page(checkout)
+        assert page.option() == page.option()
 
     @pytest.mark.parametrize(
         ("body", "status", "paths"),

@@ -21,9 +21,10 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
+from payments_core.payments.options import operations
 from payments_core.tenants.record import PRODUCTS
 from tests.service.payer import Payer
-from tests.service.world import BASE, World, atomic, once
+from tests.service.world import BASE, OTHER_WALLET, WALLET, World, atomic, once
 
 
 class TestWhatIsRefused:
@@ -52,15 +53,28 @@ class TestWhatIsRefused:
         with pytest.raises(CapabilityNotActive):
             payer.option()
 
-    def test_more_than_ten_options_of_all_kinds(self, world: World) -> None:
+    def test_more_than_ten_options_of_strangers(self, world: World) -> None:
         payer = Payer(world)
         world.option(payer.payment)
-        for _ in range(9):
-            payer.option()
-        with pytest.raises(PaymentOptionLimitReached):
-            payer.option()
-        with pytest.raises(PaymentOptionLimitReached):
-            world.option(payer.payment)
+        for _ in range(10):
+            payer.another()
+        with pytest.raises(PaymentOptionLimitReached) as caught:
+            payer.another()
+        assert caught.value.limit == 10
+        assert len(payer.paid().direct_option_ids) == 10
+
+    def test_more_than_a_hundred_options_of_everybody(
+        self, memory_world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(operations, "MAX_OPTIONS_OF_ALL", 3)
+        payer = Payer(memory_world)
+        for _ in range(2):
+            payer.another()
+        memory_world.option(payer.payment)
+        for action in (payer.another, lambda: memory_world.option(payer.payment)):
+            with pytest.raises(PaymentOptionLimitReached) as caught:
+                action()
+            assert caught.value.limit == 3
 
     def test_an_option_of_another_payment_and_one_that_never_was(self, world: World) -> None:
         payer, other = Payer(world), Payer(world)
@@ -101,7 +115,7 @@ class TestWhatIsRefused:
 
     def test_any_change_of_a_payment_that_was_covered(self, world: World) -> None:
         payer = Payer(world)
-        option, other = payer.option(), payer.option()
+        option, other = payer.option(), payer.another()
         payer.pay()
         world.finish()
         for action in (
@@ -110,6 +124,86 @@ class TestWhatIsRefused:
         ):  # fmt: skip
             with pytest.raises(InvalidState):
                 action()
+
+
+class TestHowMany:
+    def test_strangers_never_use_up_what_an_account_may_create(self, world: World) -> None:
+        """Each selects a new option whenever the other has."""
+        payer = Payer(world)
+        for _ in range(10):
+            world.option(payer.payment)
+            payer.select(payer.another())
+        with pytest.raises(PaymentOptionLimitReached):
+            payer.another()
+        option = world.option(payer.payment)
+        world.authorize(option)
+        world.finish()
+        assert payer.paid().status == "succeeded"
+
+    def test_an_account_has_ten_and_one_for_each_that_strangers_have(self, world: World) -> None:
+        payer = Payer(world)
+        payer.another()
+        for _ in range(11):
+            world.option(payer.payment)
+        with pytest.raises(PaymentOptionLimitReached) as caught:
+            world.option(payer.payment)
+        assert caught.value.limit == 10
+
+    def test_one_accounts_options_do_not_count_for_another(self, world: World) -> None:
+        payer, other = Payer(world), world.client_of(world.account("other"))
+        for _ in range(10):
+            world.option(payer.payment, other)
+        with pytest.raises(PaymentOptionLimitReached):
+            world.option(payer.payment, other)
+        world.authorize(world.option(payer.payment))
+
+
+class TestAskingAgain:
+    def test_the_open_option_is_the_answer(self, world: World) -> None:
+        payer = Payer(world)
+        first, named = payer.option(), payer.option(payer_address=WALLET)
+        assert first.option.id != named.option.id
+        before = payer.paid()
+        assert payer.option() == payer.read(first)
+        assert payer.option(payer_address=WALLET.lower()) == payer.read(named)
+        assert payer.paid() == before
+        selected = payer.select(first)
+        assert payer.option() == payer.read(selected)
+
+    def test_with_ten_of_them_as_well(self, world: World) -> None:
+        payer = Payer(world)
+        first = payer.option()
+        for _ in range(9):
+            payer.another()
+        assert payer.option().option.id == first.option.id
+
+    def test_an_option_that_is_not_as_new_is_another(self, world: World) -> None:
+        payer = Payer(world)
+        ids = [payer.option().option.id]
+        payer.submit(payer.read(payer.option()))  # names a transaction
+        ids.append(payer.option().option.id)
+        payer.select(payer.option())
+        world.option(payer.payment)  # supersedes it
+        ids.append(payer.option().option.id)
+        payer.pay("10.00", OTHER_WALLET)
+        world.finish()  # so less remains, and the newest was paid by
+        ids.append(payer.option().option.id)
+        assert payer.option().option.id == ids[-1]
+        assert list(payer.paid().direct_option_ids) == ids
+
+    def test_its_receipts_are_shown(self, world: World) -> None:
+        """A transfer that a reorg undid leaves the option as new."""
+        world.chain.mine(60)
+        payer = Payer(world)
+        option = payer.option()
+        payer.pay()
+        world.run()
+        world.reorg(1)
+        world.finish()
+        assert payer.status(option) == ("pending", None, 0)
+        again = payer.option()
+        assert again == payer.read(option)
+        assert [receipt.status for receipt in again.receipts] == ["reorged"]
 
 
 class TestSelecting:
@@ -147,7 +241,7 @@ class TestSelecting:
         self, world: World
     ) -> None:
         payer = Payer(world)
-        option, other = payer.select(payer.option()), payer.option()
+        option, other = payer.select(payer.option()), payer.another()
         payer.submit(option, payer.pay("10.00"))
         world.run()
         for action in (
@@ -164,7 +258,7 @@ class TestSelecting:
 
     def test_an_expired_one_cannot_be_selected(self, world: World) -> None:
         payer = Payer(world, expires_in_s=300)
-        option, other = payer.option(), payer.option()
+        option, other = payer.option(), payer.another()
         payer.pay("10.00")
         world.run()
         world.advance(300)

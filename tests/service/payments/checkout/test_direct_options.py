@@ -87,7 +87,7 @@ def test_what_comes_over_the_amount_is_excess_of_a_payment_that_succeeds(world: 
 
 def test_a_refresh_asks_for_what_remains(world: World) -> None:
     payer = Payer(world)
-    first, second = payer.option(), payer.option()
+    first, second = payer.option(), payer.another()
     payer.select(first)
     payer.pay("10.00")
     world.advance(20)
@@ -114,7 +114,7 @@ def test_dust_is_no_payment_and_keeps_nobody_out(world: World) -> None:
 class TestWhichOptionATransferIsFor:
     def test_the_one_that_names_it(self, world: World) -> None:
         payer = Payer(world)
-        named, selected = payer.option(), payer.select(payer.option())
+        named, selected = payer.option(), payer.select(payer.another())
         hash = payer.pay()
         payer.submit(named, hash)
         world.finish()
@@ -133,7 +133,7 @@ class TestWhichOptionATransferIsFor:
     def test_the_selected_one_and_not_the_newest(self, world: World) -> None:
         payer = Payer(world)
         selected = payer.select(payer.option())
-        newest = payer.option()
+        newest = payer.another()
         payer.pay()
         world.finish()
         assert payer.status(selected) == ("succeeded", "selected", FULL)
@@ -141,7 +141,7 @@ class TestWhichOptionATransferIsFor:
 
     def test_the_newest_where_a_vault_is_selected(self, world: World) -> None:
         payer = Payer(world)
-        first, newest = payer.option(), payer.option()
+        first, newest = payer.option(), payer.another()
         world.option(payer.payment)
         payer.pay()
         world.finish()

@@ -26,15 +26,22 @@ def _switch_often() -> Iterator[None]:
 
 def test_twelve_options_at_once_are_ten(world: World) -> None:
     payer = Payer(world)
-    outcomes = at_once([payer.option] * THREADS)
+    outcomes = at_once([payer.another] * THREADS)
     assert kinds(outcomes) == {"DirectOptionDetails": 10, "PaymentOptionLimitReached": 2}
     assert len(set(payer.paid().direct_option_ids)) == 10
+
+
+def test_twelve_of_one_kind_at_once_are_one(world: World) -> None:
+    payer = Payer(world)
+    outcomes = at_once([payer.option] * THREADS)
+    assert kinds(outcomes) == {"DirectOptionDetails": THREADS}
+    assert len(payer.paid().direct_option_ids) == 1
 
 
 def test_of_two_that_are_selected_at_once_one_is(world: World) -> None:
     for _ in range(4):
         payer = Payer(world)
-        options = [payer.option(), payer.option()]
+        options = [payer.option(), payer.another()]
         at_once(
             [
                 *(lambda payer=payer, option=option: payer.select(option) for option in options),
