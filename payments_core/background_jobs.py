@@ -23,6 +23,7 @@ from payments_core.payments.funding.transfer import FundingOwner
 from payments_core.payments.operations import EXPIRE_PAYMENT, Payments
 from payments_core.payments.receipts.discovery import WATCH_TRANSACTION, ReceiptDiscovery
 from payments_core.payments.receipts.jobs import ReceiptJobs
+from payments_core.payments.receipts.purged_escrows import PurgedEscrows
 from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
 from payments_core.tenants.modes import is_of_mode
@@ -101,13 +102,22 @@ class BackgroundJobs:
         """What looks through the chains for a mode's transfers."""
         if mode not in self._scanners:
             receipts = ReceiptDiscovery(self._ports, mode)
+            purged = PurgedEscrows(self._ports, mode)
             deposits = DepositDiscovery(self._ports, self._chains, mode)
             self._scanners[mode] = Scanner(
                 self._ports,
                 self._chains,
                 mode,
-                filter_known=(receipts.filter_known, deposits.filter_known),
-                on_transfers=(receipts.on_transfers, deposits.on_transfers),
+                filter_known=(
+                    receipts.filter_known,
+                    purged.filter_known,
+                    deposits.filter_known,
+                ),
+                on_transfers=(
+                    receipts.on_transfers,
+                    purged.on_transfers,
+                    deposits.on_transfers,
+                ),
                 on_reorg=(
                     self._reorg_recovery(mode).on_reorg,
                     receipts.on_reorg,

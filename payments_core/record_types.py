@@ -33,7 +33,7 @@ from payments_core.payments.journal.record import JournalEntry
 from payments_core.payments.mandates.record import Mandate
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt, TrackedTransaction
-from payments_core.payments.record import Payment, PaymentLink
+from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Record
@@ -80,6 +80,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     PaymentSettingsVersion,
     Payment,
     PaymentLink,
+    PurgedPayment,
     Option,
     DirectOption,
     FundingOperation,

@@ -1,9 +1,10 @@
 """Forgetting what is over and says nothing about money.
 
-Events with their deliveries, the trail of console actions, client sessions, wallet challenges, and
-stored answers whose time is over. Payments, what they rest on and what was sent for them (receipts,
-evidence, the journal, transfers and every replacement of theirs) are never touched: nothing in here
-names them.
+Events with their deliveries, the trail of console actions, client sessions, wallet challenges,
+stored answers whose time is over, and Payments that expired with nothing received: what of those
+goes, `payments/purge.py` decides. Payments that received anything, what they rest on and what was
+sent for them (receipts, the journal, transfers and every replacement of theirs) are never touched:
+nothing in here names them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ import attrs
 
 from payments_core.accounts.record import WalletChallenge
 from payments_core.clock import DAY, Instant
+from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
+from payments_core.payments.purge import decide_purge, is_purgeable, load_candidates
+from payments_core.payments.record import Payment
 from payments_core.storage import bulk
 from payments_core.storage.documents import UnreadableDocument
 from payments_core.storage.jobs import Job
@@ -42,8 +46,14 @@ BATCH = 200
 EVENTS_PER_BATCH = 50
 """Each has a delivery for every endpoint that ever wanted it."""
 
+PAYMENTS_PER_BATCH = 50
+"""Each has a link, and up to a hundred options."""
+
 MIN_EVENTS_MS = (MAX_RECOVERY_DAYS + 1) * DAY
 """So far back an endpoint may ask for what it has missed."""
+
+MIN_PAYMENTS_MS = MIN_EVENTS_MS
+"""So long an endpoint may be told of a Payment, and then read it."""
 
 MIN_SESSIONS_MS = 2 * DAY
 """A session lives for a day at most; after that nobody can come with its token."""
@@ -61,13 +71,15 @@ class Retention:
 
     `events_ms` counts from the event, and from the last change of each of its deliveries;
     `sessions_ms` and `challenges_ms` from the end of a client session and of a wallet's challenge.
-    Stored answers have their own ends.
+    `payments_ms` is for Payments that expired with nothing received, from the end of their
+    monitoring and from their last change. Stored answers have their own ends.
     Raises ValueError for what is shorter than anything could still ask for.
     """
 
     events_ms: int = 90 * DAY
     sessions_ms: int = 30 * DAY
     challenges_ms: int = 30 * DAY
+    payments_ms: int = 90 * DAY
 
     def __attrs_post_init__(self) -> None:
         if self.events_ms < MIN_EVENTS_MS:
@@ -76,6 +88,9 @@ class Retention:
             raise ValueError(f"sessions are kept for at least {MIN_SESSIONS_MS // DAY} days")
         if self.challenges_ms < MIN_CHALLENGES_MS:
             raise ValueError("challenges must be kept for at least one day")
+        if self.payments_ms < MIN_PAYMENTS_MS:
+            days = MIN_PAYMENTS_MS // DAY
+            raise ValueError(f"expired payments must be kept for at least {days} days")
 
 
 @attrs.frozen
@@ -96,6 +111,7 @@ class RetentionPurge:
         self._storage = ports.storage
         self._committer = ports.committer
         self._clock = ports.clock
+        self._key_ring = ports.key_ring
 
     def run(
         self, retention: Retention, *, dry_run: bool = False, progress: Progress | None = None
@@ -113,6 +129,7 @@ class RetentionPurge:
         run.purge_records(ConsoleAction, lambda action: action.created_at < events_before)
         run.purge_records(WalletChallenge, lambda challenge: challenge.expires_at < asked)
         run.purge_sessions(lambda session: session.expires_at < ended)
+        run.purge_payments(now - retention.payments_ms, self._key_ring, now=now)
         for environment in scan_all(self._storage, Environment):
             for what, forget, before in (
                 ("answers", run.purge_responses, now),
@@ -157,6 +174,34 @@ class _PurgeRun:
 
             self._delete(partition, choose)
 
+    def purge_payments(self, before: Instant, key_ring: KeyRing, *, now: Instant) -> None:
+        """Payments that expired with nothing received, each with its link and its options."""
+        for partition, payments in self._iter_batches(
+            Payment, lambda payment: is_purgeable(payment, before), size=PAYMENTS_PER_BATCH
+        ):
+            self._purge_payment_batch(
+                partition, [payment.id for payment in payments], before, key_ring, now
+            )
+
+    def _purge_payment_batch(
+        self, partition: str, ids: Sequence[str], before: Instant, key_ring: KeyRing, now: Instant
+    ) -> None:
+        """In one transaction; each by itself where something of theirs cannot be read."""
+        try:
+            candidates = self._storage.read(
+                partition, lambda snapshot: load_candidates(snapshot, ids, before, key_ring)
+            )
+            if candidates:
+                self._commit(partition, lambda tx: decide_purge(tx, candidates, now=now))
+        except UnreadableDocument:
+            if len(ids) > 1:
+                for id in ids:
+                    self._purge_payment_batch(partition, [id], before, key_ring, now)
+                return
+            _log.critical(
+                "ALARM: a record of %s in %s cannot be read; it is not purged", ids[0], partition
+            )
+
     def purge_responses(self, partition: str, now: Instant) -> None:
         """Stored answers whose time is over; the job of each environment does the same."""
         for answers in self._iter_pages(partition, StoredResponse, "by_expiry"):
@@ -199,27 +244,34 @@ class _PurgeRun:
 
     def _delete(self, partition: str, choose: Callable[[Transaction], Sequence[Record]]) -> None:
         """Delete what is chosen under its locks, and count it."""
-        chosen: Sequence[Record] = ()
+        self._commit(partition, lambda tx: Decision(None, deletes=tuple(choose(tx))))
 
-        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
-            nonlocal chosen
-            chosen = choose(tx)
-            return Decision(None, deletes=() if self._dry_run else tuple(chosen))
+    def _commit(self, partition: str, decide: Callable[[Transaction], Decision[None]]) -> None:
+        """Commit a decision, or only take it where the run is dry, and count what it deletes."""
+        decided: Decision[None] = Decision(None)
 
-        self._committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+        def decide_unless_dry(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            nonlocal decided
+            decided = decide(tx)
+            return Decision(None) if self._dry_run else decided
+
+        self._committer.commit(WorkerAuthority(partition, "upkeep"), decide_unless_dry)
+        chosen = decided.deletes
         for record in chosen:
             self.gone[type(record).collection.name] += 1
         for name in {type(record).collection.name for record in chosen}:
             if self._progress is not None:
                 self._progress(name, self.gone[name])
 
-    def _iter_batches(self, kind: type[R], over: IsExpired) -> Iterator[tuple[str, Sequence[R]]]:
+    def _iter_batches(
+        self, kind: type[R], over: IsExpired, *, size: int = BATCH
+    ) -> Iterator[tuple[str, Sequence[R]]]:
         """What is over of a kind, by partition and a batch at a time."""
         found: dict[str, list[R]] = defaultdict(list)
         for one in scan_all(self._storage, kind):
             if over(one.record):
                 found[one.partition].append(one.record)
-                if len(found[one.partition]) == BATCH:
+                if len(found[one.partition]) == size:
                     yield one.partition, found.pop(one.partition)
         yield from found.items()
 

@@ -20,7 +20,7 @@ from payments_core.errors import (
     UnsupportedChain,
     ValidationFailed,
 )
-from payments_core.payments.record import Destination, Payment
+from payments_core.payments.record import Destination, Payment, PurgedPayment
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import AccountId, Address, ExternalUserId, PaymentAddress
@@ -92,8 +92,9 @@ class Destinations:
         except AddressError:
             return  # not of this form, and so none of ours; whether it is an address comes later
         escrows = self._storage.locate(Payment, "by_escrow", [key], limit=1)
+        purged = self._storage.locate(PurgedPayment, "by_escrow", [key], limit=1)
         deposits = self._storage.locate(DepositAddress, "by_address", [key], limit=1)
-        if escrows or deposits:
+        if escrows or purged or deposits:
             raise DestinationNotAllowed("it is an address of this service")
 
     def lock_recipient(

@@ -255,7 +255,9 @@ class Payments:
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
-            payment = lock_payment(tx, claimed.job.subject)
+            payment = tx.get(Payment, claimed.job.subject, for_update=True)
+            if payment is None:  # it expired by another way, and was purged since
+                return Decision(None)
             if now < payment.expires_at:  # whoever claimed the job has a clock ahead of ours
                 return Decision(None, next_run_at=payment.expires_at)
             if payment.status == "processing" or payment.is_pending:

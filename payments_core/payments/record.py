@@ -235,3 +235,23 @@ class PaymentLink(Record):
 
     payment_id: str
     mode: Mode
+
+
+@attrs.frozen(kw_only=True)
+class PurgedPayment(Record):
+    """What is left of a Payment that expired with nothing received and was purged, under its id.
+
+    Its escrow is known by it for ever: a transfer that arrives there is noticed, and the address is
+    never taken for a stranger's.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "purged_payments",
+        columns={"escrow_address": str},
+        lookups=(Lookup("by_escrow", ("escrow_address",)),),
+    )
+
+    chain_id: int
+    escrow_address: str
+    expired_at: Instant
+    purged_at: Instant

@@ -74,3 +74,17 @@ class Links:
             _log.critical("ALARM: no master key opens the checkout link of %s", payment.id)
             return None
         return f"{self._public_url}/pay/{code}"
+
+
+def find_link_ids(key_ring: KeyRing, payment: Payment) -> tuple[str, ...]:
+    """The ids that the Payment's PaymentLink may have, one for each master key.
+
+    None where no master key opens its code: that link leads nowhere once the Payment is gone.
+    """
+    if payment.link_code is None:
+        return ()
+    try:
+        code = key_ring.open(LINK_SEAL, payment.id, base64.b64decode(payment.link_code))
+    except SealBroken:
+        return ()
+    return key_ring.digests(LINK_DIGEST, code.decode())

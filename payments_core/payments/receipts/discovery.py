@@ -98,7 +98,13 @@ class ReceiptDiscovery:
             ours = find_own_hashes(self._storage, hashes)
             for hash, block in sorted(hashes.items()):
                 self._track(
-                    located.partition, payment.id, chain_id, hash, block, is_ours=hash in ours
+                    located.partition,
+                    payment.id,
+                    chain_id,
+                    hash,
+                    block,
+                    is_ours=hash in ours,
+                    may_be_purged=payment.status == "expired",
                 )
 
     def on_reorg(self, chain_id: int, first: int, last: int) -> None:
@@ -135,19 +141,32 @@ class ReceiptDiscovery:
         block: Block | None = None,
         *,
         is_ours: bool = False,
+        may_be_purged: bool = False,
     ) -> None:
+        """Have a transaction looked at.
+
+        One that `may_be_purged` is changed with it, so that a purge at the same time either sees
+        that, or is over; after it the transfer is one for `PurgedEscrows`, whose listener is next.
+        """
         if not is_of_mode(self._storage, partition, self._mode):
             return
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            kept: Decision[None] = Decision(None)
+            if may_be_purged:
+                payment = tx.get(Payment, payment_id, for_update=True)
+                if payment is None:
+                    return kept
+                kept = Decision(None, replaces=(attrs.evolve(payment, updated_at=now),))
             if is_ours:
                 id = tracked_transaction_id(payment_id, chain_id, hash)
                 known = tx.get(TrackedTransaction, id, for_update=True)
                 if known is None or block is None or known.block_hash in (None, block.hash):
                     return Decision(None)
-            return track_transaction(
+            found = track_transaction(
                 tx, payment_id, chain_id, hash, now=now, due_at=now, block=block
             )
+            return found.merge(kept)
 
         self._committer.commit(WorkerAuthority(partition, self._mode), decide)

@@ -70,6 +70,7 @@ class TrackedTransaction(Record):
     collection: ClassVar[Collection] = Collection(
         "evidence",
         columns={"payment_id": str, "chain_id": int, "block_number": int},
+        indexes=(Index("by_payment", key=("payment_id",)),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
     )
 

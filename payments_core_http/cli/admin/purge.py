@@ -14,6 +14,8 @@ _EVENTS = click.IntRange(31, 3_650)
 """A replay may ask for those of the last thirty days."""
 _SESSIONS = click.IntRange(2, 3_650)
 _CHALLENGES = click.IntRange(1, 3_650)
+_PAYMENTS = click.IntRange(31, 3_650)
+"""As long as an event may be replayed, its Payment can be read."""
 
 
 @click.command()
@@ -38,6 +40,13 @@ _CHALLENGES = click.IntRange(1, 3_650)
     show_default=True,
     help="Age of the wallet challenges to delete.",
 )
+@click.option(
+    "--expired-payments-days",
+    type=_PAYMENTS,
+    default=90,
+    show_default=True,
+    help="Age of the payments to delete that expired with nothing received.",
+)
 @click.option("--dry-run", is_flag=True, help="Only count; delete nothing.")
 @with_service
 def command(
@@ -46,9 +55,11 @@ def command(
     events_days: int,
     sessions_days: int,
     challenges_days: int,
+    expired_payments_days: int,
     dry_run: bool,
 ) -> CommandResult:
-    """Delete old records that no payment needs. Payments, journal and receipts are kept.
+    """Delete old records, and payments that expired with nothing received. Payments that received
+    anything, the journal and receipts are kept.
 
     You can interrupt it and run it again; the service may run meanwhile. Ages are measured by
     this machine's clock, which must agree with the storage's clock.
@@ -58,6 +69,7 @@ def command(
         events_ms=events_days * DAY,
         sessions_ms=sessions_days * DAY,
         challenges_ms=challenges_days * DAY,
+        payments_ms=expired_payments_days * DAY,
     )
     purging = RetentionPurge(service.ports)
     return dict(purging.run(retention, dry_run=dry_run).records)

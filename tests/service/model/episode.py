@@ -214,6 +214,10 @@ class _Heard(logging.Handler):
             return
         if any(words in text for words in _AS_IT_SHOULD_BE):
             return
+        if "which expired with nothing received and was purged" in text:
+            self._stage.tally["alarm of a purged escrow"] += 1
+            self._stage.alarms.append(text)
+            return
         if any(
             words in text
             for words in ("undid it in a reorg", "a reorg undid", "has a reorg deeper")

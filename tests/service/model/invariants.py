@@ -14,8 +14,8 @@ from payments_core.engine.events import Event
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.journal.record import JOURNAL_ACCOUNTS, JournalEntry
 from payments_core.payments.options.record import DirectOption, Option
-from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.record import Payment
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
+from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.records import Record
 from tests.core import tables
@@ -31,9 +31,7 @@ def versions_only_rise(stage: Stage, index: Index, commit: Commit) -> Wrong:
     """Storage's version by one, the status's version never back, and no record of money goes."""
     for before, after in commit.changes:
         if before is None or after is None:
-            if after is None and isinstance(
-                before, Payment | Receipt | JournalEntry | Refund | Event
-            ):
+            if after is None and isinstance(before, Receipt | JournalEntry | Refund | Event):
                 yield f"{before.id} is gone"
             continue
         if after.version != before.version + 1:
@@ -43,6 +41,29 @@ def versions_only_rise(stage: Stage, index: Index, commit: Commit) -> Wrong:
             continue
         if is_ < was or (is_ == was and _status(before) != _status(after)):
             yield f"{after.id} went from status version {was} to {is_}"
+
+
+def only_empty_payments_are_purged(stage: Stage, index: Index, commit: Commit) -> Wrong:
+    """A Payment goes only where it expired with nothing received, and all that is its own with it;
+    nothing is noted of it afterwards."""
+    remembered = {purged.id: purged for purged in commit.inserted(PurgedPayment)}
+    for before, after in commit.changes:
+        if not isinstance(before, Payment) or after is not None:
+            continue
+        purged = remembered.get(before.id)
+        if purged is None or purged.escrow_address != before.escrow_address:
+            yield f"{before.id} is gone, and its escrow is not known any more"
+        if before.status != "expired" or before.received or before.is_pending:
+            yield f"{before.id} is gone, and it was {before.status} with {before.received}"
+        if index.receipts[before.id] or index.entries[before.id] or index.refunds[before.id]:
+            yield f"{before.id} is gone, and its money is not"
+        for kind in (Option, DirectOption, FundingOperation, TrackedTransaction, PaymentLink):
+            for record in stage.all(kind).values():
+                if record.payment_id == before.id:
+                    yield f"{before.id} is gone, and its {record.id} is not"
+    for tracked in commit.after(TrackedTransaction):
+        if tracked.payment_id not in stage.all(Payment):
+            yield f"{tracked.id} is noted, and its Payment is gone"
 
 
 def entries_are_never_changed(stage: Stage, index: Index, commit: Commit) -> Wrong:
@@ -279,6 +300,7 @@ def _payments(stage: Stage, commit: Commit) -> list[Payment]:
 
 INVARIANTS: tuple[Callable[[Stage, Index, Commit], Wrong], ...] = (
     versions_only_rise,
+    only_empty_payments_are_purged,
     entries_are_never_changed,
     journals_balance,
     what_was_received_is_somewhere,

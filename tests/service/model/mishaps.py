@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from payments_core.chains.simulated.blocks import CONFIRMATIONS
-from payments_core.clock import SECOND
+from payments_core.clock import DAY, SECOND
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.money import format_amount
+from payments_core.payments.purge import decide_purge, load_candidates
 from payments_core.payments.record import Payment
 from payments_core.storage.port import CommitUnknown, StorageUnavailable
 from tests.service.faults import (
@@ -158,6 +160,28 @@ def fail(stage: Stage, rng: random.Random) -> None:
 
 def _chain(rng: random.Random) -> int:
     return rng.choice((BASE, BASE, BASE, ETHEREUM))
+
+
+# Upkeep.
+
+
+def purge(stage: Stage, rng: random.Random) -> None:
+    """A purge, as early as can be; something else may happen between its look and its commit."""
+    process = rng.choice(stage.processes)
+    ports, partition = process.service.ports, stage.environment_id
+    if rng.random() < 0.5:
+        other = next(one for one in stage.processes if one is not process)
+        _interleave(stage, rng, process, [_something_else(stage, rng, other)], rng.randint(0, 3))
+    ids, before = list(stage.all(Payment)), ports.clock.now() + 2 * DAY
+    candidates = ports.storage.read(
+        partition, lambda snapshot: load_candidates(snapshot, ids, before, ports.key_ring)
+    )
+    stage.tally["purge candidate"] += len(candidates)
+    ports.committer.commit(
+        WorkerAuthority(partition, "upkeep"),
+        lambda tx, id_sequence: decide_purge(tx, candidates, now=ports.clock.now()),
+    )
+    process.gate.disarm()
 
 
 # Time, and the worker.
@@ -360,6 +384,7 @@ HAPPENINGS: tuple[tuple[int, Act], ...] = (
     (6, pay_short_and_wait),
     (5, work_in_vain),
     (4, fail),
+    (3, purge),
     (3, outage),
     (20, work),
     (8, work_a_little),

@@ -18,7 +18,7 @@ from payments_core.deposits.record import Deposit
 from payments_core.payments.funding.record import FundingOperation
 from payments_core.payments.options.record import DirectOption, Option
 from payments_core.payments.receipts.record import Receipt
-from payments_core.payments.record import Payment
+from payments_core.payments.record import Payment, PurgedPayment
 from payments_core.payments.refunds.record import Refund
 from payments_core.storage.port import SIMULATED
 from payments_core.storage.records import Record
@@ -46,6 +46,8 @@ class ChainIndex:
         for payment in commit.inserted(Payment):
             if payment.escrow_address is not None:
                 self.escrows[payment.escrow_address] = payment.id
+        for purged in commit.inserted(PurgedPayment):
+            del self.escrows[purged.escrow_address]
         for outgoing in commit.inserted(OutboundTransfer):
             for purpose in _purposes(commit, outgoing.id):
                 self.purposes[outgoing.id] = purpose
@@ -264,6 +266,15 @@ def _counts(stage: Stage, index: ChainIndex, chain_id: int, log: SimulatedLog) -
     return (chain_id, log.token_address) == (asset.chain_id, asset.address) and log.amount > 0
 
 
+def transfers_to_purged_escrows_are_told(stage: Stage, index: ChainIndex) -> Wrong:
+    """What arrives at the escrow of a Payment that is gone has an alarm, which names it."""
+    purged = {one.escrow_address: one.id for one in stage.all(PurgedPayment).values()}
+    for row, _, log in _logs(stage):
+        id = purged.get(log.recipient)
+        if id is not None and not any(row.hash in told and id in told for told in stage.alarms):
+            yield f"{row.hash} is to the escrow of {id}, and nobody was told"
+
+
 def deposits_are_what_the_chain_shows(stage: Stage, index: ChainIndex) -> Wrong:
     """Every transfer to a deposit address has its deposit, of that amount."""
     deposits = {
@@ -339,6 +350,7 @@ ENDINGS: tuple[Callable[[Stage, ChainIndex], Wrong], ...] = (
     nothing_is_under_way,
     escrows_hold_what_the_books_say,
     receipts_are_what_the_chain_shows,
+    transfers_to_purged_escrows_are_told,
     deposits_are_what_the_chain_shows,
     transfers_did_what_the_books_say,
     no_token_is_lost_or_made,

@@ -134,6 +134,7 @@ class Stage:
         self.deposit_addresses: list[str] = []
         self.reorged_deeply: set[int] = set()
         self.faults: list[tuple[str, str]] = []
+        self.alarms: list[str] = []
         self.furthest_skew_s = 0
         self.has_trouble = False
         self.cuts_off = False

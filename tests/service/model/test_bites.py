@@ -16,12 +16,14 @@ from payments_core.chains.outbox import outbox
 from payments_core.chains.scanner import Scanner
 from payments_core.engine.step import Step
 from payments_core.payments import lifecycle as payments
-from payments_core.payments import progress
+from payments_core.payments import progress, purge
 from payments_core.payments.journal import posting as journal
 from payments_core.payments.mandates import lifecycle as mandates
 from payments_core.payments.operations import Payments
 from payments_core.payments.receipts import evaluation as evidence
 from payments_core.payments.receipts import observation as outcome
+from payments_core.payments.receipts.purged_escrows import PurgedEscrows
+from payments_core.payments.record import Payment
 from payments_core.payments.refunds import lifecycle as refunds
 from payments_core.storage.memory.transaction import MemoryTransaction
 from tests.service.model.episode import Violation, run
@@ -156,6 +158,15 @@ def nothing_expires(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Payments, "run_expiry", lambda self, claimed: self._ledger.finish(claimed))
 
 
+def evidence_keeps_no_payment(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(purge, "_came_to_nothing", lambda tracked: True)
+    patch.setattr(Payment, "is_pending", property(lambda self: False))
+
+
+def purged_escrows_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PurgedEscrows, "filter_known", lambda self, recipients: set())
+
+
 PLANTED: tuple[Plant, ...] = (
     receipts_count_double,
     unfinal_receipts_count,
@@ -174,6 +185,8 @@ PLANTED: tuple[Plant, ...] = (
     reorganisations_are_not_told,
     holds_hold_nothing,
     nothing_expires,
+    evidence_keeps_no_payment,
+    purged_escrows_are_forgotten,
 )
 
 

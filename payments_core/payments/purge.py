@@ -1,0 +1,131 @@
+"""Purging Payments that expired with nothing received (contract §6): which ones, and what goes.
+
+A Payment goes with its link, its options and the submissions that came to nothing. A small record
+of its escrow stays, so that a transfer that arrives even later is noticed
+(`receipts/purged_escrows.py`). A Payment with a receipt, a journal entry, an authorization or a
+transfer that was ever seen stays for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from payments_core.clock import Instant
+from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.decision import Decision
+from payments_core.payments.checkout.links import find_link_ids
+from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.options.record import DirectOption, Option
+from payments_core.payments.receipts.record import Receipt, TrackedTransaction
+from payments_core.payments.record import Payment, PaymentLink, PurgedPayment
+from payments_core.storage import bulk
+from payments_core.storage.port import Snapshot, Transaction
+from payments_core.storage.records import Record
+
+MAX_EVIDENCE = 100
+"""A Payment with more submissions is kept: each option takes few, so something else is the case."""
+
+
+@attrs.frozen
+class PurgeCandidate:
+    """A Payment that may go, with its evidence and the ids of its link, out of one snapshot."""
+
+    payment: Payment
+    evidence: tuple[TrackedTransaction, ...]
+    link_ids: tuple[str, ...]
+
+
+def is_purgeable(payment: Payment, before: Instant) -> bool:
+    """Whether the Payment expired, received nothing ever, and was over before that moment."""
+    return (
+        payment.intent == "receive"
+        and payment.status == "expired"
+        and max(payment.expires_at, payment.monitoring_expires_at, payment.updated_at) < before
+        and not (payment.entry_count or payment.received or payment.paid_by or payment.labels)
+        and not (payment.is_pending or payment.refunding or payment.release_id)
+    )
+
+
+def load_candidates(
+    snapshot: Snapshot, payment_ids: Sequence[str], before: Instant, key_ring: KeyRing
+) -> tuple[PurgeCandidate, ...]:
+    """Those of the Payments that may go, as far as one snapshot tells."""
+    found = bulk.get_many(snapshot, Payment, payment_ids)
+    loaded = (
+        _load_candidate(snapshot, payment, key_ring)
+        for payment in found.values()
+        if is_purgeable(payment, before)
+    )
+    return tuple(candidate for candidate in loaded if candidate is not None)
+
+
+def _load_candidate(
+    snapshot: Snapshot, payment: Payment, key_ring: KeyRing
+) -> PurgeCandidate | None:
+    key = (payment.id,)
+    evidence = snapshot.find(TrackedTransaction, "by_payment", key, limit=MAX_EVIDENCE)
+    if evidence.next is not None or snapshot.find(Receipt, "by_payment", key, limit=1).records:
+        return None
+    if not all(map(_came_to_nothing, evidence.records)):
+        return None
+    return PurgeCandidate(payment, evidence.records, find_link_ids(key_ring, payment))
+
+
+def decide_purge(
+    tx: Transaction, candidates: Sequence[PurgeCandidate], *, now: Instant
+) -> Decision[None]:
+    """Delete each candidate that did not change since it was loaded, with all that is its own.
+
+    A transfer that is found changes the Payment in the transaction that notes it
+    (`receipts/discovery.py`), so the version tells that there is none.
+    """
+    locked = bulk.lock_many(tx, Payment, [one.payment.id for one in candidates])
+    same = [one for one in candidates if _is_same(one.payment, locked.get(one.payment.id))]
+    options = bulk.lock_many(tx, Option, [id for one in same for id in one.payment.option_ids])
+    direct_ids = [id for one in same for id in one.payment.direct_option_ids]
+    direct_options = bulk.lock_many(tx, DirectOption, direct_ids)
+    operation_ids = [option.funding_operation_id for option in options.values()]
+    operations = bulk.lock_many(tx, FundingOperation, operation_ids)
+    evidence = bulk.lock_many(tx, TrackedTransaction, [e.id for one in same for e in one.evidence])
+    links = bulk.lock_many(tx, PaymentLink, [id for one in same for id in one.link_ids])
+    deletes: list[Record] = []
+    inserts: list[Record] = []
+    for one in same:
+        payment = locked[one.payment.id]
+        offered = [options[id] for id in payment.option_ids]
+        allowed = [operations[option.funding_operation_id] for option in offered]
+        tracked = [evidence[item.id] for item in one.evidence]
+        if any(map(_was_authorized, allowed)) or not all(map(_came_to_nothing, tracked)):
+            continue
+        direct = [direct_options[id] for id in payment.direct_option_ids]
+        found = [links[id] for id in one.link_ids if id in links]
+        deletes += [payment, *offered, *allowed, *direct, *tracked, *found]
+        inserts.append(_remember(payment, now))
+    return Decision(None, inserts=tuple(inserts), deletes=tuple(deletes))
+
+
+def _is_same(loaded: Payment, locked: Payment | None) -> bool:
+    return locked is not None and locked.version == loaded.version
+
+
+def _came_to_nothing(tracked: TrackedTransaction) -> bool:
+    """Whether it is a mere submission that no chain knew, and nobody follows it any more."""
+    return not tracked.watched and tracked.block_number is None and not tracked.receipt_ids
+
+
+def _was_authorized(operation: FundingOperation) -> bool:
+    """Whether a transfer was ever made for it, whatever became of that."""
+    return operation.authorized_at is not None or operation.outgoing_id is not None
+
+
+def _remember(payment: Payment, now: Instant) -> PurgedPayment:
+    assert payment.escrow_address is not None
+    return PurgedPayment(
+        id=payment.id,
+        chain_id=payment.chain_id,
+        escrow_address=payment.escrow_address,
+        expired_at=payment.expires_at,
+        purged_at=now,
+    )
