@@ -176,6 +176,7 @@ bench: $(READY) ## Measure the pipeline, storages, servers, webhooks, limiters a
 	@$(PY) -m benchmarks.webhook_transports
 	@$(PY) -m benchmarks.webhook_verify
 	@$(PY) -m benchmarks.limiter
+	@$(PY) -m benchmarks.fairness
 	@$(PY) -m benchmarks.evm
 
 # Not in `check`: a machine that is busy with something else cannot tell microseconds.
