@@ -71,6 +71,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ("createOwnPayment", "destination[.]accountId", "must be the token's own account"): (
         "It depends on who asks."
     ),
+    ("createOwnPayment", "metadata", "cannot be set with a client token"): (
+        "The contract took it once, and a dated contract takes nothing away from its document."
+    ),
     ("createPayment", "destination", "must not be the source itself"): OF_OTHERS,
     ("createPayment", "destination[.](achReference|wireMessage)", "is for the rail .*"): OF_OTHERS,
     ("failSandboxDependency", "operation|chainId", "must be one of .*|is only for .*"): OF_OTHERS,
