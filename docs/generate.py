@@ -24,7 +24,12 @@ from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.events import CATALOGUE, EventType
 from payments_core.engine.state_machine import StateMachine, Transition
 from payments_core.errors import ClientTokenExpired, PaymentsError
-from payments_core.limiters.policies import PER_ADDRESS, AbuseBlock, Subject
+from payments_core.limiters.policies import (
+    PER_ADDRESS,
+    PUBLIC_CREATION_MINUTE,
+    AbuseBlock,
+    Subject,
+)
 from payments_core.limiters.policies import RULES as RATE_POLICIES
 from payments_core.payments.disputes.lifecycle import DISPUTE, PAYMENT_SESSION_STATUSES
 from payments_core.payments.funding.lifecycle import FUNDING_OPERATION
@@ -315,7 +320,8 @@ def limits() -> str:
                 "The rate policies with their defaults; a deployment and an environment may have"
                 " limits of their own ([Limit requests](../how-to/limit-requests.md)).\n"
                 "Every request counts against every policy that applies to it, refused ones and"
-                " replays too.",
+                " replays too;"
+                f" {code(PUBLIC_CREATION_MINUTE.rule)} counts only what was created.",
                 table(
                     ("`details.rule`", "Counts", "For each", "Limit", "Window"),
                     (

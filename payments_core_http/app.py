@@ -157,8 +157,9 @@ class Pipeline:
             caller.bound_versions,
         )
         self._throttle.check_route(context.rate_context, route, path)
-        if caller.environment is not None and route.credential != "payment_secret":
+        if caller.environment is not None:
             self._throttle.check_app(context.rate_context, route, caller.environment)
+            self._throttle.check_creations(context.rate_context, route, caller.environment)
         authority = caller.authority_for(route)
         if authority is not None:
             authorize(
@@ -192,14 +193,17 @@ class Pipeline:
             if_none_match=environ.get("HTTP_IF_NONE_MATCH"),
         )
         if authority is None or idempotent_request is None:
-            return self._call_handler(call)
+            return self._call_handler(call, context)
         with self._flights.acquire(idempotent_request.id):
             self._service.ports.committer.replay(authority, idempotent_request)
-            return self._call_handler(call)
+            return self._call_handler(call, context)
 
-    def _call_handler(self, call: ApiCall[Any, Any]) -> Response:
+    def _call_handler(self, call: ApiCall[Any, Any], context: RequestContext) -> Response:
         call.route.require_ids(call.path)
-        return call.route.handler(self._service, call)
+        answer = call.route.handler(self._service, call)
+        if call.caller.environment is not None:
+            self._throttle.count_creation(context.rate_context, call.route, call.caller.environment)
+        return answer
 
     def serve(
         self,

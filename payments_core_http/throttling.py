@@ -3,6 +3,7 @@
 
 A request is counted at up to three moments: by its address before anything else, by its route
 where that has a policy of its own, and by its app once a credential has proven which that is.
+What a route made without a credential is counted once it is made.
 """
 
 from __future__ import annotations
@@ -27,9 +28,13 @@ from payments_core_http.client_address import Network, identify_client
 from payments_core_http.errors import RateLimited, RateLimitReason
 
 if TYPE_CHECKING:
-    from payments_core_http.routing import Route
+    from payments_core_http.routing import Credential, Route
 
 UNAVAILABLE_RETRY_MS = 1 * SECOND
+
+APP_CREDENTIALS: frozenset[Credential] = frozenset({"server_key", "bearer_key", "client_token"})
+"""The credentials whose calls count for their app. Anybody can make calls with another, and would
+use up the partner's quota."""
 
 _log = logging.getLogger("payments_core_http")
 
@@ -113,22 +118,46 @@ class Throttle:
     def check_app(
         self, rate_context: RateLimitContext, route: Route, environment: Environment
     ) -> None:
-        """Count the request for its app and its environment. Raises RateLimited.
-
-        Calls with an app id alone have counters of their own: anybody can make them, and they eat
-        nothing of the partner's quota.
-        """
-        if self._limiter is None:
+        """Count the request for its app and its environment. Raises RateLimited."""
+        if self._limiter is None or route.credential not in APP_CREDENTIALS:
             return
         policies = [one for one in APP_POLICIES if one.applies_to(route.method, route.path)]
-        whose = "public " if route.credential == "app_id" else ""
-        subject = {"environment": whose + environment.id, "app": whose + environment.app_id}
+        subject = {"environment": environment.id, "app": environment.app_id}
         policy_checks = [
             self._policy_check(policy, subject[policy.subject], environment.rate_limits)
             for policy in policies
         ]
         self._check_policies(rate_context, policies, policy_checks)
         self._require_admitted(rate_context, policies)
+
+    def check_creations(
+        self, rate_context: RateLimitContext, route: Route, environment: Environment
+    ) -> None:
+        """Look whether the environment may make one more of what the route makes, without counting.
+
+        Raises RateLimited. Requests that run at the same moment see the same counter, so that a few
+        more may be made than the limit: at most one for each thread.
+        """
+        if self._limiter is None or route.creation_policy is None:
+            return
+        policy = ROUTE_POLICIES[route.creation_policy]
+        policy_check = self._policy_check(policy, environment.id, environment.rate_limits, cost=0)
+        [policy_state] = self._check_policies(rate_context, (policy,), [policy_check])
+        if policy_state.remaining == 0:
+            raise self._refusal(rate_context, policy, policy_state, "rate_limit_exceeded")
+
+    def count_creation(
+        self, rate_context: RateLimitContext, route: Route, environment: Environment
+    ) -> None:
+        """Count what the route has made. It is made: a limiter that fails is only logged."""
+        if self._limiter is None or route.creation_policy is None:
+            return
+        policy = ROUTE_POLICIES[route.creation_policy]
+        policy_check = self._policy_check(policy, environment.id, environment.rate_limits)
+        try:
+            rate_context.states += self._limiter.check([policy_check], self._clock.real_now())
+        except Exception as error:
+            self._log_limiter_error(error)
 
     def headers(self, rate_context: RateLimitContext) -> dict[str, str]:
         """The `RateLimit-*` headers of the request's response."""
@@ -137,10 +166,15 @@ class Throttle:
     # One check.
 
     def _policy_check(
-        self, policy: RatePolicy, subject: str, own: Mapping[str, int] | None = None
+        self,
+        policy: RatePolicy,
+        subject: str,
+        own: Mapping[str, int] | None = None,
+        *,
+        cost: int = 1,
     ) -> PolicyCheck:
         limit = self._limits.limit_of(policy, own)
-        return PolicyCheck(f"{policy.rule}:{subject}", limit, policy.window_ms)
+        return PolicyCheck(f"{policy.rule}:{subject}", limit, policy.window_ms, cost)
 
     def _abuse_check(self, client: str, *, cost: int) -> PolicyCheck:
         abuse = self._limits.abuse

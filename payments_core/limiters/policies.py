@@ -15,13 +15,14 @@ from payments_core.clock import HOUR, MINUTE, SECOND
 Subject = Literal["address", "environment", "app", "payment", "address_and_app"]
 """What is counted together. An address is a client's; an app has an environment per mode."""
 
-Kind = Literal["any", "read", "write", "post"]
+Kind = Literal["any", "read", "write", "post", "created"]
 
 _KINDS: Mapping[Kind, str] = {
     "any": "every request",
     "read": "GET, HEAD and OPTIONS",
     "write": "all other methods",
     "post": "POST",
+    "created": "what was created",
 }
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -50,7 +51,7 @@ class RatePolicy:
     def applies_to(self, method: str, path: str) -> bool:
         """Whether a request counts. `path` is the route's, with the names of its ids in it."""
         is_read = method in _READ_METHODS
-        if self.kind == "post" and method != "POST":
+        if self.kind in ("post", "created") and method != "POST":
             return False
         if (self.kind == "read" and not is_read) or (self.kind == "write" and is_read):
             return False
@@ -77,20 +78,28 @@ APP_POLICIES = (
 )  # fmt: skip
 """For calls that are made with a server key or a client token, once it has proven whose it is."""
 
+PUBLIC_CREATION_MINUTE = RatePolicy(
+    "public_creation_minute", "environment", 600, MINUTE, "created", where="with an app id alone"
+)
+"""Only Payments that were made count: a refused request, or another page's, uses none of it."""
+
 ROUTE_POLICIES: Mapping[str, RatePolicy] = {
     policy.rule: policy
     for policy in (
         RatePolicy("payment_state", "payment", 60, MINUTE, where="for a Payment's `state`"),
         RatePolicy("payment_link", "address", 30, MINUTE, where="for a payment link"),
         RatePolicy("public_creation", "address_and_app", 10, MINUTE, where="with an app id alone"),
+        PUBLIC_CREATION_MINUTE,
     )
 }
-"""For single routes, which name theirs. Who is refused by one eats nothing of a partner's own."""
+"""For single routes, which name theirs. They use nothing of an app's policies."""
 
 RULES: Mapping[str, RatePolicy] = {
     policy.rule: policy for policy in (PER_ADDRESS, *APP_POLICIES, *ROUTE_POLICIES.values())
 }
-ENVIRONMENT_RULES = frozenset(policy.rule for policy in APP_POLICIES)
+ENVIRONMENT_RULES = frozenset(
+    rule for rule, policy in RULES.items() if policy.subject in ("environment", "app")
+)
 """The rules that an environment may have limits of its own for."""
 
 

@@ -1,0 +1,106 @@
+"""What counts when strangers create Payments, and what they cannot take from a shop's payers
+(contract §9).
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from payments_core.limiters.port import Limiter, PolicyCheck
+from tests.http.door import Seen
+from tests.http.public_shop import BODY, ORIGIN, SETTINGS
+from tests.http.throttling.test_throttling import Gate, details, rates
+
+
+class ShopGate(Gate):
+    """A gate whose app has its public checkout open, and payers at many addresses."""
+
+    def __init__(
+        self, by_rule: dict[str, int] | None = None, limiter: Limiter | None = None
+    ) -> None:
+        super().__init__(by_rule, limiter=limiter)
+        assert self.send("PUT", "/v2/partners/payment-settings", body=SETTINGS).status == 200
+        self.keys = count()
+
+    def create(self, address: str, origin: str = ORIGIN, **more: Any) -> Seen:
+        more = {"body": BODY, "key": f"k{next(self.keys)}", "auth": None, **more}
+        path = f"/v2/public/apps/{self.app_row.id}/payments"
+        headers = {"Origin": origin}
+        return self.send("POST", path, headers=headers, environ={"REMOTE_ADDR": address}, **more)
+
+
+def test_a_wrong_origin_at_many_addresses_keeps_no_payer_out() -> None:
+    gate = ShopGate()
+    refused = [
+        gate.create(f"198.51.100.{address}", "https://evil.example").code
+        for address in range(70)
+        for _ in range(10)
+    ]
+    assert set(refused) == {"origin_not_allowed"}
+    assert gate.create("203.0.113.50").status == 201
+
+
+def test_what_was_made_counts_for_the_environment_and_nothing_else_does() -> None:
+    gate = ShopGate({"public_creation_minute": 2})
+    assert gate.create("198.51.100.1", body={"amount": 5}).code == "validation_error"
+    assert (
+        gate.create("198.51.100.2", body={**BODY, "amount": "0.01"}).code == "amount_out_of_range"
+    )
+    assert gate.create("198.51.100.3", key=None).code == "idempotency_key_required"
+    first = gate.create("198.51.100.4", key="again")
+    assert (first.status, rates(first)[:2]) == (201, ("2", "1"))
+    again = gate.create("198.51.100.5", key="again")
+    assert again.headers["idempotent-replayed"] == "true"
+    assert gate.create("198.51.100.6").status == 201
+    seen = gate.create("198.51.100.7")
+    found = details(seen)
+    assert (found["rule"], found["limit"], found["reason"]) == (
+        "public_creation_minute", 2, "rate_limit_exceeded",
+    )  # fmt: skip
+    assert rates(seen)[:2] == ("2", "0")
+    gate.clock.advance(found["retryAfterSeconds"])
+    assert gate.create("198.51.100.8").status == 201
+
+
+def test_creations_use_nothing_of_the_partners_quota_nor_the_partner_of_theirs() -> None:
+    gate = ShopGate({"sensitive_minute": 2, "partner_app_minute": 3})
+    for address in range(5):
+        assert gate.create(f"198.51.100.{address}").status == 201
+    assert gate.write().status != 429
+    assert gate.write().code == "rate_limited"
+    assert gate.create("203.0.113.50").status == 201
+
+
+def test_six_hundred_a_minute_by_default_and_an_environment_may_set_its_own() -> None:
+    gate = ShopGate()
+    gate.service.tenants.set_rate_limits(gate.partition, {"public_creation_minute": 1})
+    assert gate.create("198.51.100.1").status == 201
+    assert details(gate.create("198.51.100.2"))["limit"] == 1
+    gate.service.tenants.set_rate_limits(gate.partition, {})
+    assert gate.create("198.51.100.3").status == 201
+    for _ in range(598):
+        gate.limiter.check(
+            [PolicyCheck(f"public_creation_minute:{gate.partition}", 600, 60_000)],
+            gate.clock.real_now(),
+        )
+    assert details(gate.create("198.51.100.4"))["limit"] == 600
+
+
+def test_a_payment_that_was_made_is_told_though_the_limiter_fails_to_count_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = ShopGate()
+    check = gate.limiter.check
+
+    def fails_to_count(policy_checks: Any, now: int) -> Any:
+        gate.limiter.down = any(
+            policy_check.key.startswith("public_creation_minute") and policy_check.cost
+            for policy_check in policy_checks
+        )
+        return check(policy_checks, now)
+
+    monkeypatch.setattr(gate.limiter, "check", fails_to_count)
+    assert gate.create("198.51.100.1").status == 201
