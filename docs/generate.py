@@ -27,6 +27,7 @@ from payments_core.errors import ClientTokenExpired, PaymentsError
 from payments_core.limiters.policies import (
     PER_ADDRESS,
     PUBLIC_CREATION_MINUTE,
+    SITE_MULTIPLE,
     AbuseBlock,
     Subject,
 )
@@ -338,6 +339,8 @@ def limits() -> str:
                 f"More than {abuse.requests} requests for paths that there are not, within"
                 f" {abuse.window_ms // MINUTE} minutes, block the client's address for"
                 f" {abuse.block_ms // MINUTE} minutes.",
+                "An IPv6 client counts for its /64 as one address, and for its /48 with"
+                f" {SITE_MULTIPLE} times the limit.",
             ]
         )
         + "\n"

@@ -11,6 +11,10 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import attrs
+
+from payments_core.limiters.policies import SITE_MULTIPLE
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -20,20 +24,30 @@ MAX_FORWARDED_ENTRIES = 32
 """A longer chain of proxies than anyone has: what is further left is not looked at."""
 
 
+@attrs.frozen
+class CountedNetwork:
+    """Addresses that are counted together, and how many times the limit of one client they have."""
+
+    name: str
+    multiple: int = 1
+
+
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Trusted proxies as a deployment names them, `10.0.0.0/8` or `::1`. Raises ValueError."""
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
-def identify_client(environ: Mapping[str, Any], trusted: tuple[Network, ...]) -> str:
-    """What stands for the client: its IPv4 address, or the /64 of its IPv6 address.
+def identify_client(
+    environ: Mapping[str, Any], trusted: tuple[Network, ...]
+) -> tuple[CountedNetwork, ...]:
+    """What the client is counted as: its IPv4 address, or the /64 and the /48 of its IPv6 address.
 
-    A subscriber has a whole /64 of IPv6, and could take a new address for every request. A peer
-    without an address, as behind a Unix socket, is `local`.
+    A subscriber has a whole /64 of IPv6, and could take a new address for every request; a site
+    has a /48. A peer without an address, as behind a Unix socket, is `local`.
     """
     client = _parse_address(environ.get("REMOTE_ADDR") or "")
     if client is None:
-        return "local"
+        return (CountedNetwork("local"),)
     entries = str(environ.get("HTTP_X_FORWARDED_FOR", "")).split(",")
     for entry in reversed(entries[-MAX_FORWARDED_ENTRIES:]):
         if not any(client in network for network in trusted):
@@ -42,7 +56,7 @@ def identify_client(environ: Mapping[str, Any], trusted: tuple[Network, ...]) ->
         if before is None:  # nobody can be made out behind this proxy
             break
         client = before
-    return _group_by_prefix(client)
+    return _list_networks(client)
 
 
 def _parse_address(text: str) -> Address | None:
@@ -62,7 +76,15 @@ def _parse_address(text: str) -> Address | None:
     return address
 
 
-def _group_by_prefix(address: Address) -> str:
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
-    return str(address)
+def _list_networks(address: Address) -> tuple[CountedNetwork, ...]:
+    if isinstance(address, ipaddress.IPv4Address):
+        return (CountedNetwork(str(address)),)
+    return (
+        CountedNetwork(_name_network(address, 64)),
+        CountedNetwork(_name_network(address, 48), SITE_MULTIPLE),
+    )
+
+
+def _name_network(address: ipaddress.IPv6Address, length: int) -> str:
+    host_bits = 128 - length
+    return f"{ipaddress.IPv6Address(int(address) >> host_bits << host_bits)}/{length}"

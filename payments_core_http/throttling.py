@@ -24,7 +24,7 @@ from payments_core.limiters.policies import (
 )
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck, PolicyState
 from payments_core.tenants.record import Environment
-from payments_core_http.client_address import Network, identify_client
+from payments_core_http.client_address import CountedNetwork, Network, identify_client
 from payments_core_http.errors import RateLimited, RateLimitReason
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _log = logging.getLogger("payments_core_http")
 class RateLimitContext:
     """What is known of one request's rates so far: whose it is, and where each policy stands."""
 
-    client: str = ""
+    client: tuple[CountedNetwork, ...] = ()
     states: list[PolicyState] = attrs.field(factory=list)
 
     def headers(self, now: Instant) -> dict[str, str]:
@@ -80,22 +80,29 @@ class Throttle:
         """Count the request for its address. Raises RateLimited, also where that is blocked."""
         if self._limiter is None:
             return
-        rate_context.client = identify_client(environ, self._trusted)
-        policy_checks = [
-            self._policy_check(PER_ADDRESS, rate_context.client),
-            self._abuse_check(rate_context.client, cost=0),
-        ]
-        _, blocked = self._check_policies(rate_context, (PER_ADDRESS, None), policy_checks)
-        if not blocked.admitted:
-            raise self._refusal(rate_context, None, blocked, "abuse_blocked")
-        self._require_admitted(rate_context, (PER_ADDRESS,))
+        client = rate_context.client = identify_client(environ, self._trusted)
+        policies = [PER_ADDRESS] * len(client)
+        policy_states = self._check_policies(
+            rate_context,
+            [*policies, *[None] * len(client)],
+            [
+                *(self._policy_check(PER_ADDRESS, one.name, one.multiple) for one in client),
+                *(self._abuse_check(one, cost=0) for one in client),
+            ],
+        )
+        blocked = [state for state in policy_states[len(client) :] if not state.admitted]
+        if blocked:
+            longest = max(blocked, key=lambda state: state.reset_at)
+            raise self._refusal(rate_context, None, longest, "abuse_blocked")
+        self._require_admitted(rate_context, policies)
 
     def count_unknown_path(self, rate_context: RateLimitContext) -> None:
         """Count a request for a path that there is not; too many of them block the address."""
         if self._limiter is not None:
             try:
                 self._limiter.check(
-                    [self._abuse_check(rate_context.client, cost=1)], self._clock.real_now()
+                    [self._abuse_check(one, cost=1) for one in rate_context.client],
+                    self._clock.real_now(),
                 )
             except Exception as error:
                 self._log_limiter_error(error)
@@ -107,13 +114,17 @@ class Throttle:
         if self._limiter is None or route.policy is None:
             return
         policy = ROUTE_POLICIES[route.policy]
-        subject = {
-            "address": rate_context.client,
-            "payment": subjects.get("paymentId", ""),
-            "address_and_app": f"{rate_context.client} {subjects.get('appId', '')}",
-        }[policy.subject]
-        self._check_policies(rate_context, (policy,), [self._policy_check(policy, subject)])
-        self._require_admitted(rate_context, (policy,))
+        if policy.subject == "payment":
+            policy_checks = [self._policy_check(policy, subjects["paymentId"])]
+        else:
+            app = f" {subjects['appId']}" if policy.subject == "address_and_app" else ""
+            policy_checks = [
+                self._policy_check(policy, one.name + app, one.multiple)
+                for one in rate_context.client
+            ]
+        policies = [policy] * len(policy_checks)
+        self._check_policies(rate_context, policies, policy_checks)
+        self._require_admitted(rate_context, policies)
 
     def check_app(
         self, rate_context: RateLimitContext, route: Route, environment: Environment
@@ -124,7 +135,7 @@ class Throttle:
         policies = [one for one in APP_POLICIES if one.applies_to(route.method, route.path)]
         subject = {"environment": environment.id, "app": environment.app_id}
         policy_checks = [
-            self._policy_check(policy, subject[policy.subject], environment.rate_limits)
+            self._policy_check(policy, subject[policy.subject], own=environment.rate_limits)
             for policy in policies
         ]
         self._check_policies(rate_context, policies, policy_checks)
@@ -141,7 +152,9 @@ class Throttle:
         if self._limiter is None or route.creation_policy is None:
             return
         policy = ROUTE_POLICIES[route.creation_policy]
-        policy_check = self._policy_check(policy, environment.id, environment.rate_limits, cost=0)
+        policy_check = self._policy_check(
+            policy, environment.id, own=environment.rate_limits, cost=0
+        )
         [policy_state] = self._check_policies(rate_context, (policy,), [policy_check])
         if policy_state.remaining == 0:
             raise self._refusal(rate_context, policy, policy_state, "rate_limit_exceeded")
@@ -153,7 +166,7 @@ class Throttle:
         if self._limiter is None or route.creation_policy is None:
             return
         policy = ROUTE_POLICIES[route.creation_policy]
-        policy_check = self._policy_check(policy, environment.id, environment.rate_limits)
+        policy_check = self._policy_check(policy, environment.id, own=environment.rate_limits)
         try:
             rate_context.states += self._limiter.check([policy_check], self._clock.real_now())
         except Exception as error:
@@ -169,16 +182,18 @@ class Throttle:
         self,
         policy: RatePolicy,
         subject: str,
-        own: Mapping[str, int] | None = None,
+        multiple: int = 1,
         *,
+        own: Mapping[str, int] | None = None,
         cost: int = 1,
     ) -> PolicyCheck:
-        limit = self._limits.limit_of(policy, own)
+        limit = self._limits.limit_of(policy, own) * multiple
         return PolicyCheck(f"{policy.rule}:{subject}", limit, policy.window_ms, cost)
 
-    def _abuse_check(self, client: str, *, cost: int) -> PolicyCheck:
+    def _abuse_check(self, network: CountedNetwork, *, cost: int) -> PolicyCheck:
         abuse = self._limits.abuse
-        return PolicyCheck(f"abuse:{client}", abuse.requests, abuse.window_ms, cost, abuse.block_ms)
+        limit = abuse.requests * network.multiple
+        return PolicyCheck(f"abuse:{network.name}", limit, abuse.window_ms, cost, abuse.block_ms)
 
     def _check_policies(
         self,

@@ -58,6 +58,10 @@ class RatePolicy:
         return self.path.fullmatch(path) is not None
 
 
+SITE_MULTIPLE = 8
+"""A /48 of IPv6 has so many times the limit of an address: a site has a whole one, with 65,536
+networks of /64."""
+
 PER_ADDRESS = RatePolicy("ip_minute", "address", 500, MINUTE)
 """Every request; its refusal names no rule."""
 

@@ -104,3 +104,53 @@ def test_a_payment_that_was_made_is_told_though_the_limiter_fails_to_count_it(
 
     monkeypatch.setattr(gate.limiter, "check", fails_to_count)
     assert gate.create("198.51.100.1").status == 201
+
+
+class TestNetworksOfIPv6:
+    """A /64 counts as one address; a /48 has eight times as much (contract §9)."""
+
+    def test_addresses_of_one_48_create_eighty_payments_a_minute(self) -> None:
+        gate = ShopGate()
+        seen = [
+            gate.create(f"2001:db8:7:{network:x}::1").status
+            for network in range(20)
+            for _ in range(10)
+        ]
+        assert seen.count(201) == 80
+        assert details(gate.create("2001:db8:7:ff::1"))["rule"] == "public_creation"
+        assert gate.create("2001:db8:8::1").status == 201
+
+    def test_a_48_may_send_eight_times_as_much_as_an_address(self) -> None:
+        gate = Gate({"ip_minute": 2})
+
+        def send(network: int) -> Seen:
+            return gate.send(environ={"REMOTE_ADDR": f"2001:db8:7:{network:x}::1"})
+
+        assert rates(send(0))[:2] == ("2", "1")
+        assert [send(0).status, send(0).status] == [200, 429]
+        assert [send(network).status for network in range(1, 14)] == [200] * 13
+        seen = send(15)
+        assert ("rule" in details(seen), rates(seen)[:2]) == (False, ("16", "0"))
+        assert gate.send(environ={"REMOTE_ADDR": "2001:db8:8::1"}).status == 200
+
+    def test_links_are_looked_up_from_a_48_eight_times_as_often(self) -> None:
+        gate = Gate({"payment_link": 1})
+        seen = [
+            gate.send(
+                "POST", "/v2/public/payment-links/unknown/exchange", auth=None,
+                environ={"REMOTE_ADDR": f"2001:db8:7:{network:x}::1"},
+            ).status
+            for network in range(10)
+        ]  # fmt: skip
+        assert seen == [404] * 8 + [429] * 2
+
+    def test_a_48_that_asks_for_many_unknown_paths_is_blocked(self) -> None:
+        gate = Gate()
+
+        def wander(network: int) -> Seen:
+            environ = {"REMOTE_ADDR": f"2001:db8:7:{network:x}::1"}
+            return gate.send("GET", "/wp-admin", environ=environ)
+
+        assert {wander(network).code for network in range(161)} == {"route_not_found"}
+        assert details(wander(4000))["reason"] == "abuse_blocked"
+        assert gate.send(environ={"REMOTE_ADDR": "2001:db8:8::1"}).status == 200

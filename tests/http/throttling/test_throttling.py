@@ -322,7 +322,10 @@ class TestClients:
         self, peer: str, forwarded: str, client: str
     ) -> None:
         environ = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}
-        assert identify_client(environ, parse_networks(["10.0.0.0/8"])) == client
+        networks = identify_client(environ, parse_networks(["10.0.0.0/8"]))
+        assert (networks[0].name, networks[0].multiple) == (client, 1)
+        wider = [one.name for one in networks[1:]]
+        assert wider == ([client.replace("/64", "/48")] if client.endswith("/64") else [])
 
     def test_a_client_behind_the_proxy_has_a_limit_of_its_own(self) -> None:
         gate = Gate({"ip_minute": 1}, proxies=("10.0.0.0/8",))
