@@ -339,6 +339,8 @@ def limits() -> str:
                 f"More than {abuse.requests} requests for paths that there are not, within"
                 f" {abuse.window_ms // MINUTE} minutes, block the client's address for"
                 f" {abuse.block_ms // MINUTE} minutes.",
+                "Paths of pages, icons and requests from pages of other sites do not count for"
+                " that.",
                 "An IPv6 client counts for its /64 as one address, and for its /48 with"
                 f" {SITE_MULTIPLE} times the limit.",
             ]

@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 DEFAULT_THREADS = 8
 
-BROWSER_PATHS = frozenset({"/favicon.ico", "/robots.txt"})
-"""Paths that nobody typed: asking for them is no abuse."""
-
 
 def create_app(
     service: PaymentsService,
@@ -316,8 +313,8 @@ class Pipeline:
                 self._throttle.check_address(context.rate_context, req.env)
             return answer(context)
         except Exception as error:
-            if isinstance(error, RouteNotFound) and req.path not in BROWSER_PATHS:
-                self._throttle.count_unknown_path(context.rate_context)
+            if isinstance(error, RouteNotFound):
+                self._throttle.count_unknown_path(context.rate_context, req.env)
             told = to_payments_error(error, request.id, place)
             if isinstance(told, RateLimited):
                 request.rate_limit_reason = told.reason

@@ -9,6 +9,7 @@ What a route made without a credential is counted once it is made.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,14 @@ UNAVAILABLE_RETRY_MS = 1 * SECOND
 APP_CREDENTIALS: frozenset[Credential] = frozenset({"server_key", "bearer_key", "client_token"})
 """The credentials whose calls count for their app. Anybody can make calls with another, and would
 use up the partner's quota."""
+
+_PATHS_OF_PAGES = re.compile(
+    r"/(pay|sdk/v1|dashboard|docs|\.well-known)(/.*)?"
+    r"|/(favicon|apple-touch-icon)[a-z0-9-]*\.(ico|png|svg)|/robots\.txt",
+    re.ASCII | re.DOTALL,
+)
+"""Paths that a deployment serves in any generation or page, and those that browsers ask for by
+themselves. To ask for them is no abuse, whether this release has them or not."""
 
 _log = logging.getLogger("payments_core_http")
 
@@ -96,9 +105,17 @@ class Throttle:
             raise self._refusal(rate_context, None, longest, "abuse_blocked")
         self._require_admitted(rate_context, policies)
 
-    def count_unknown_path(self, rate_context: RateLimitContext) -> None:
-        """Count a request for a path that there is not; too many of them block the address."""
-        if self._limiter is not None:
+    def count_unknown_path(
+        self, rate_context: RateLimitContext, environ: Mapping[str, Any]
+    ) -> None:
+        """Count a request for a path that there is not; too many of them block the address.
+
+        Paths of pages do not count. Nor does what a page of another site makes a browser send, as
+        an image, a frame or a call: such a page could block its visitors, or a whole office.
+        """
+        is_of_page = _PATHS_OF_PAGES.fullmatch(environ.get("PATH_INFO", "")) is not None
+        is_cross_site = environ.get("HTTP_SEC_FETCH_SITE") == "cross-site"
+        if self._limiter is not None and not is_of_page and not is_cross_site:
             try:
                 self._limiter.check(
                     [self._abuse_check(one, cost=1) for one in rate_context.client],

@@ -288,11 +288,55 @@ class TestAbuse:
             gate.clock.advance(MINUTE / 1000 / 4)
         assert gate.send().status == 200
 
-    def test_what_browsers_ask_for_by_themselves_is_no_abuse(self) -> None:
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/favicon.ico", "/favicon-32x32.png", "/favicon.svg", "/apple-touch-icon.png",
+            "/apple-touch-icon-120x120-precomposed.png", "/robots.txt",
+            "/.well-known/change-password", "/.well-known/apple-app-site-association",
+            "/pay/" + "x" * 22, "/pay/" + "x" * 22 + "/style.css", "/pay", "/pay/",
+            "/sdk/v1/get-user", "/sdk/v1/no-such-route", "/sdk/v1",
+            "/dashboard", "/dashboard/payments", "/docs/", "/docs/no-such-file.js",
+        ],
+    )  # fmt: skip
+    def test_paths_of_pages_and_of_browsers_are_no_abuse(self, path: str) -> None:
         gate = Gate()
         for _ in range(30):
-            assert gate.send("GET", "/favicon.ico").code == "route_not_found"
+            assert gate.send("GET", path).status == 404
         assert gate.send().status == 200
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/payroll", "/pay.php", "/sdk/v2/x", "/sdk", "/docs.zip", "/.env", "/v2/favicon.ico",
+         "/a/.well-known/x", "/faviconx/.git/config", "/PAY/x"],
+    )  # fmt: skip
+    def test_paths_that_only_look_like_them_count(self, path: str) -> None:
+        gate = Gate()
+        for _ in range(21):
+            assert gate.send("GET", path).code == "route_not_found"
+        assert details(gate.send())["reason"] == "abuse_blocked"
+
+    @pytest.mark.parametrize(
+        ("method", "mode"),
+        [("GET", "no-cors"), ("GET", "cors"), ("OPTIONS", "cors"), ("GET", "navigate"),
+         ("POST", "no-cors")],
+    )  # fmt: skip
+    def test_a_page_of_another_site_does_not_block_its_visitors(
+        self, method: str, mode: str
+    ) -> None:
+        gate = Gate()
+        browser = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode}
+        for _ in range(30):
+            assert gate.send(method, "/wp-admin", headers=browser).code == "route_not_found"
+        assert gate.send().status == 200
+
+    def test_what_a_person_or_a_page_of_ours_asks_for_counts(self) -> None:
+        for site in ("none", "same-origin", "same-site", "nonsense"):
+            gate = Gate()
+            browser = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
+            for _ in range(21):
+                gate.send("GET", "/wp-admin", headers=browser)
+            assert details(gate.send())["reason"] == "abuse_blocked"
 
 
 class TestClients:
