@@ -160,6 +160,14 @@ _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:]+)(:[0-9]*)?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 # No top-level domain is a number, but resolvers read such names as IPv4 addresses.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+# What IDNA 2003, which Python has, reads otherwise than IDNA 2008 and browsers do: the deviations
+# of UTS 46, and what it drops because it is ignorable (Unicode's Default_Ignorable_Code_Point).
+# The name that a partner sees would not be the one that is called.
+_READ_IN_TWO_WAYS = re.compile(
+    "[\xdf\u1e9e\u03c2\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u1806\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -201,6 +209,12 @@ def _normalize_host(host: str) -> str:
     wrong = ValidationFailed.at("url", "has an invalid host name")
     if "%" in host:  # an IPv6 zone, or an escape that hides what the name is
         raise wrong
+    if _READ_IN_TWO_WAYS.search(host):
+        raise ValidationFailed.at(
+            "url",
+            "must name its host in the ASCII form, xn--…: it contains a character that not all "
+            "standards read alike",
+        )
     try:
         return str(ip_address(host))
     except ValueError:

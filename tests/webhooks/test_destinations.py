@@ -154,6 +154,30 @@ def test_what_is_no_url_is_named_as_a_wrong_field(url: str) -> None:
     assert raised.value.fields[0].path == "url"
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "stra\xdfe.example", "STRA\u1e9eE.example", "\u03b2\u03cc\u03bb\u03bf\u03c2.example",
+        "a\u200cb.example", "a\u200db.example", "a\u00adb.example", "a\u200bb.example",
+        "a\u2060b.example", "a\ufeffb.example", "a\ufe0fb.example", "a\u034fb.example",
+        "a\u061cb.example", "a\u115fb.example", "\u3164.example", "a\u180eb.example",
+        "a\u202eb.example", "a\U000e0100b.example", "a\U000e0041b.example", "a.exam\u00adple",
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_a_host_that_standards_read_in_two_ways_is_refused(host: str) -> None:
+    """IDNA 2003 reads \xdf as ss and drops what is ignorable; IDNA 2008 and browsers do not."""
+    with pytest.raises(ValidationFailed) as raised:
+        parse_url(f"https://{host}/hook")
+    (field,) = raised.value.fields
+    assert (field.path, "xn--" in field.message) == ("url", True)
+
+
+def test_the_ascii_form_of_such_a_host_is_another_destination() -> None:
+    target = parse_url("https://xn--strae-oqa.example/hook")
+    assert target.host == "xn--strae-oqa.example" != parse_url("https://strasse.example/hook").host
+
+
 def test_http_passes_in_a_local_sandbox() -> None:
     target = parse_url("http://localhost:8080/hook", local_allowed=True)
     assert (target.scheme, target.host_header) == ("http", "localhost:8080")

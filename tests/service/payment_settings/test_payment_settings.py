@@ -238,6 +238,7 @@ BAD_ORIGINS = (
     "https://shop.example:", "https://shop.example.", "https://.shop.example",
     "https://shop..example", "https://user@shop.example", "https://shop.example\n",
     " https://shop.example", "https://shop.example,https://other.example", "https://sh\u043ep.example",
+    "https://stra\xdfe.example", "https://sh\xadop.example", "https://sh\u200dop.example",
     "https://shop.example\0", "http://shop.example", "ftp://shop.example", "https://1.2.3",
     "https://0x7f.1", "https://127.1", "https://1.2.3.04", "https://[::1", "https://[0:0::1]",
     "https://[::ffff:1.2.3.4%25]", "http://127.0.0.1.example", "http://localhost.example",
@@ -278,6 +279,7 @@ BAD_URLS = (
     "https:///x", "https://a:b@shop.example/", "https://user@shop.example/",
     "https://shop.example\\@evil.example", "https://shop.example/ x", "https://shop.example/\tx",
     "https://shop.example/\"onload=", "https://shop.example/<script>", "https://sh\u043ep.example/",
+    "https://stra\xdfe.example/x", "https://sh\xadop.example/", "https://sh\u200dop.example/",
     "https://shop.example/\u2713", "javascript:alert(1)", "data:text/html,x", "HTTP://shop.example/",
     "https://127.1/", "https://shop.example/" + "x" * 2_048, "https://shop.example:99999/",
 )  # fmt: skip
