@@ -39,7 +39,7 @@ from payments_core_http.observability.requests import (
     observe,
 )
 from payments_core_http.reference import routes as reference
-from payments_core_http.routing import Route, group_by_path
+from payments_core_http.routing import Route, group_by_path, has_encoded_slash
 from payments_core_http.throttling import RateLimitContext, Throttle
 from payments_core_http.v2.routes import ROUTES
 from payments_core_http.versions import require_version_agreement
@@ -311,6 +311,8 @@ class Pipeline:
                 req.path not in health.PATHS
             ):  # whether the process lives is not the limiter's matter
                 self._throttle.check_address(context.rate_context, req.env)
+            if has_encoded_slash(req.env):
+                raise RouteNotFound()
             return answer(context)
         except Exception as error:
             if isinstance(error, RouteNotFound):

@@ -179,6 +179,16 @@ class Route:
                 raise NotFound(shape.noun)
 
 
+def has_encoded_slash(environ: Mapping[str, Any]) -> bool:
+    """Whether the path was sent with `%2F`, which the server has decoded into a slash.
+
+    A proxy that judges paths as they are sent would take it for another path. Only servers that
+    tell the target as it was sent, as ours does, are covered: WSGI does not ask for it.
+    """
+    target: str = environ.get("REQUEST_URI") or environ.get("RAW_URI") or ""
+    return "%2f" in target.partition("?")[0].lower()
+
+
 def group_by_path(routes: Iterable[Route]) -> dict[str, dict[str, Route]]:
     """The rows by path, then by method. Raises ValueError for two rows of one place."""
     table: dict[str, dict[str, Route]] = {}

@@ -116,6 +116,27 @@ def test_another_method_is_405_with_what_is_allowed(
     assert seen.headers["allow"] == allowed
 
 
+@pytest.mark.parametrize("name", ["REQUEST_URI", "RAW_URI"])
+@pytest.mark.parametrize(
+    "target",
+    ["/v2%2Fthings", "/v2%2fthings?name=a", "/v2/things%2F", "http://host/v2%2Fthings?x#%2F"],
+)
+def test_an_encoded_slash_separates_nothing(door: Door, name: str, target: str) -> None:
+    """Servers decode the path before WSGI sees it; the target as it was sent is beside it."""
+    for method in ("GET", "POST", "OPTIONS", "PATCH"):
+        seen = door.call(method, "/v2/things", environ={name: target})
+        assert (seen.status, seen.code) == (404, "route_not_found")
+
+
+def test_a_slash_in_a_query_and_an_escaped_percent_sign_are_no_encoded_slash(door: Door) -> None:
+    for target in ("/v2/things?name=a%2Fb", "/v2/things?/v2%2Fthings", "/v2/things"):
+        assert door.call("GET", "/v2/things", environ={"REQUEST_URI": target}).status == 200
+    twice = door.call(
+        "GET", "/v2/payments/payment_1%2F", environ={"REQUEST_URI": "/v2/payments/payment_1%252F"}
+    )
+    assert twice.code == "not_found"
+
+
 def test_a_strange_method_on_an_unknown_path_is_404(door: Door) -> None:
     assert door.call("BREW", "/coffee", valid=False).code == "route_not_found"
     assert door.call("OPTIONS", "*", valid=False).code == "route_not_found"

@@ -64,6 +64,13 @@ def test_port_0_is_reported_and_answers(served: tuple[Door, Server]) -> None:
     assert "waitress" not in str(response.headers).lower()
 
 
+def test_an_encoded_slash_in_a_path_is_404(served: tuple[Door, Server]) -> None:
+    door, server = served
+    for path in ("/v2%2Fpartners/config", "/v2/partners%2fconfig", "/healthz%2F"):
+        response, body = ask(server, "GET", path, Authorization=door.basic())
+        assert (response.status, json.loads(body)["error"]["code"]) == (404, "route_not_found")
+
+
 def test_a_body_goes_in_and_comes_back(served: tuple[Door, Server]) -> None:
     door, server = served
     headers = {
