@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import random
@@ -169,6 +170,48 @@ def test_webhooks_to_this_machine_are_for_a_sandbox_on_loopback_alone(tmp_path: 
             child.end()
 
 
+def answered_to(sandbox: SandboxChild, host: str | None) -> tuple[int, dict[str, str], bytes]:
+    """What a browser or another client reads, which believes the sandbox to be `host`."""
+    client = http.client.HTTPConnection("127.0.0.1", sandbox.port, timeout=10)
+    try:
+        client.putrequest("GET", "/v2/partners/config", skip_host=True)
+        if host is not None:
+            client.putheader("Host", host)
+        client.putheader(
+            "Authorization",
+            basic_authorization(sandbox.facts["appId"], sandbox.facts["appSecret"]),
+        )
+        client.endheaders()
+        response = client.getresponse()
+        return response.status, {n.lower(): v for n, v in response.getheaders()}, response.read()
+    finally:
+        client.close()
+
+
+def test_on_loopback_it_answers_only_to_names_of_this_machine(sandbox: SandboxChild) -> None:
+    """A page whose name is made to lead here would otherwise read and write as of its own."""
+    for host in ("localhost", "LOCALHOST:8080", "shop.localhost:1", "127.0.0.1", "127.8.9.1:80",
+                 "[::1]:8080", "localhost.", "", None):  # fmt: skip
+        assert answered_to(sandbox, host)[0] == 200, host
+    for host in ("evil.example", "evil.example:8080", "localhost.evil.example", "evillocalhost",
+                 "127.0.0.1.evil.example", "10.0.0.1", "0.0.0.0", "[::]", "192.168.0.1:8080",
+                 "user@localhost", "localhost:80:80", "localhost/", "[localhost]"):  # fmt: skip
+        status, headers, body = answered_to(sandbox, host)
+        error = json.loads(body)["error"]
+        assert (status, error["code"]) == (400, "malformed_request"), host
+        assert "localhost" in error["message"]
+        assert error["details"]["requestId"] == headers["x-request-id"]
+        assert headers["service-version"] and headers["cache-control"] == "no-store"
+
+
+def test_beyond_loopback_it_answers_to_any_name(data: Path) -> None:
+    sandbox = SandboxChild(data, 0, "--host", "0.0.0.0")
+    try:
+        assert answered_to(sandbox, "sandbox.example:8080")[0] == 200
+    finally:
+        sandbox.end()
+
+
 def test_a_second_sandbox_on_the_same_data_is_refused(sandbox: SandboxChild) -> None:
     told = refused("--port", "0", "--data", str(sandbox.data))
     assert "Another sandbox is running in" in told
@@ -184,6 +227,23 @@ def test_a_port_in_use_is_refused_by_name(data: Path) -> None:
 
 def test_a_host_that_is_none_is_refused(data: Path) -> None:
     assert "--host" in refused("--host", "no host", "--data", str(data))
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o707, 0o1777, 0o722])
+def test_a_folder_that_others_may_write_to_is_refused(data: Path, mode: int) -> None:
+    data.mkdir(parents=True)
+    data.chmod(mode)
+    told = refused("--port", "0", "--data", str(data))
+    assert f"chmod 700 {data}" in told
+    assert list(data.iterdir()) == []
+
+
+def test_a_folder_that_others_may_only_read_is_used(data: Path) -> None:
+    data.mkdir(parents=True)
+    data.chmod(0o755)
+    sandbox = SandboxChild(data)
+    assert opens(sandbox)
+    sandbox.end()
 
 
 def test_a_database_without_its_key_ring_is_refused(sandbox: SandboxChild) -> None:

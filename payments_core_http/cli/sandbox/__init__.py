@@ -35,6 +35,7 @@ from payments_core_http.cli.address_file import publish_address
 from payments_core_http.cli.anvil.errors import explain_missing_anvil
 from payments_core_http.cli.anvil.process import AnvilUnavailable
 from payments_core_http.cli.sandbox.data_folder import MODE, DataFolder, FolderRefused, SandboxKeys
+from payments_core_http.cli.sandbox.host_check import LoopbackHosts
 from payments_core_http.server.server import Server
 from payments_core_http.throttling import Throttle
 
@@ -129,7 +130,8 @@ def _serve(
         if node is not None:
             node.prepare(keys.environment_id)
         throttle = Throttle(MemoryLimiter()) if rate_limits else None
-        door.application = create_app(service, mode=MODE, throttle=throttle)
+        app = create_app(service, mode=MODE, throttle=throttle)
+        door.application = LoopbackHosts(app, service.ports.identifiers) if loopback else app
         worker = service.worker(MODE)
         _stop_on_signals(server)
         worker.start(WORKER_THREADS)

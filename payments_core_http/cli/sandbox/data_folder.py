@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,6 +122,11 @@ class DataFolder:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.mkdir(mode=FOLDER_MODE, exist_ok=True)
+            if self.path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                raise FolderRefused(
+                    f"Other users can write to {self.path}, and could replace the keys in it. "
+                    f"Change that with: chmod 700 {self.path}"
+                )
             lock = os.open(self.path / "sandbox.lock", os.O_RDWR | os.O_CREAT, FILE_MODE)
         except OSError as error:
             raise FolderRefused(f"{self.path} cannot be used: {error.strerror}.") from error
