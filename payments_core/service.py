@@ -51,7 +51,7 @@ from payments_core.payments.sends import Sends
 from payments_core.sandbox.chains import SandboxChain
 from payments_core.sandbox.clock import SandboxClock
 from payments_core.sandbox.operations import Sandbox
-from payments_core.storage.port import DIRECTORY, Storage
+from payments_core.storage.port import DIRECTORY, ChecksWritability, Storage
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 from payments_core.tenants.client_sessions.operations import ClientSessions
 from payments_core.tenants.master_keys import verify_or_register
@@ -324,8 +324,11 @@ class PaymentsService:
             self.ports.clock.refresh()
 
     def check_ready(self) -> None:
-        """Return if the storage answers. Raises StorageUnavailable."""
-        self.ports.storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, "ready"))
+        """Return if the storage answers, and has room for writes. Raises StorageUnavailable."""
+        storage = self.ports.storage
+        storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, "ready"))
+        if isinstance(storage, ChecksWritability):
+            storage.require_writable()
 
     def verify_key_ring(self) -> None:
         """Return if the key ring is the one that the storage was begun with.

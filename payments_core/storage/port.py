@@ -279,6 +279,17 @@ class FinishesMigrations(Protocol):
 
 
 @runtime_checkable
+class ChecksWritability(Protocol):
+    """A storage that can tell, without writing, that writes are about to fail."""
+
+    def require_writable(self) -> None:
+        """Return unless it is known that writes fail, or will soon. Raises StorageUnavailable.
+
+        It takes no lock and waits for no disk: readiness asks for it, as often as anybody likes.
+        """
+
+
+@runtime_checkable
 class ReportsConfigProblems(Protocol):
     """A storage whose database may be set up so that the port's promises do not hold."""
 

@@ -30,7 +30,12 @@ from payments_core.clock import (
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
 from payments_core.service import PaymentsService
 from payments_core.storage.documents import UnreadableDocument
-from payments_core.storage.port import ReportsConfigProblems, Storage, StorageError
+from payments_core.storage.port import (
+    ChecksWritability,
+    ReportsConfigProblems,
+    Storage,
+    StorageError,
+)
 from payments_core.tenants.master_keys import UnknownKeyRing, find_missing_keys, require_registered
 from payments_core.tenants.queries import has_apps
 from payments_core_http.deployment import build as assembling
@@ -206,8 +211,18 @@ def _check_storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         yield Finding("storage", "fault", fault, remedy)
     for doubt in doubts:
         yield Finding("storage", "warning", doubt, "docs/how-to/deploy.md")
+    if isinstance(storage, ChecksWritability):
+        yield from check_writability(storage)
     if isinstance(storage, HasServerTime):
         yield from check_clock_skew("the storage's", storage, clock)
+
+
+def check_writability(storage: ChecksWritability) -> Iterator[Finding]:
+    """A fault where writes fail, or will soon."""
+    try:
+        storage.require_writable()
+    except StorageError as error:
+        yield Finding("storage", "fault", str(error), "free disk space; every write fails without")
 
 
 def _check_limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:

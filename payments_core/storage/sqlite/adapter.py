@@ -55,6 +55,8 @@ T = TypeVar("T")
 BUSY_TIMEOUT_S = 5.0
 CHECKPOINT_PAGES = 4_000
 """SQLite's own 1,000 makes a commit in every few hundred wait for a checkpoint."""
+MIN_FREE_BYTES = 16 * 2**20
+"""What the log grows by until a checkpoint; with less room than that a commit may fail."""
 LOG_BYTES = 64 * 2**20
 """A checkpoint cuts a longer log back to this."""
 
@@ -69,10 +71,12 @@ class SqliteStorage:
         *,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         group_limit: int = GROUP_LIMIT,
+        min_free_bytes: int = MIN_FREE_BYTES,
     ) -> None:
         self._path = Path(path).resolve()  # beside a link there are no companions
         self._record_types = tuple(record_types) if Job in record_types else (*record_types, Job)
         self._busy_timeout_s = busy_timeout_s
+        self._min_free_bytes = min_free_bytes
         self._file_lock = WriterLock(
             self._path.with_name(self._path.name + "-gate"), busy_timeout_s
         )
@@ -179,7 +183,23 @@ class SqliteStorage:
         while self._idle_readers:
             self._idle_readers.pop().close()
 
-    # Beyond the port: `ReportsConfigProblems` in port.py, and `storage/maintenance.py`.
+    # Beyond the port: `ChecksWritability` and `ReportsConfigProblems` in port.py, and
+    # `storage/maintenance.py`.
+
+    def require_writable(self) -> None:
+        """Whether the file system is writable and has room for the log to grow."""
+        try:
+            disk = os.statvfs(self._path.parent)
+        except OSError as error:
+            raise StorageUnavailable(f"{self._path.parent}: {error.strerror}") from error
+        if disk.f_flag & os.ST_RDONLY:
+            raise StorageUnavailable(f"{self._path.parent} is mounted read-only")
+        free_bytes = disk.f_bavail * disk.f_frsize
+        if free_bytes < self._min_free_bytes:
+            raise StorageUnavailable(
+                f"the disk of {self._path.parent} is full: {free_bytes} bytes are free, and "
+                f"{self._min_free_bytes} are needed"
+            )
 
     def config_errors(self) -> Sequence[str]:
         """Whether the file was retired."""
