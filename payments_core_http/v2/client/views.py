@@ -5,10 +5,11 @@ Each class names all that is shown; what is not named stays with the partner's b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, TypeVar
 
 import attrs
+import msgspec
 
 from payments_core.accounts.capabilities import CapabilityStatus
 from payments_core.accounts.operations import AccountDetails
@@ -19,7 +20,6 @@ from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.record import CreatedBy, DestinationType, Intent
 from payments_core_http.v2.accounts import views as account_views
 from payments_core_http.v2.accounts.views import KycView, SettlementView, VaultView
-from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.options.direct_views import DirectPaymentOption
 from payments_core_http.v2.options.views import FundedOption, ReceiptView
@@ -32,6 +32,7 @@ from payments_core_http.v2.payments.views import (
     ReconciliationView,
     TimelineView,
 )
+from payments_core_http.v2.refunds import views as refund_views
 from payments_core_http.v2.refunds.views import RefundView
 from payments_core_http.v2.statuses import PaymentStatus
 from payments_core_http.v2.wallets.views import WalletView
@@ -70,8 +71,9 @@ class PayingVaultView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class RecipientPaymentView:
-    """A Payment as its recipient sees it: whole, but for the partner's metadata and whatever
-    belongs to the payer alone."""
+    """A Payment as its recipient sees it: whole, but for the partner's metadata, its reasons for
+    refunds, and whatever belongs to the payer alone. Options are the recipient's own, if it pays
+    itself; the ids of others' are null."""
 
     id: str
     paymentId: str
@@ -182,16 +184,24 @@ def own_account(details: AccountDetails, permissions: tuple[str, ...]) -> OwnAcc
 
 def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPaymentView:
     """A Payment, to its recipient, also where it is filed under the account that sends it."""
-    source, own = details.payment.source, details.payment.destination
+    record = details.payment
+    recipient = record.destination
+    own = _options_of(details, recipient.account_id)
+    own_ids = {item.option.id for item in own}
     return _select_fields(
         RecipientPaymentView,
         payment_views.payment(details, links),
-        accountId=own.account_id,
-        externalUserId=own.external_user_id,
-        source=PayingVaultView(address=source.address) if source else None,
-        options=(
-            *map(_option_without_action, details.options),
-            *map(direct_option_views.payment_option, details.direct_options),
+        accountId=recipient.account_id,
+        externalUserId=recipient.external_user_id,
+        source=PayingVaultView(address=record.source.address) if record.source else None,
+        selectedOptionId=_id_among(own_ids, record.selected_option_id),
+        options=tuple(map(_option_without_action, own)),
+        receipts=tuple(
+            msgspec.structs.replace(receipt, optionId=_id_among(own_ids, receipt.optionId))
+            for receipt in (option_views.receipt(item, record) for item in details.receipts)
+        ),
+        refunds=tuple(
+            attrs.evolve(refund_views.refund(refund), reason=None) for refund in details.refunds
         ),
     )
 
@@ -199,15 +209,14 @@ def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPayment
 def payer_payment(details: PaymentDetails, account_id: str, links: Links) -> PayerPaymentView:
     """A Payment, to the account that pays it: the options and receipts are its own."""
     record = details.payment
-    own = [item for item in details.options if item.option.payer_account_id == account_id]
-    selected = [item.option.id for item in own if item.option.id == record.selected_option_id]
+    own = _options_of(details, account_id)
     return _select_fields(
         PayerPaymentView,
         payment_views.payment(details, links),
         destination=PayeeView(
             type=record.destination.type, paymentAddress=record.destination.payment_address
         ),
-        selectedOptionId=selected[0] if selected else None,
+        selectedOptionId=_id_among({item.option.id for item in own}, record.selected_option_id),
         options=tuple(map(option_views.funded_option, own)),
         receipts=tuple(
             option_views.receipt(receipt, record) for item in own for receipt in item.receipts
@@ -216,6 +225,16 @@ def payer_payment(details: PaymentDetails, account_id: str, links: Links) -> Pay
             MomentView(status=item.status, at=format_iso(item.at)) for item in record.timeline
         ),
     )
+
+
+def _options_of(details: PaymentDetails, account_id: str | None) -> list[OptionDetails]:
+    """The options that the account pays with."""
+    return [item for item in details.options if item.option.payer_account_id == account_id]
+
+
+def _id_among(known: Collection[str], option_id: str | None) -> str | None:
+    """The id of an option, or None where it is another's."""
+    return option_id if option_id in known else None
 
 
 def _option_without_action(details: OptionDetails) -> FundedOption:

@@ -12,6 +12,7 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.storage.port import Storage
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
+from tests.http.payer_page import Page
 from tests.http.v2.options.test_checkout import OPTION_FIELDS, PAYMENT_FIELDS
 
 ME = "/v2/client/me"
@@ -235,12 +236,45 @@ def test_the_recipient_reads_its_payment_with_its_token_alone(checkout: Checkout
     assert set(seen.json) == PAYMENT_FIELDS - {"metadata"}
     whole = checkout.read(payment["id"])
     differing = {name for name in seen.json if seen.json[name] != whole[name]}
-    assert differing == {"options"}
+    assert differing == {"options", "selectedOptionId"}
+    for hidden in ("margin", "private", payment["clientSecret"], checkout.payer, option["id"]):
+        assert hidden not in seen.body.decode()
+
+
+def test_the_recipient_is_not_shown_how_strangers_pay_nor_why_a_refund_was_made(
+    checkout: Checkout,
+) -> None:
+    page = Page(checkout)
+    payment, direct = page.payment, page.option()
+    vault = checkout.option(payment)
+    checkout.authorize(payment, vault)
+    checkout.advance(60)
+    path = f"/v2/payments/{payment['id']}/refunds"
+    body = {"amount": "5", "reason": "suspected fraud"}
+    assert checkout.door.call("POST", path, body, key="refund").status == 201
+    whole = checkout.read(payment["id"])
+    assert [item["optionId"] for item in whole["receipts"]] == [vault["id"]]
+    assert whole["refunds"][0]["reason"] == "suspected fraud"
+    seen = read(checkout, "merchant", payment)
+    for hidden in (direct["id"], vault["id"], "suspected fraud", "pay_funding_"):
+        assert hidden not in seen.body.decode()
+    assert (seen.json["options"], seen.json["selectedOptionId"]) == ([], None)
+    assert seen.json["receipts"] == [{**whole["receipts"][0], "optionId": None}]
+    assert seen.json["refunds"] == [{**whole["refunds"][0], "reason": None}]
+    assert client(checkout, "merchant", "GET", PAYMENTS).json["data"] == [seen.json]
+
+
+def test_a_recipient_that_pays_itself_is_shown_its_own_option(checkout: Checkout) -> None:
+    payment = checkout.create(destination={"type": "account", "accountId": checkout.payer}).json
+    checkout.account("second")
+    others = checkout.pay(payment, access=checkout.access_token("second")).json["option"]
+    own = checkout.option(payment)
+    seen = read(checkout, "payer", payment)
     [entry] = seen.json["options"]
     assert set(entry) == {"paymentId", "option", "fundingOperation"}
-    assert entry["option"]["execution"] is None
-    for hidden in ("margin", "private", payment["clientSecret"], checkout.payer):
-        assert hidden not in seen.body.decode()
+    assert entry["option"] == {**own, "execution": None}
+    assert seen.json["selectedOptionId"] == own["id"]
+    assert others["id"] not in seen.body.decode()
 
 
 def test_the_recipient_is_not_shown_the_payers_one_time_action(checkout: Checkout) -> None:
