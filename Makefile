@@ -189,7 +189,7 @@ timing: $(READY) ## Measure that refusals cannot be told apart by their time; on
 .PHONY: constraints
 constraints: $(READY) ## Pin the dependencies again; ARGS="--upgrade" takes newer ones
 	@$(PY) -m uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
-		--all-extras --group dev --no-header --no-emit-index-url \
+		--all-extras --group dev --no-header --no-emit-index-url --generate-hashes \
 		--output-file constraints.txt $(ARGS)
 
 .PHONY: contracts
@@ -208,6 +208,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	@echo "Installing the pinned dependencies into .venv"
 	@$(PY) -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(PY) -m uv pip install --quiet --python $(PY) -r constraints.txt
+	@$(PY) -m uv pip install --quiet --python $(PY) --require-hashes -r constraints.txt
 	@$(PY) -m uv pip install --quiet --python $(PY) --no-deps --no-build-isolation -e .
 	@touch $@

@@ -349,6 +349,18 @@ def test_every_row_is_about_files_that_are_there() -> None:
     assert set(idle) <= {"payments_core_http/v1/**"}  # the legacy routes, which come later
 
 
+def test_every_pinned_package_has_its_hashes_and_no_address() -> None:
+    """A registry that serves another file under the same version is then refused."""
+    pinned = text("constraints.txt").replace("\\\n", "")
+    rows = [row for row in pinned.splitlines() if not row.lstrip().startswith("#")]
+    assert len(rows) > 50
+    for row in rows:
+        name, *hashes = row.split(" --hash=")
+        assert re.fullmatch(r"[a-z0-9-]+==[^ ]+( ;.*)? *", name), row
+        assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64} *", one) for one in hashes), row
+    assert "://" not in pinned
+
+
 def test_every_dependency_says_why_it_was_chosen() -> None:
     page = text("docs/explanation/dependencies.md")
     explained = re.findall(r"^- \*\*(.+?)\*\*: ", page, re.MULTILINE)
