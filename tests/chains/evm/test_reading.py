@@ -348,7 +348,8 @@ def test_balances_are_those_at_the_final_block(fakes: Nodes) -> None:
     some = fakes(chain, 0, 0, 0)
     at = reading(some).balances(TOKEN, [ESCROW, VAULT, PAYER])
     assert (at.height, at.amounts) == (12, {ESCROW: 7, VAULT: 2**256 - 1, PAYER: 0})
-    assert {params[1] for method, params in some[0].asked if method == "eth_call"} == {hex(12)}
+    calls = [params for node in some for method, params in node.asked if method == "eth_call"]
+    assert {params[1] for params in calls} == {hex(12)}  # two of the three may have been enough
     assert reading(some).balances(TOKEN, []).amounts == {}
 
 
