@@ -68,8 +68,6 @@ def _load_candidate(
     evidence = snapshot.find(TrackedTransaction, "by_payment", key, limit=MAX_EVIDENCE)
     if evidence.next is not None or snapshot.find(Receipt, "by_payment", key, limit=1).records:
         return None
-    if not all(map(_came_to_nothing, evidence.records)):
-        return None
     return PurgeCandidate(payment, evidence.records, find_link_ids(key_ring, payment))
 
 

@@ -20,6 +20,7 @@ from payments_core.engine.idempotency.record import AlreadyResponded, StoredResp
 from payments_core.errors import DestinationNotAllowed, NotFound
 from payments_core.maintenance import retention as purging
 from payments_core.maintenance.retention import Retention, RetentionPurge
+from payments_core.payments import purge as deciding
 from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.funding.record import FundingOperation
@@ -32,13 +33,13 @@ from payments_core.record_types import RECORD_TYPES
 from payments_core.storage.jobs import Job
 from payments_core.storage.maintenance import scan_all
 from payments_core.storage.memory.adapter import MemoryStorage
-from payments_core.storage.port import CommitUnknown
+from payments_core.storage.port import CommitUnknown, Transaction
 from payments_core.storage.records import R
 from payments_core.storage.sqlite.adapter import SqliteStorage
 from tests.maintenance.shop import Shop
 from tests.service.faults import Crashed, Fault, FaultyStorage, commit_failed, commit_lost, crash
 from tests.service.payer import Payer, authority_of
-from tests.service.world import BASE, USDC, WALLET, World, once
+from tests.service.world import BASE, USDC, WALLET, World, once, write
 
 DAY_S = DAY // 1_000
 OWN = {Payment, PaymentLink, Option, FundingOperation, DirectOption, TrackedTransaction}
@@ -157,6 +158,18 @@ def authorized_and_failed(shop: World, payment: PaymentDetails) -> None:
     shop.fail("transfer", 100)
 
 
+def authorized_and_withdrawn(shop: World, payment: PaymentDetails) -> None:
+    """An authorization that nothing else tells of any more."""
+    option = shop.option(payment)
+
+    def work(tx: Transaction) -> None:
+        operation = tx.get(FundingOperation, option.operation.id, for_update=True)
+        assert operation is not None
+        tx.replace(attrs.evolve(operation, authorized_at=shop.clock.now()))
+
+    write(shop.storage, shop.environment_id, work)
+
+
 STAYS: dict[str, Callable[[World, PaymentDetails], Any]] = {
     "paid": lambda shop, payment: shop.pay(payment, "25.00"),
     "paid in part": lambda shop, payment: shop.pay(payment, "10.00"),
@@ -164,6 +177,7 @@ STAYS: dict[str, Callable[[World, PaymentDetails], Any]] = {
     "given another token": given_another_token,
     "given nothing": given_nothing,
     "authorized in vain": authorized_and_failed,
+    "authorized and withdrawn": authorized_and_withdrawn,
     "cancelled": lambda shop, payment: shop.service.payments.cancel(
         shop.server, payment.payment.id
     ),
@@ -199,6 +213,20 @@ def test_a_payment_whose_monitoring_has_just_ended_stays(memory_shop: Shop) -> N
     assert "payments" not in purge(shop)
     shop.system.advance(1)
     assert purge(shop)["payments"] == 1
+
+
+def test_a_payment_with_more_evidence_than_its_submissions_stays(
+    memory_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deciding, "MAX_EVIDENCE", 1)
+    payer = Payer(memory_shop)
+    for hash in ("0x" + "a1" * 32, "0x" + "a2" * 32):
+        payer.submit(payer.option(), hash)
+    expire(memory_shop)
+    grow_old(memory_shop)
+    assert "payments" not in purge(memory_shop)
+    monkeypatch.setattr(deciding, "MAX_EVIDENCE", 2)
+    assert purge(memory_shop)["evidence"] == 2
 
 
 def test_a_dry_run_counts_and_deletes_nothing(memory_shop: Shop) -> None:
