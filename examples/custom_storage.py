@@ -23,12 +23,13 @@ import msgspec
 
 from payments_core.clock import Instant
 from payments_core.storage import documents, port, query_semantics, schema_fingerprint
+from payments_core.storage.damaged_records import decode_row
 from payments_core.storage.jobs import Job
 from payments_core.storage.records import Index, R, Record, Value
 
 Values = Sequence[Value]
 BACKWARDS = bytes(reversed(range(256)))
-SORTED_BYTES, DIGEST_BYTES = 479, 32  # together the longest key that LMDB takes
+SORTED_BYTES, LONGEST_KEY = 479, 511  # LMDB takes no longer key: a digest ends what is longer
 _open, _guard = WeakValueDictionary[str, lmdb.Environment](), threading.Lock()
 ROWS = Index("id", order=("partition", "id"))
 READY = Index("jobs: ready", ("queue",), ("ready_at", "partition", "id"))
@@ -50,8 +51,7 @@ def _key(kind: type[Record], path: Index, key: Values, order: Values = ()) -> by
     asked = ascii((kind.collection.name, path.key, path.order, path.descending)).encode()
     sorting = _sorting(order).translate(BACKWARDS if path.descending else None)
     whole = sha256(asked + _sorting(key)).digest() + sorting
-    fits = len(whole) <= SORTED_BYTES + DIGEST_BYTES
-    return whole if fits else whole[:SORTED_BYTES] + sha256(whole).digest()
+    return whole if len(whole) <= LONGEST_KEY else whole[:SORTED_BYTES] + sha256(whole).digest()
 
 
 def _sorting(values: Values) -> bytes:
@@ -83,18 +83,20 @@ class Row(Generic[R]):
 class Rows:
     """What a work may do: the port's Snapshot, and its Transaction where `txn` may write."""
 
-    def __init__(self, txn: lmdb.Transaction[bytes], partition: str) -> None:
-        self.txn, self.partition = txn, partition
+    def __init__(self, txn: lmdb.Transaction[bytes], partition: str, skip: bool = False) -> None:
+        self.txn, self.partition, self.skip_damaged = txn, partition, skip
         self.conflict: port.Conflict | None = None
 
     def get(self, kind: type[R], id: str, *, for_update: bool = False) -> R | None:
         return row.record if (row := self._row(kind, self._place(kind, id))) else None
 
     def find(self, kind: type[R], index: str, key: Values = (), *, where: Sequence[port.Where] = (),
-             after: port.Position | None = None, limit: int = 50) -> port.Page[R]:  # fmt: skip
+             after: port.Position | None = None, limit: int = 50,
+             skip_damaged: bool = False) -> port.Page[R]:  # fmt: skip
         query_semantics.validate_query(kind.collection.index(index), key, after, limit)
         path, found, last = _paths(kind)[index], list[R](), after
-        for seen, row in enumerate(self.scan(kind, path, (self.partition, *key), after or ())):
+        rows = Rows(self.txn, self.partition, skip_damaged)
+        for seen, row in enumerate(rows.scan(kind, path, (self.partition, *key), after or ())):
             if len(found) == limit or seen == port.SCAN_LIMIT:
                 return port.Page(tuple(found), last)
             last = row.at(path.order)
@@ -131,9 +133,8 @@ class Rows:
 
     def put(self, record: Record, before: Sequence[bytes], keep: Sequence[bytes] = ()) -> None:
         """Store a stamped record; its entries, and those to `keep`, replace those of `before`."""
-        kind, row = type(record), Row(self.partition, record)
+        kind, row, entries = type(record), Row(self.partition, record), dict.fromkeys(keep, "")
         place, body = self._place(kind, record.id), documents.encode(record)
-        entries = dict.fromkeys(keep, "")
         for path in _paths(kind).values():
             if path.order or None not in row.at(path.key):  # a null excuses from a unique key
                 entries[_key(kind, path, row.at(path.key), row.at(path.order))] = path.name
@@ -142,7 +143,7 @@ class Rows:
         for entry, name in entries.items():  # only that of a unique key can be another's
             if entry not in before and not self.txn.put(entry, place, overwrite=False):
                 self._refuse(port.UniqueConflict(kind.collection.name, name))
-        self.txn.put(place, msgspec.msgpack.encode((self.partition, body, list(entries))))
+        self.txn.put(place, msgspec.msgpack.encode((row.partition, record.id, body, list(entries))))
 
     def _place(self, kind: type[Record], id: str) -> bytes:
         return _key(kind, ROWS, (), (self.partition, id))
@@ -150,8 +151,9 @@ class Rows:
     def _row(self, kind: type[R], place: bytes) -> Row[R] | None:
         if (stored := self.txn.get(place)) is None:
             return None
-        partition, body, entries = msgspec.msgpack.decode(stored)
-        return Row(partition, documents.decode(kind, body), entries)
+        partition, id, body, entries = msgspec.msgpack.decode(stored)
+        record = decode_row(kind, partition, id, body, skip_damaged=self.skip_damaged)
+        return None if record is None else Row(partition, record, entries)
 
     def _entries(self, record: Record) -> Sequence[bytes]:
         row = self._row(type(record), self._place(type(record), record.id))
@@ -172,11 +174,10 @@ class LmdbStorage:
         try:
             with _guard:  # a process may open a file once: handles share it, the last closes it
                 env = _open.get(path) or lmdb.open(path, 1 << 40, subdir=False, max_readers=1024)
-                _open[path] = env
+                self._env: lmdb.Environment | None = _open.setdefault(path, env)
                 env.reader_check()  # forgets the readers that were killed
         except lmdb.Error as error:
             raise port.StorageUnavailable(str(error)) from error
-        self._env: lmdb.Environment | None = env
 
     def transact(self, partition: str, work: Callable[[port.Transaction], port.T]) -> port.T:
         with self._begin(partition, write=True) as rows:
@@ -203,14 +204,13 @@ class LmdbStorage:
         with self._begin(write=True) as rows:
             live = Counter(row.record.lane for row in rows.scan(Job, LEASES, (queue,), (now + 1,)))
             ready = takewhile(lambda row: row.ready_at <= now, rows.scan(Job, READY, (queue,)))
-            lanes: dict[str, list[Row[Job]]] = {}
+            lanes, claimed = dict[str, list[Row[Job]]](), list[port.ClaimedJob]()
             for row in sorted(ready, key=lambda row: row.at(["due_at", "ordinal", "id"])):
                 if live[row.record.lane] < lane_overrides.get(row.record.lane, lane_concurrency):
                     live[row.record.lane] += 1
                     lanes.setdefault(row.record.lane, []).append(row)
             last_lane = (rows.txn.get(turn := b"turn" + _key(Job, READY, (queue,))) or b"").decode()
             ring = sorted(lanes, key=lambda lane: (lane <= last_lane, lane))
-            claimed = []
             for row in query_semantics.interleave([lanes[lane] for lane in ring], limit):
                 job = documents.stamp(row.record, row.record.version + 1)
                 job = attrs.evolve(job, claims=job.claims + 1, lease_until=now + lease_ms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import attrs
@@ -37,6 +38,7 @@ from payments_core.errors import (
     ValidationFailed,
 )
 from payments_core.storage import documents
+from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import Page, Position, Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import (
@@ -191,9 +193,9 @@ class Accounts:
         key = () if external_user_id is None else (external_user_id,)
 
         def load(snapshot: Snapshot) -> Page[AccountDetails]:
-            page = snapshot.find(Account, index, key, after=after, limit=limit)
-            details = tuple(_load_details(snapshot, account) for account in page.records)
-            return Page(details, page.next)
+            page = snapshot.find(Account, index, key, after=after, limit=limit, skip_damaged=True)
+            load_one = partial(_load_details, snapshot)
+            return Page(load_listed(authority.partition, page.records, load_one), page.next)
 
         return self._storage.read(authority.partition, load)
 

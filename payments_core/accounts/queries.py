@@ -25,12 +25,20 @@ def list_for_account(
 ) -> Page[R]:
     """The account's records of a kind, in the order of the index. Raises NotFound.
 
-    `key` is what the index asks for behind the account's id.
+    `key` is what the index asks for behind the account's id. Damaged rows are passed over.
     """
 
     def load(snapshot: Snapshot) -> Page[R]:
         if snapshot.get(Account, account_id) is None:
             raise NotFound("account")
-        return snapshot.find(kind, index, (account_id, *key), where=where, after=after, limit=limit)
+        return snapshot.find(
+            kind,
+            index,
+            (account_id, *key),
+            where=where,
+            after=after,
+            limit=limit,
+            skip_damaged=True,
+        )
 
     return storage.read(authority.partition, load)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 import attrs
@@ -34,6 +35,7 @@ from payments_core.payments.option_cleanup import cancel_transfer, close_open_op
 from payments_core.payments.progress import advance_payment, reservation_of_send
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment
+from payments_core.storage.damaged_records import load_listed
 from payments_core.storage.port import (
     ClaimedJob,
     Page,
@@ -202,9 +204,11 @@ class Payments:
         key = () if account_id is None else (account_id,)
 
         def load(snapshot: Snapshot) -> Page[PaymentDetails]:
-            page = snapshot.find(Payment, index, key, where=where, after=after, limit=limit)
-            details = tuple(load_details(snapshot, payment) for payment in page.records)
-            return Page(details, page.next)
+            page = snapshot.find(
+                Payment, index, key, where=where, after=after, limit=limit, skip_damaged=True
+            )
+            load_one = partial(load_details, snapshot)
+            return Page(load_listed(authority.partition, page.records, load_one), page.next)
 
         return self._storage.read(authority.partition, load)
 

@@ -158,5 +158,10 @@ def _upgrade(collection: Collection, document: Document, stored: int) -> Documen
     for schema in range(stored, collection.schema):
         if schema not in collection.upgrades:
             raise UnreadableDocument(f"{collection.name}: no upgrade from schema {schema}")
-        document = collection.upgrades[schema](document)
+        try:
+            document = collection.upgrades[schema](document)
+        except Exception as error:  # the document is not what was written in that schema
+            raise UnreadableDocument(
+                f"{collection.name}: no document of schema {schema}: {type(error).__name__}"
+            ) from error
     return {**document, "schema": max(stored, collection.write_schema)}

@@ -8,7 +8,6 @@ passed.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
@@ -16,11 +15,9 @@ from typing import Protocol, runtime_checkable
 import attrs
 
 from payments_core.storage import documents
-from payments_core.storage.damaged_records import try_decode
+from payments_core.storage.damaged_records import log_damaged_row, try_decode
 from payments_core.storage.port import LocatedRecord, Storage, StorageError
 from payments_core.storage.records import R, Record, Value
-
-_log = logging.getLogger(__name__)
 
 BATCH = 1_000
 
@@ -166,5 +163,4 @@ def decode_page(
 
 def _log_damaged_rows(kind: type[Record], passed: Sequence[PrimaryKey]) -> None:
     for partition, id in passed:
-        name = kind.collection.name
-        _log.critical("ALARM: %s of %s in %s cannot be read and is skipped", id, partition, name)
+        log_damaged_row(kind, partition, id)

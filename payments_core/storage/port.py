@@ -119,12 +119,17 @@ class Snapshot(Protocol):
         where: Sequence[Where] = (),
         after: Position | None = None,
         limit: int = 50,
+        skip_damaged: bool = False,
     ) -> Page[R]:
         """A page of the records whose index key equals `key` and that satisfy every `where`.
 
         They come in the order of the index's order columns, then of the id; a descending index
         turns both round. Texts are ordered by code point. A None in `key` finds the nulls.
         `after` is the `next` of another page, and holds when the record there is gone.
+
+        A row whose document cannot be read raises UnreadableDocument. With `skip_damaged` it is
+        passed over with an alarm (`damaged_records.decode_row`), and the page may be short: that
+        is for lists that people read, and never for what decides about money.
 
         Raises ValueError for a question that does not fit the index (`matching.validate_query`).
         """

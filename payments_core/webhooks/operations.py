@@ -127,7 +127,9 @@ class WebhookEndpoints:
         """The environment's endpoints, oldest first, archived ones too."""
         return self._storage.read(
             authority.partition,
-            lambda snapshot: snapshot.find(Endpoint, "by_created", after=after, limit=limit),
+            lambda snapshot: snapshot.find(
+                Endpoint, "by_created", after=after, limit=limit, skip_damaged=True
+            ),
         )
 
     def update(
@@ -204,7 +206,14 @@ class WebhookEndpoints:
 
         def read_page(snapshot: Snapshot) -> tuple[Endpoint, Page[Delivery]]:
             endpoint = _get_endpoint(snapshot, endpoint_id)
-            page = snapshot.find(Delivery, "by_endpoint", (endpoint_id,), after=after, limit=limit)
+            page = snapshot.find(
+                Delivery,
+                "by_endpoint",
+                (endpoint_id,),
+                after=after,
+                limit=limit,
+                skip_damaged=True,
+            )
             seen = tuple(with_effective_status(delivery, endpoint) for delivery in page.records)
             return endpoint, Page(seen, page.next)
 

@@ -76,7 +76,7 @@ class WebhookEvents:
         return self._storage.read(
             authority.partition,
             lambda snapshot: snapshot.find(
-                Event, index, key, where=where, after=after, limit=limit
+                Event, index, key, where=where, after=after, limit=limit, skip_damaged=True
             ),
         )
 

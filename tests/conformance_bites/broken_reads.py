@@ -164,6 +164,28 @@ class ScanLimitEndsTheRows(Wrapped):
             return page if page.records else Page((), None)
 
 
+class DamagedRowRaises(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            return self.inner.find(kind, index, key, **{**options, "skip_damaged": False})
+
+
+class DamagedRowIsAlwaysSkipped(Wrapped):
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            return self.inner.find(kind, index, key, **{**options, "skip_damaged": True})
+
+
+class DamagedRowEndsTheRows(Wrapped):
+    """A page that is short of a damaged row looks like the last one."""
+
+    class through(Through):
+        def find(self, kind: Any, index: str, key: Any = (), **options: Any) -> Page[Any]:
+            page = self.inner.find(kind, index, key, **options)
+            full = len(page.records) == options.get("limit", 50)
+            return page if full or options.get("where") else Page(page.records, None)
+
+
 # Documents and partitions.
 
 

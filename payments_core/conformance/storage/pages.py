@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import Any
 
 from payments_core.conformance.storage.harness import (
     PARTITION,
@@ -11,8 +12,17 @@ from payments_core.conformance.storage.harness import (
     fetch_all_pages,
     lock_existing,
 )
-from payments_core.conformance.storage.records import Note
-from payments_core.storage.port import SCAN_LIMIT, Operator, Page, Storage, Transaction, Where
+from payments_core.conformance.storage.records import Note, TornNote
+from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.port import (
+    SCAN_LIMIT,
+    Operator,
+    Page,
+    Position,
+    Storage,
+    Transaction,
+    Where,
+)
 
 TEXTS = ("", "Z", "a", "aa", "a b", "b", "é", "z", "ß", "€", "\ufffd", "😀", "'\"\\%_")
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
@@ -183,6 +193,38 @@ class PageChecks(Harness):
         assert [note.rank for note in found] == [rows - 1]
         assert len(fetch_all_pages(storage, Note, "newest", ("one",), limit=4_000)) == rows
 
+    def test_a_damaged_row_is_skipped_where_that_is_asked_for(self) -> None:
+        """Then pages go on behind it, whichever row it is; otherwise it raises."""
+        storage = self.open_handle()
+        torn = (0, 2, 3, 6)
+        self.insert(
+            storage,
+            *(
+                TornNote(id=f"n{rank}", rank=rank)
+                if rank in torn
+                else Note(id=f"n{rank}", rank=rank)
+                for rank in range(7)
+            ),
+        )
+        for index, where, limit in itertools.product(
+            ("by_rank", "newest"), ((), (Where("rank", ">=", 0),)), (1, 2, 3, 7, 50)
+        ):
+            options: dict[str, Any] = {"where": where, "limit": limit}
+            found, after = [], None
+            for _ in range(8):
+                page = self._find_page(storage, index, after=after, skip_damaged=True, **options)
+                found += [note.rank for note in page.records]
+                after = page.next
+                if after is None:
+                    break
+            assert after is None, "the pages must end"
+            assert found == sorted((1, 4, 5), reverse=index == "newest"), (index, where, limit)
+            try:
+                self._find_page(storage, index, after=None, **{**options, "limit": 4})
+            except UnreadableDocument:
+                continue
+            raise AssertionError("a damaged row must raise unless it is to be skipped")
+
     def test_a_query_that_does_not_fit_the_index_is_refused(self) -> None:
         storage = self.open_handle()
         for work in (
@@ -207,11 +249,15 @@ class PageChecks(Harness):
         return notes
 
     def _find_page(
-        self, storage: Storage, *, limit: int, after: tuple[int | str | None, ...] | None = None
+        self,
+        storage: Storage,
+        index: str = "by_rank",
+        *,
+        after: Position | None = None,
+        **options: Any,
     ) -> Page[Note]:
         return storage.read(
-            PARTITION,
-            lambda snapshot: snapshot.find(Note, "by_rank", ("one",), after=after, limit=limit),
+            PARTITION, lambda snapshot: snapshot.find(Note, index, ("one",), after=after, **options)
         )
 
 

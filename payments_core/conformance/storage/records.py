@@ -128,6 +128,23 @@ class IndexedParcel(Record):
     label: str | None = None
 
 
+@attrs.frozen(kw_only=True)
+class TornNote(Record):
+    """A row of the notes that no release can read as a note: its `text` is a number."""
+
+    collection: ClassVar[Collection] = Note.collection
+
+    group: str = "one"
+    rank: int = 0
+    name: str = ""
+    tag: str | None = None
+    size: int | None = None
+    code: str | None = None
+    left: str | None = None
+    right: str | None = None
+    text: int = 0
+
+
 RECORD_TYPES: tuple[type[Record], ...] = (Mark, Counter, Note, Letter, NewerLetter, Job)
 RECORD_TYPES_BEFORE_MIGRATION: tuple[type[Record], ...] = (*RECORD_TYPES, Parcel)
 RECORD_TYPES_AFTER_MIGRATION: tuple[type[Record], ...] = (*RECORD_TYPES, IndexedParcel)

@@ -120,7 +120,9 @@ class Refunds:
         def load(snapshot: Snapshot) -> Page[Refund]:
             if snapshot.get(Payment, payment_id) is None:
                 raise NotFound("payment")
-            return snapshot.find(Refund, "by_payment", (payment_id,), after=after, limit=limit)
+            return snapshot.find(
+                Refund, "by_payment", (payment_id,), after=after, limit=limit, skip_damaged=True
+            )
 
         return self._storage.read(authority.partition, load)
 

@@ -8,6 +8,7 @@ from typing import Literal
 import attrs
 
 from payments_core.storage import documents
+from payments_core.storage.damaged_records import decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
@@ -88,6 +89,7 @@ class MemorySnapshot:
         where: Sequence[Where] = (),
         after: Position | None = None,
         limit: int = 50,
+        skip_damaged: bool = False,
     ) -> Page[R]:
         rows = self._rows(kind.collection.name)
         columns = {id: row.columns for id, row in rows.items()}
@@ -95,7 +97,11 @@ class MemorySnapshot:
         chosen, position = select_page(
             kind.collection.index(index), key, columns, where, after, limit, scan_limit
         )
-        return Page(tuple(rows[id].read(kind) for id in chosen), position)
+        found = (
+            decode_row(kind, self._partition, id, rows[id].body, skip_damaged=skip_damaged)
+            for id in chosen
+        )
+        return Page(tuple(record for record in found if record is not None), position)
 
     def _row(self, collection: str, id: str, for_update: bool) -> StoredRow | None:
         return self._stored_table(collection).get(id)

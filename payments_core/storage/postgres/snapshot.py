@@ -9,6 +9,7 @@ from itertools import count
 from re import sub
 
 from payments_core.storage import documents
+from payments_core.storage.damaged_records import decode_row
 from payments_core.storage.port import SCAN_LIMIT, LocatedRecord, Page, Position, Where
 from payments_core.storage.postgres.pending_transaction import PendingTransaction
 from payments_core.storage.postgres.pipeline import ResultRow
@@ -63,6 +64,7 @@ class PostgresSnapshot:
         where: Sequence[Where] = (),
         after: Position | None = None,
         limit: int = 50,
+        skip_damaged: bool = False,
     ) -> Page[R]:
         chosen = kind.collection.index(index)
         validate_query(chosen, key, after, limit)
@@ -98,7 +100,17 @@ class PostgresSnapshot:
         scan = SCAN_LIMIT if where else min(limit, SCAN_LIMIT) + 1
         most = limit if where else min(limit, SCAN_LIMIT)
         rows = fetch(after, where, (scan, 0, most + 1))
-        records = tuple(documents.decode(kind, row[0] or b"") for row in rows[:most])
+        found = (
+            decode_row(
+                kind,
+                self._partition,
+                (row[-1] or b"").decode(),
+                row[0] or b"",
+                skip_damaged=skip_damaged,
+            )
+            for row in rows[:most]
+        )
+        records = tuple(record for record in found if record is not None)
         if len(rows) > most:
             return Page(records, position_of(rows[most - 1]))
         if not where:

@@ -20,14 +20,11 @@ from payments_core.storage.maintenance import (
 from payments_core.storage.port import LocatedRecord
 from payments_core.storage.records import R, Record
 from payments_core.storage.sqlite.schema import SCHEMA_TABLE
-from payments_core.storage.sqlite.transaction import storage_error, unique_conflict
+from payments_core.storage.sqlite.transaction import BODY_BYTES, storage_error, unique_conflict
 from payments_core.storage.sqlite.writer_lock import WriterLock
 
 RETIRE_TRIGGER_PREFIX = "retired__"
 """How the triggers that refuse writes are named, before their tables' names."""
-
-_BYTES = "CAST(body AS BLOB)"
-"""A damaged body may be no text, and the driver would refuse the whole batch for it."""
 
 
 def scan_page(
@@ -38,7 +35,8 @@ def scan_page(
 
     def fetch_after(after: PrimaryKey | None) -> list[tuple[str, str, bytes]]:
         return connection.execute(
-            f'SELECT partition, id, {_BYTES} FROM "{kind.collection.name}" {_after_clause(after)}',
+            f'SELECT partition, id, {BODY_BYTES} FROM "{kind.collection.name}" '
+            f"{_after_clause(after)}",
             (*(after or ()), limit),
         ).fetchall()
 
@@ -82,7 +80,7 @@ class SqliteExclusiveAccess:
         collection = kind.collection
         names = "".join(f'"{column}", ' for column in collection.columns)
         found = self._connection.execute(
-            f'SELECT partition, id, version, {names}{_BYTES} FROM "{collection.name}" '
+            f'SELECT partition, id, version, {names}{BODY_BYTES} FROM "{collection.name}" '
             f"{_after_clause(after)}",
             (*(after or ()), limit),
         ).fetchall()

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import attrs
 
 from payments_core.storage import documents
+from payments_core.storage.damaged_records import decode_row
 from payments_core.storage.port import (
     SCAN_LIMIT,
     Conflict,
@@ -37,6 +38,9 @@ from payments_core.storage.sqlite.bulk import (
 )
 
 T = TypeVar("T")
+
+BODY_BYTES = "CAST(body AS BLOB)"
+"""A damaged body may be no text, and the driver would refuse the whole batch for it."""
 
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY,
@@ -112,7 +116,7 @@ def page_statement(
     order = [*index.order, "id"]
     names = ", ".join(f'"{column}"' for column in order)
     fits = " AND ".join(f'"{column}" {operator} ?' for column, operator in comparisons)
-    body = f"CASE WHEN {fits} THEN body END" if comparisons else "body"
+    body = f"CASE WHEN {fits} THEN {BODY_BYTES} END" if comparisons else BODY_BYTES
     inside = "".join(f' AND "{column}" IS ?' for column in index.key)
     if after:
         sign = "<" if index.descending else ">"
@@ -208,6 +212,7 @@ class SqliteSnapshot:
         where: Sequence[Where] = (),
         after: Position | None = None,
         limit: int = 50,
+        skip_damaged: bool = False,
     ) -> Page[R]:
         collection = kind.collection
         chosen_index = collection.index(index)
@@ -226,21 +231,30 @@ class SqliteSnapshot:
             *(after or ()),
             scan + 1,
         )
-        return self._run_guarded(lambda: self._fetch_page(kind, sql, values, limit, scan))
+        decode = partial(decode_row, kind, self._partition, skip_damaged=skip_damaged)
+        return self._run_guarded(lambda: self._fetch_page(decode, sql, values, limit, scan))
 
     def _fetch_page(
-        self, kind: type[R], sql: str, values: Sequence[Value], limit: int, scan: int
+        self,
+        decode: Callable[[str, bytes], R | None],
+        sql: str,
+        values: Sequence[Value],
+        limit: int,
+        scan: int,
     ) -> Page[R]:
         chosen: list[R] = []
+        fitting = 0
         position: Position | None = None
         cursor = self._connection.execute(sql, values)
         try:
             for scanned, (body, *here) in enumerate(cursor):
-                if len(chosen) == limit or scanned == scan:
+                if fitting == limit or scanned == scan:
                     return Page(tuple(chosen), position)
                 position = tuple(here)
                 if body is not None:
-                    chosen.append(documents.decode(kind, body))
+                    fitting += 1
+                    record = decode(here[-1], body)
+                    chosen += [] if record is None else [record]
         finally:
             cursor.close()  # an unfinished one would keep its snapshot open
         return Page(tuple(chosen), None)

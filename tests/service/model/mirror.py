@@ -129,8 +129,11 @@ class _Recording:
         where: Sequence[Where] = (),
         after: Position | None = None,
         limit: int = 50,
+        skip_damaged: bool = False,
     ) -> Page[R]:
-        return self._tx.find(kind, index, key, where=where, after=after, limit=limit)
+        return self._tx.find(
+            kind, index, key, where=where, after=after, limit=limit, skip_damaged=skip_damaged
+        )
 
     def hold(self, record: Record) -> None:
         self._tx.hold(record)

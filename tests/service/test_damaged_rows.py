@@ -1,0 +1,115 @@
+"""A row that cannot be read costs a list that row and nothing else; what moves money refuses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from payments_core.accounts.record import Account
+from payments_core.engine.events import Event
+from payments_core.payments.options.record import Option
+from payments_core.payments.record import Payment
+from payments_core.payments.refunds.record import Refund
+from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.port import Page
+from payments_core.storage.records import Record
+from payments_core.webhooks.record import Endpoint
+from tests.service.spoiling import spoil
+from tests.service.world import BASE, World
+
+
+def alarms(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.CRITICAL]
+
+
+def read_all(find: Callable[..., Page[Any]]) -> list[Any]:
+    """Every record of a list, two at a time."""
+    found: list[Any] = []
+    after = None
+    while True:
+        page = find(after=after, limit=2)
+        found += page.records
+        after = page.next
+        if after is None:
+            return found
+
+
+def test_the_lists_of_an_environment_pass_over_a_damaged_row(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    service, server = world.service, world.server
+    for _ in range(3):
+        world.payment()
+    for number in range(3):
+        service.webhooks.create(server, url=f"https://shop.example/{number}")
+    lists: tuple[tuple[type[Record], Callable[..., Page[Any]], Callable[[Any], str]], ...] = (
+        (Payment, service.payments.list, lambda found: found.payment.id),
+        (Account, service.accounts.list, lambda found: found.account.id),
+        (Endpoint, service.webhooks.list, lambda found: found.id),
+        (Event, service.webhook_events.list, lambda found: found.id),
+    )
+    for kind, find, id_of in lists:
+        before = [id_of(found) for found in read_all(partial(find, server))]
+        assert len(before) >= 2
+        where = spoil(world.storage, world.environment_id, world.get(kind, before[0]))
+        caplog.clear()
+        found = read_all(partial(find, server))
+        assert [id_of(one) for one in found] == before[1:], kind
+        assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
+
+
+def test_the_lists_of_an_account_pass_over_a_damaged_row(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    service, server, account = world.service, world.server, world.payer.id
+    service.deposits.issue_address(server, account, BASE)
+    service.deposits.issue_address(server, account, 137)
+    for find in (service.vault_provisioning.list, service.deposits.list_addresses):
+        before = find(server, account).records
+        assert len(before) >= 2
+        where = spoil(world.storage, world.environment_id, before[0])
+        caplog.clear()
+        assert find(server, account).records == before[1:]
+        assert alarms(caplog) == [f"ALARM: {where} cannot be read and is skipped"]
+
+
+def test_the_list_of_refunds_passes_over_a_damaged_row(world: World) -> None:
+    option = world.authorized("25.00")
+    world.finish()
+    refunds = [world.refund(option, "1.00") for _ in range(3)]
+    spoil(world.storage, world.environment_id, world.get(Refund, refunds[1].id))
+    found = world.service.refunds.list(world.server, option.payment.id).records
+    assert {refund.id for refund in found} == {refunds[0].id, refunds[2].id}
+
+
+def test_a_payment_with_a_damaged_option_is_shown_as_a_whole_or_not_at_all(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    option, other = world.option(world.payment()), world.payment()
+    spoil(world.storage, world.environment_id, world.get(Option, option.option.id))
+    found = world.service.payments.list(world.server).records
+    assert [details.payment.id for details in found] == [other.payment.id]
+    assert alarms(caplog) == [
+        f"ALARM: {option.payment.id} of {world.environment_id} in payments is not listed: "
+        "a row that belongs to it is damaged"
+    ]
+    with pytest.raises(UnreadableDocument):
+        world.service.payments.get(world.server, option.payment.id)
+
+
+def test_what_decides_about_money_refuses_a_damaged_row(world: World) -> None:
+    paid = world.authorized("25.00")
+    world.finish()
+    spoil(world.storage, world.environment_id, world.paid(paid.payment.id))
+    for operation in (
+        lambda: world.refund(paid, "1.00"),
+        lambda: world.service.payments.get(world.server, paid.payment.id),
+        lambda: world.service.payments.list_receipts(world.server, paid.payment.id),
+        lambda: world.service.payments.cancel(world.server, paid.payment.id),
+    ):
+        with pytest.raises(UnreadableDocument):
+            operation()
