@@ -25,7 +25,7 @@ from payments_core.chains.simulated.records import (
 from payments_core.deposits.record import Deposit, DepositAddress
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import StoredResponse
-from payments_core.maintenance.record import CopyMark
+from payments_core.maintenance.record import CopyMark, RowRepair
 from payments_core.payment_settings.record import PaymentSettings, PaymentSettingsVersion
 from payments_core.payments.disputes.record import Dispute
 from payments_core.payments.funding.record import FundingOperation
@@ -98,6 +98,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     ConsoleAction,
     StoredResponse,
     Job,
+    RowRepair,
     # The simulated chains and clock
     SimulatedTime,
     SimulatedChainState,

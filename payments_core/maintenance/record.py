@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import attrs
 
+from payments_core.clock import Instant
 from payments_core.storage.records import Collection, Record
 
 
@@ -17,3 +18,23 @@ class CopyMark(Record):
     """
 
     collection: ClassVar[Collection] = Collection("copy_marks")
+
+
+RowRepairAction = Literal["repaired", "removed"]
+
+
+@attrs.frozen(kw_only=True)
+class RowRepair(Record):
+    """That an operator repaired or removed a damaged row, in the partition of that row.
+
+    `document_sha256` is of the document before, which the command printed.
+    """
+
+    collection: ClassVar[Collection] = Collection("row_repairs")
+
+    table: str
+    row_id: str
+    row_version: int
+    action: RowRepairAction
+    document_sha256: str
+    created_at: Instant

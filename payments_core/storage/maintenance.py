@@ -1,9 +1,9 @@
 """All partitions at once, for tools that must see everything: an optional protocol beyond the port.
 
-An adapter that offers it can be walked through while the service runs (`scan_page`), and can be had
-alone (`lock_exclusively`): nobody else writes then, and what is loaded is there as a whole or not
-at all. SQLite, PostgreSQL and memory offer it. A damaged row does not end a walk: it is told, and
-passed.
+An adapter that offers it can be walked through while the service runs (`scan_page`; `read_rows` for
+what is stored, damaged rows too), and can be had alone (`lock_exclusively`): nobody else writes
+then, and what is loaded is there as a whole or not at all. SQLite, PostgreSQL and memory offer it.
+A damaged row does not end a walk: it is told, and passed.
 """
 
 from __future__ import annotations
@@ -86,6 +86,14 @@ class MaintenanceAccess(Protocol):
 
         Each call sees what is committed. A row that cannot be read, or whose record says another
         id, is passed over with an alarm. Raises StorageUnavailable.
+        """
+
+    def read_rows(
+        self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[RecordRow]:
+        """Rows of every partition by (partition, id), as they are stored; none are the end.
+
+        Each call sees what is committed. Raises StorageUnavailable.
         """
 
     def lock_exclusively(self) -> AbstractContextManager[ExclusiveAccess]:

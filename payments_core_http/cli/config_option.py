@@ -49,5 +49,5 @@ def report_refusals() -> Iterator[None]:
         raise click.ClickException(f"The storage cannot be used: {error}.") from error
     except UnreadableDocument as error:
         raise click.ClickException(
-            f"A row is damaged: {error}. Look for an intact copy in a backup."
+            f"A row is damaged: {error}. `payments admin damaged list` names it."
         ) from error

@@ -28,8 +28,11 @@ from payments_core.clock import (
     measure_clock_skew_ms,
 )
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
+from payments_core.maintenance.damaged_rows import check_rows
+from payments_core.record_types import RECORD_TYPES
 from payments_core.service import PaymentsService
 from payments_core.storage.documents import UnreadableDocument
+from payments_core.storage.maintenance import MaintenanceAccess
 from payments_core.storage.port import (
     ChecksWritability,
     ReportsConfigProblems,
@@ -52,6 +55,9 @@ SLOW_ROUND_TRIP_MS = 20
 CLOCK_SKEW_WARNING_MS = 1 * SECOND
 LATE_JOB_MS = 1 * MINUTE
 ROUNDS = 5
+MAX_CHECKED_ROWS = 100_000
+"""So many rows are read in a second or two; `payments admin damaged list` reads all."""
+MAX_NAMED_ROWS = 20
 
 
 @attrs.frozen
@@ -111,6 +117,7 @@ def _run_all(
     if service is None:
         return
     if stored:
+        yield from _catch_faults("rows", _check_rows(service.ports.storage))
         yield from _catch_faults("keys", _check_keys(service))
     if stored or not configuration.simulated_chains:
         for number, chain in service.chains.items():
@@ -126,7 +133,7 @@ def _catch_faults(check: str, findings: Iterator[Finding]) -> Iterator[Finding]:
     except Exception as error:
         damaged = isinstance(error, UnreadableDocument)
         remedy = (
-            "a row is damaged; look for an intact copy in a backup"
+            "a row is damaged: `payments admin damaged list` names it"
             if damaged
             else "this is a bug in the adapter: report it to its author"
         )
@@ -223,6 +230,25 @@ def check_writability(storage: ChecksWritability) -> Iterator[Finding]:
         storage.require_writable()
     except StorageError as error:
         yield Finding("storage", "fault", str(error), "free disk space; every write fails without")
+
+
+def _check_rows(storage: Storage) -> Iterator[Finding]:
+    """Whether the rows can be read: all of them, or as many as a check may take the time for."""
+    if not isinstance(storage, MaintenanceAccess):
+        return
+    found = check_rows(storage, RECORD_TYPES, max_rows=MAX_CHECKED_ROWS)
+    remedy = "`payments admin damaged show`, then repair it: docs/how-to/damaged-rows.md"
+    for place in found.damaged[:MAX_NAMED_ROWS]:
+        says = f"{place.id} of {place.partition} in {place.collection} cannot be read"
+        yield Finding("rows", "fault", says, remedy)
+    more = len(found.damaged) - MAX_NAMED_ROWS
+    if more > 0:
+        says = f"{more} more rows cannot be read"
+        yield Finding("rows", "fault", says, "`payments admin damaged list` names all")
+    if not found.damaged:
+        part = "all" if found.is_complete else "the first"
+        says = f"{part} {found.rows_read} rows can be read"
+        yield Finding("rows", "ok", says)
 
 
 def _check_limiter(limiter: Limiter, clock: Clock) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from payments_core.storage.damaged_records import try_decode
 from payments_core.storage.memory.maintenance import MemoryExclusiveAccess
 from tests.conformance_bites.broken import Wrapped
 
@@ -33,6 +34,17 @@ class WalkStopsAtAnId(Wrapped):
     def scan_page(self, kind: Any, *, after: Any = None, limit: int = 1_000) -> Sequence[Any]:
         found = super().scan_page(kind, after=after)
         return [one for one in found if not after or one.record.id > after[1]][:limit]
+
+
+class ReadsOnePartition(Wrapped):
+    def read_rows(self, kind: Any, **options: Any) -> Sequence[Any]:
+        return [row for row in super().read_rows(kind, **options) if row.partition == "env_b"]
+
+
+class ReadsSoundRowsOnly(Wrapped):
+    def read_rows(self, kind: Any, **options: Any) -> Sequence[Any]:
+        found = super().read_rows(kind, **options)
+        return [row for row in found if try_decode(kind, row.body) is not None]
 
 
 class Through(MemoryExclusiveAccess):

@@ -110,6 +110,12 @@ IN_MEMORY: dict[type[broken.Wrapped], str] = {
     broken_wholes.WalksOnePartition: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
     broken_wholes.WalksById: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
     broken_wholes.WalkStopsAtAnId: "a_scan_visits_every_partition_in_order_a_batch_at_a_time",
+    broken_wholes.ReadsOnePartition: (
+        "rows_of_every_partition_are_read_as_stored_damaged_ones_too"
+    ),
+    broken_wholes.ReadsSoundRowsOnly: (
+        "rows_of_every_partition_are_read_as_stored_damaged_ones_too"
+    ),
     broken_wholes.RowsForgetColumns: "rows_are_returned_as_stored",
     broken_wholes.LoadBeginsVersionsAnew: "what_is_loaded_is_as_it_was_and_can_be_found",
     broken_wholes.LoadTakesNoUniqueKey: "what_is_loaded_is_as_it_was_and_can_be_found",

@@ -45,6 +45,11 @@ class Stepping:
     ) -> Sequence[LocatedRecord[R]]:
         return self._whole.scan_page(kind, after=after, limit=limit)
 
+    def read_rows(
+        self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[RecordRow]:
+        return self._whole.read_rows(kind, after=after, limit=limit)
+
     @contextmanager
     def lock_exclusively(self) -> Iterator[ExclusiveAccess]:
         with self._whole.lock_exclusively() as alone:

@@ -15,13 +15,15 @@ def spoil(storage: Storage, partition: str, record: Record) -> str:
     The columns stay as they are, so that the row is found where the record was.
     """
     kind = type(record)
-    columns = {name: getattr(record, name) for name in kind.collection.columns}
+    stored = storage.read(partition, lambda snapshot: snapshot.get(kind, record.id))
+    assert stored is not None
+    columns = {name: getattr(stored, name) for name in kind.collection.columns}
     torn = attrs.frozen(kw_only=True)(
         type("Torn", (Record,), {"collection": kind.collection, **columns})
     )
     write(
         storage,
         partition,
-        lambda tx: tx.replace(torn(id=record.id, version=record.version, schema=record.schema)),
+        lambda tx: tx.replace(torn(id=record.id, version=stored.version, schema=stored.schema)),
     )
     return f"{record.id} of {partition} in {kind.collection.name}"

@@ -17,7 +17,14 @@ from payments_core.conformance.storage.harness import (
     Harness,
     fetch,
 )
-from payments_core.conformance.storage.records import Counter, Letter, Mark, NewerLetter, Note
+from payments_core.conformance.storage.records import (
+    Counter,
+    Letter,
+    Mark,
+    NewerLetter,
+    Note,
+    TornNote,
+)
 from payments_core.storage import documents
 from payments_core.storage.maintenance import (
     ExclusiveAccess,
@@ -40,7 +47,7 @@ class MaintenanceChecks(Harness):
     """An adapter that offers `MaintenanceAccess` declares it by `maintenance_access = True`."""
 
     maintenance_access: bool = False
-    """`scan_page` and `lock_exclusively` are there."""
+    """`scan_page`, `read_rows` and `lock_exclusively` are there."""
 
     def test_a_scan_visits_every_partition_in_order_a_batch_at_a_time(self) -> None:
         storage = self._open_for_maintenance()
@@ -66,6 +73,24 @@ class MaintenanceChecks(Harness):
             (row,) = alone.read_rows(Letter)
             assert row.read(NewerLetter) == documents.stamp(letter, 1)
             assert [row.id for row in alone.read_rows(Counter, limit=1)] == ["c"]
+
+    def test_rows_of_every_partition_are_read_as_stored_damaged_ones_too(self) -> None:
+        storage = self._open_for_maintenance()
+        expected: list[RecordRow] = []
+        for number, (partition, id) in enumerate(PLACES):
+            kind = TornNote if number % 2 else Note
+            self.insert(storage, kind(id=id, rank=number), partition=partition)
+            expected.append(_new_row(kind(id=id, rank=number), partition))
+        access = require_maintenance_access(storage)
+        for batch in (1, 2, 100):
+            found: list[RecordRow] = []
+            while rows := access.read_rows(
+                Note, after=found[-1].primary_key if found else None, limit=batch
+            ):
+                assert len(rows) <= batch
+                found += rows
+            assert found == expected, batch
+        assert list(access.read_rows(Letter)) == []
 
     def test_what_is_loaded_is_as_it_was_and_can_be_found(self) -> None:
         """Its version and schema too, and what this release does not know."""

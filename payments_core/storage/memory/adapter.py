@@ -21,7 +21,7 @@ import attrs
 from payments_core.clock import SECOND, Instant
 from payments_core.storage import documents
 from payments_core.storage.jobs import Job
-from payments_core.storage.maintenance import BATCH, ExclusiveAccess
+from payments_core.storage.maintenance import BATCH, ExclusiveAccess, RecordRow
 from payments_core.storage.memory import maintenance as memory_wholesale
 from payments_core.storage.memory.transaction import (
     MemorySnapshot,
@@ -193,6 +193,13 @@ class MemoryStorage:
         with self._lock:
             self._require_open()
             return memory_wholesale.scan_page(self._tables, kind, after, limit)
+
+    def read_rows(
+        self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[RecordRow]:
+        with self._lock:
+            self._require_open()
+            return memory_wholesale.read_rows(self._tables, kind, after, limit)
 
     @contextmanager
     def lock_exclusively(self) -> Iterator[ExclusiveAccess]:

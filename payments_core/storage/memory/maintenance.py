@@ -30,6 +30,16 @@ def scan_page(
     return decode_page(kind, after, fetch_after)
 
 
+def read_rows(
+    tables: Tables, kind: type[Record], after: PrimaryKey | None, limit: int
+) -> list[RecordRow]:
+    """What `MaintenanceAccess.read_rows` promises, under the storage's lock."""
+    return [
+        RecordRow(partition, row.id, row.version, tuple(row.columns.values()), row.body.decode())
+        for partition, row in _rows_after(tables, kind, after, limit)
+    ]
+
+
 @contextmanager
 def lock_exclusively(tables: Tables, uniques: dict[UniqueKey, str]) -> Iterator[ExclusiveAccess]:
     """What `MaintenanceAccess.lock_exclusively` promises, under the storage's lock."""
@@ -54,12 +64,7 @@ class MemoryExclusiveAccess:
     def read_rows(
         self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
     ) -> Sequence[RecordRow]:
-        return [
-            RecordRow(
-                partition, row.id, row.version, tuple(row.columns.values()), row.body.decode()
-            )
-            for partition, row in _rows_after(self._tables, kind, after, limit)
-        ]
+        return read_rows(self._tables, kind, after, limit)
 
     def load(self, kind: type[Record], rows: Sequence[RecordRow]) -> None:
         try:

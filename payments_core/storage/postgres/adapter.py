@@ -24,7 +24,7 @@ from psycopg.pq import TransactionStatus
 
 from payments_core.clock import Instant
 from payments_core.storage.jobs import Job
-from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey
+from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
 from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
     ClaimedJob,
@@ -179,6 +179,12 @@ class PostgresStorage:
     ) -> Sequence[LocatedRecord[R]]:
         with self._open_snapshot() as connection:
             return postgres_wholesale.scan_page(connection, kind, after, limit)
+
+    def read_rows(
+        self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[RecordRow]:
+        with self._open_snapshot() as connection:
+            return postgres_wholesale.read_rows(connection, kind, after, limit)
 
     @contextmanager
     def lock_exclusively(self) -> Iterator[ExclusiveAccess]:

@@ -34,6 +34,21 @@ def scan_page(
     return decode_page(kind, after, fetch_after)
 
 
+def read_rows(
+    connection: Connection, kind: type[Record], after: PrimaryKey | None, limit: int
+) -> list[RecordRow]:
+    """What `read_rows` promises, in the transaction of a connection."""
+    names = "".join(f'"{column}", ' for column in kind.collection.columns)
+    sql = f'SELECT partition, id, version, {names}body FROM "{kind.collection.name}" '
+    found = connection.execute(
+        (sql + _after_clause(after)).encode(), (*(after or ()), limit)
+    ).fetchall()
+    return [
+        RecordRow(partition, id, version, tuple(columns), body)
+        for partition, id, version, *columns, body in found
+    ]
+
+
 class PostgresExclusiveAccess:
     """The tables of some kinds, which nobody else writes to until the transaction's end."""
 
@@ -48,15 +63,7 @@ class PostgresExclusiveAccess:
     def read_rows(
         self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
     ) -> Sequence[RecordRow]:
-        names = "".join(f'"{column}", ' for column in kind.collection.columns)
-        sql = f'SELECT partition, id, version, {names}body FROM "{kind.collection.name}" '
-        found = self._connection.execute(
-            (sql + _after_clause(after)).encode(), (*(after or ()), limit)
-        ).fetchall()
-        return [
-            RecordRow(partition, id, version, tuple(columns), body)
-            for partition, id, version, *columns, body in found
-        ]
+        return read_rows(self._connection, kind, after, limit)
 
     def load(self, kind: type[Record], rows: Sequence[RecordRow]) -> None:
         collection = kind.collection

@@ -17,7 +17,7 @@ from typing import TypeVar
 from payments_core.clock import Instant
 from payments_core.storage.damaged_records import log_damaged_jobs
 from payments_core.storage.jobs import Job
-from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey
+from payments_core.storage.maintenance import BATCH, ExclusiveAccess, PrimaryKey, RecordRow
 from payments_core.storage.port import (
     NO_LANE_OVERRIDES,
     ClaimedJob,
@@ -218,6 +218,12 @@ class SqliteStorage:
     ) -> Sequence[LocatedRecord[R]]:
         with self._open_snapshot() as connection:
             return sqlite_wholesale.scan_page(connection, kind, after, limit)
+
+    def read_rows(
+        self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
+    ) -> Sequence[RecordRow]:
+        with self._open_snapshot() as connection:
+            return sqlite_wholesale.read_rows(connection, kind, after, limit)
 
     def lock_exclusively(self) -> AbstractContextManager[ExclusiveAccess]:
         self._require_open()

@@ -43,6 +43,23 @@ def scan_page(
     return decode_page(kind, after, fetch_after)
 
 
+def read_rows(
+    connection: sqlite3.Connection, kind: type[Record], after: PrimaryKey | None, limit: int
+) -> list[RecordRow]:
+    """What `read_rows` promises, on a connection whose transaction the caller began."""
+    collection = kind.collection
+    names = "".join(f'"{column}", ' for column in collection.columns)
+    found = connection.execute(
+        f'SELECT partition, id, version, {names}{BODY_BYTES} FROM "{collection.name}" '
+        f"{_after_clause(after)}",
+        (*(after or ()), limit),
+    ).fetchall()
+    return [
+        RecordRow(partition, id, version, tuple(columns), body.decode(errors="surrogateescape"))
+        for partition, id, version, *columns, body in found
+    ]
+
+
 @contextmanager
 def lock_exclusively(
     connect: Callable[[], sqlite3.Connection],
@@ -77,17 +94,7 @@ class SqliteExclusiveAccess:
     def read_rows(
         self, kind: type[Record], *, after: PrimaryKey | None = None, limit: int = BATCH
     ) -> Sequence[RecordRow]:
-        collection = kind.collection
-        names = "".join(f'"{column}", ' for column in collection.columns)
-        found = self._connection.execute(
-            f'SELECT partition, id, version, {names}{BODY_BYTES} FROM "{collection.name}" '
-            f"{_after_clause(after)}",
-            (*(after or ()), limit),
-        ).fetchall()
-        return [
-            RecordRow(partition, id, version, tuple(columns), body.decode(errors="surrogateescape"))
-            for partition, id, version, *columns, body in found
-        ]
+        return read_rows(self._connection, kind, after, limit)
 
     def load(self, kind: type[Record], rows: Sequence[RecordRow]) -> None:
         collection = kind.collection

@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = {
     "operators": "Create and remove logins of an environment's dashboard.",
     "key-ring": "Create master keys, and reseal with the current one.",
     "jobs": "List parked jobs, and retry one.",
+    "damaged": "List damaged rows; show, repair or remove one.",
     "purge": "Delete old records that no payment needs.",
     "backup": "Back up an SQLite database while it is in use, and restore a backup.",
     "restored": "Stop the senders of a restored storage, and find transfers that it has lost.",
