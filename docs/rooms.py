@@ -33,7 +33,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "payment_settings": "What a partner allows its public Payments.",
         "payments": "The Payment and all that belongs to it: options, receipts, refunds, journal.",
         "webhooks": "Endpoints, deliveries, signatures, replays; the dispatcher.",
-        "maintenance": "What an operator does with a whole deployment: copy, reseal, purge, repair.",
+        "maintenance": "What an operator does with a deployment: copy, reseal, purge, repair.",
         "record_types": "Every kind of record, for adapters that make tables of them.",
         "storage_loader": "Opens a storage by its URL.",
         "sandbox": "The doors of a sandbox: its clock, faults, faucet.",

@@ -90,6 +90,50 @@ def test_a_commit_that_arrives_late_is_recognised_as_our_own() -> None:
     assert storage.calls == 2
 
 
+class Unanswered(MemoryStorage):
+    """A storage whose first commits are answered by nobody; some of them take place."""
+
+    def __init__(self, *take_place: bool) -> None:
+        super().__init__()
+        self._take_place = [*take_place]
+
+    def transact(self, partition: str, work: Callable[[Any], Any]) -> Any:
+        if not self._take_place:
+            return super().transact(partition, work)
+        if self._take_place.pop(0):
+            super().transact(partition, work)
+        else:
+            with pytest.raises(Undone):
+                super().transact(partition, lambda tx: undo(work(tx)))
+        raise CommitUnknown("no answer")
+
+
+class Undone(Exception):
+    """Nothing of the work is committed."""
+
+
+def undo(result: object) -> None:
+    raise Undone
+
+
+def draw_next(tx: Any, id_sequence: IdSequence) -> Decision[str]:
+    """A decision that takes the next number there is: run twice, it takes two."""
+    taken = [id for id in ("v1", "v2") if tx.get(VaultBalance, id) is not None]
+    id = f"v{len(taken) + 1}"
+    return Decision(id, inserts=(a_balance(id=id),))
+
+
+@pytest.mark.parametrize("take_place", [(True,), (False, True), (False, False, True), (False,)])
+def test_a_commit_whose_answer_was_lost_is_looked_up_before_it_is_run_again(
+    take_place: tuple[bool, ...],
+) -> None:
+    """A decision that sees its own effect decides otherwise: it would draw from a vault twice."""
+    storage = Unanswered(*take_place)
+    assert ledger(storage).commit(AUTHORITY, draw_next) == "v1"
+    assert storage.read("env_1", lambda s: s.get(VaultBalance, "v1")) is not None
+    assert storage.read("env_1", lambda s: s.get(VaultBalance, "v2")) is None
+
+
 def test_a_lost_race_is_run_again_but_not_for_ever() -> None:
     races: list[Exception] = [VersionConflict("x")] * (MAX_ATTEMPTS - 1)
     assert ledger(Failing(races, [])).commit(AUTHORITY, insert) == "made"

@@ -1,0 +1,201 @@
+"""What is signed for a nonce: in which order, by whom, and which bytes count as the transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+
+from payments_core.assets import asset_of
+from payments_core.chains.outbox.inclusion import encode_signed, load_signed_versions
+from payments_core.chains.outbox.outbox import Outbox
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    Replacement,
+    load_transfer,
+    new_transfer,
+    replacement_id,
+)
+from payments_core.chains.port import (
+    AddressSpec,
+    ChainUnavailable,
+    Contract,
+    SignedTransaction,
+    SignerRefused,
+    TransferIntent,
+)
+from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.clock import MINUTE
+from payments_core.engine.decision import WorkerAuthority
+from payments_core.storage.port import Storage
+from tests.service.stage import BASE, BOB, Stage
+from tests.service.world import write
+
+SCOPE = WorkerAuthority("env_a", "sandbox")
+
+
+class Signing(SimulatedChain):
+    """A chain that says what it signs, and never signs the same bytes twice."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(BASE, stage.ports)
+        self.signed: list[str] = []
+        self.before: Callable[[], None] = lambda: None
+
+    def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
+        before, self.before = self.before, lambda: None
+        before()
+        self.signed.append(intent.id)
+        signed = super().prepare(intent, slot)
+        return attrs.evolve(signed, hash=f"{signed.hash}-{len(self.signed)}")
+
+
+@pytest.fixture
+def stage(storage: Storage) -> Stage:
+    stage = Stage(storage)
+    stage.give(stage.vault, 1_000, "gift")
+    return stage
+
+
+def intend(stage: Stage, *ids: str) -> None:
+    """Insert the intents of transfers from the vault to BOB."""
+    vault = Contract("vault", "acct_a", stage.chain.derive(AddressSpec("env_a", "vault", "acct_a")))
+    transfers = [
+        new_transfer(
+            id, asset_of(BASE, "USDC"), "sweep", f"owner_{id}",
+            source=vault, recipient=BOB, amount=10, now=stage.clock.now(),
+        )
+        for id in ids
+    ]  # fmt: skip
+    write(stage.storage, "env_a", lambda tx: [tx.insert(one) for one in transfers])
+
+
+def stored(stage: Stage, id: str) -> OutboundTransfer:
+    return load_transfer(stage.storage, "env_a", id)
+
+
+def test_a_nonce_is_signed_only_when_the_one_before_has_its_bytes(stage: Stage) -> None:
+    """A worker died before it signed the first; another comes to the second, and signs both.
+
+    Were the second signed alone, the chain would wait for the first for as long as nobody signs
+    it: its owner may have given it up.
+    """
+    intend(stage, "out_1", "out_2")
+    chain = Signing(stage)
+
+    def die() -> None:
+        raise SignerRefused("the process died here")
+
+    chain.before = die
+    with pytest.raises(ChainUnavailable):
+        Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_1")
+    first = stored(stage, "out_1")
+    assert (first.status, first.slot, first.raw) == ("reserved", 0, None)
+    chain.before = die  # nor is the second signed while the first cannot be
+    with pytest.raises(ChainUnavailable):
+        Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_2")
+    assert (stored(stage, "out_2").status, chain.signed) == ("queued", [])
+    assert Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_2") is not None
+    assert chain.signed == ["out_1", "out_2"]
+    first, second = stored(stage, "out_1"), stored(stage, "out_2")
+    assert (first.status, second.status) == ("signed", "signed")
+    assert (second.slot, second.previous_id) == (1, "out_1")
+
+
+def test_the_bytes_that_another_worker_stored_first_stay(stage: Stage) -> None:
+    """It may have sent them already: bytes that are not stored are bytes that nobody looks for,
+    and the transfer would count as failed while they move the money.
+    """
+    intend(stage, "out_1")
+    chain = Signing(stage)
+    others: list[SignedTransaction | None] = []
+    chain.before = lambda: others.append(
+        Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_1")
+    )
+    mine = Outbox(stage.ports, {BASE: chain}).ensure_signed(SCOPE, BASE, "out_1")
+    assert len(chain.signed) == 2, "both workers signed"
+    assert [mine] == others
+    outgoing = stored(stage, "out_1")
+    assert mine is not None
+    assert (outgoing.transaction_hash, outgoing.raw) == (mine.hash, encode_signed(mine))
+
+
+def fill_nonce(stage: Stage, chain: SimulatedChain, id: str) -> SignedTransaction:
+    """Store bytes that move nothing as the newest for the nonce of a signed transfer."""
+    outgoing = stored(stage, id)
+    assert outgoing.slot is not None
+    nothing = chain.prepare_noop("env_a", outgoing.slot)
+    replacement = Replacement(
+        id=replacement_id(id, 1),
+        outgoing_id=id,
+        transaction_hash=nothing.hash,
+        raw=encode_signed(nothing),
+        moves=False,
+        signed_at=stage.clock.now(),
+    )
+
+    def store(tx: object) -> None:
+        tx.insert(replacement)  # type: ignore[attr-defined]
+        tx.replace(attrs.evolve(outgoing, replacements=1))  # type: ignore[attr-defined]
+
+    write(stage.storage, "env_a", store)
+    return nothing
+
+
+def test_bytes_that_move_nothing_are_never_handed_out_as_the_transfer(stage: Stage) -> None:
+    """The owner would note their hash as that of its transfer, and a payer would be shown it."""
+    intend(stage, "out_1")
+    outbox = Outbox(stage.ports, {BASE: stage.chain})
+    moving = outbox.ensure_signed(SCOPE, BASE, "out_1")
+    nothing = fill_nonce(stage, stage.chain, "out_1")
+    versions = load_signed_versions(stage.storage, SCOPE, stored(stage, "out_1"))
+    assert [version.signed.hash for version in versions][-1] == nothing.hash
+    assert outbox.ensure_signed(SCOPE, BASE, "out_1") == moving
+
+
+def test_a_nonce_that_bytes_that_move_nothing_took_is_a_transfer_that_failed(
+    stage: Stage,
+) -> None:
+    """It is final, and the transaction succeeded; but it is no proof that money moved."""
+    intend(stage, "out_1")
+    outbox = Outbox(stage.ports, {BASE: stage.chain})
+    outbox.ensure_signed(SCOPE, BASE, "out_1")
+    nothing = fill_nonce(stage, stage.chain, "out_1")
+    stage.chain.broadcast(nothing)
+    stage.chain.mine(20)
+    outcome = outbox.check_outcome(SCOPE, "out_1")
+    assert (outcome.reason, outcome.hash) == ("transaction_failed", nothing.hash)
+    assert stage.newest(BOB) == 0
+
+
+class Refusing(Signing):
+    """A chain whose nodes take nothing, and whose fees may rise."""
+
+    bump_after_ms = MINUTE
+
+    def broadcast(self, signed: SignedTransaction) -> None:
+        raise ChainUnavailable("no node takes it")
+
+    def bump(self, environment_id: str, signed: SignedTransaction) -> SignedTransaction | None:
+        return SignedTransaction(f"{signed.hash}-raised", signed.raw + b" ")
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_bytes_with_higher_fees_move_what_those_before_them_moved(
+    stage: Stage, moves: bool
+) -> None:
+    """Or a nonce that is only to be used up would count as the transfer, once it is expensive."""
+    intend(stage, "out_1")
+    chain = Refusing(stage)
+    outbox = Outbox(stage.ports, {BASE: chain})
+    outbox.ensure_signed(SCOPE, BASE, "out_1")
+    if not moves:
+        fill_nonce(stage, chain, "out_1")
+    stage.chain.mine(20)
+    stage.clock.advance(3_600)
+    with pytest.raises(ChainUnavailable):
+        outbox.find_inclusion(SCOPE, "out_1")
+    versions = load_signed_versions(stage.storage, SCOPE, stored(stage, "out_1"))
+    assert versions[-1].signed.hash.endswith("-raised")
+    assert versions[-1].moves is moves
