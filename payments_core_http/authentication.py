@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from payments_core.credentials.tokens import CLIENT_SESSION_PREFIX, Claims, TokenInvalid
+from payments_core.credentials.tokens import Claims, TokenInvalid
 from payments_core.errors import CredentialMismatch, NotFound, Unauthorized
 from payments_core.payments.checkout.public import Shop
 from payments_core.tenants.authorization import Authority
@@ -107,8 +107,8 @@ def authenticate(
         caller = _caller_bound_to(environment.api_version, environment=environment, key=key)
     elif route.credential == "session_token":
         token = _parse_bearer(header)
-        claims = _read_session_claims(service, token)
-        return _caller_bound_to(claims.api_version, session_token=token)
+        environment, session = service.client_sessions.find_exchangeable(token, mode=mode)
+        return _caller_bound_to(session.api_version, environment=environment, session_token=token)
     elif route.credential == "payment_secret":
         return _authenticate_payer(service, mode, _parse_bearer(header), path_ids)
     else:
@@ -146,14 +146,6 @@ def _parse_bearer(header: str) -> str:
     if match is None:
         raise Unauthorized()
     return match[1]
-
-
-def _read_session_claims(service: PaymentsService, token: str) -> Claims:
-    """A session token's claims; whether it was used before is asked when it is exchanged."""
-    try:
-        return service.ports.tokens.read(CLIENT_SESSION_PREFIX, token)
-    except TokenInvalid:
-        raise Unauthorized() from None
 
 
 def _authenticate_payer(

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 UNAVAILABLE_RETRY_MS = 1 * SECOND
 
-APP_CREDENTIALS: frozenset[Credential] = frozenset({"server_key", "bearer_key", "client_token"})
+APP_CREDENTIALS: frozenset[Credential] = frozenset(
+    {"server_key", "bearer_key", "client_token", "session_token"}
+)
 """The credentials whose calls count for their app. Anybody can make calls with another, and would
 use up the partner's quota."""
 

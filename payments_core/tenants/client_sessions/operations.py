@@ -7,7 +7,7 @@ from typing import Protocol
 
 import attrs
 
-from payments_core.clock import SECOND
+from payments_core.clock import SECOND, Instant
 from payments_core.credentials.tokens import (
     ACCESS_PREFIX,
     CLIENT_SESSION_PREFIX,
@@ -26,7 +26,7 @@ from payments_core.errors import (
     Unauthorized,
     ValidationFailed,
 )
-from payments_core.storage.port import Transaction
+from payments_core.storage.port import Snapshot, Transaction
 from payments_core.storage.records import Record
 from payments_core.tenants.authorization import Authority, session_is_valid
 from payments_core.tenants.client_sessions.record import ClientSession, SessionExchange
@@ -135,10 +135,8 @@ class ClientSessions:
                 lock_shared(tx, ClientSession, claims.subject),
                 mode,
             )
-            if tx.get(SessionExchange, session.id, for_update=True) is not None:
-                raise Unauthorized()
-            if now >= session.exchange_expires_at:
-                raise ClientTokenExpired()
+            exchanged = tx.get(SessionExchange, session.id, for_update=True)
+            _require_exchangeable(session, exchanged, now)
             access = self._tokens.mint(
                 ACCESS_PREFIX, _claims(environment, session, session.expires_at)
             )
@@ -152,6 +150,25 @@ class ClientSessions:
             )
 
         return self._committer.commit(WorkerAuthority(claims.environment_id, mode), decide)
+
+    def find_exchangeable(self, token: str, *, mode: str) -> tuple[Environment, ClientSession]:
+        """Whose session token this is, if it can be exchanged now; nothing is changed.
+
+        Raises Unauthorized before ClientTokenExpired, as `exchange` does.
+        """
+        claims = self._read(CLIENT_SESSION_PREFIX, token)
+
+        def load(snapshot: Snapshot) -> tuple[Environment, ClientSession]:
+            environment, session = _require_valid_session(
+                snapshot.get(Environment, claims.environment_id),
+                snapshot.get(ClientSession, claims.subject),
+                mode,
+            )
+            exchanged = snapshot.get(SessionExchange, session.id)
+            _require_exchangeable(session, exchanged, self._clock.now())
+            return environment, session
+
+        return self._storage.read(claims.environment_id, load)
 
     def authenticate(self, access_token: str, *, mode: str) -> tuple[Environment, ClientSession]:
         """Whose access token this is. Raises Unauthorized before ClientTokenExpired."""
@@ -200,6 +217,15 @@ def _require_valid_session(
     if not session_is_valid(session, environment):
         raise Unauthorized()
     return environment, session
+
+
+def _require_exchangeable(
+    session: ClientSession, exchanged: SessionExchange | None, now: Instant
+) -> None:
+    if exchanged is not None:
+        raise Unauthorized()
+    if now >= session.exchange_expires_at:
+        raise ClientTokenExpired()
 
 
 def effective_permissions(environment: Environment, session: ClientSession) -> tuple[str, ...]:

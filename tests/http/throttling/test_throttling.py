@@ -195,6 +195,33 @@ class TestPolicies:
         gate.send("GET", "/v2/client/me", auth=f"Bearer {token}")
         assert f"partner_app_minute:{gate.app_row.id}" in gate.limiter.calls[-1]
 
+    def test_an_exchange_counts_for_the_app_of_its_session_token(self) -> None:
+        gate = Gate()
+        token = gate.session().json["clientSessionToken"]
+        gate.limiter.calls.clear()
+        gate.send("POST", "/v2/client/auth/exchange", auth=f"Bearer {token}")
+        counted = {key.partition(":")[0] for key in gate.limiter.calls[-1]}
+        assert counted == {"sensitive_minute", "partner_app_minute"}
+        assert f"partner_app_minute:{gate.app_row.id}" in gate.limiter.calls[-1]
+
+    def test_an_exchange_beyond_the_limit_leaves_its_token_unused(self) -> None:
+        gate = Gate({"sensitive_minute": 1})
+        token = gate.session().json["clientSessionToken"]
+        gate.write()
+        send = ("POST", "/v2/client/auth/exchange")
+        refused = gate.send(*send, auth=f"Bearer {token}")
+        assert details(refused)["rule"] == "sensitive_minute"
+        gate.clock.advance(60)
+        assert gate.send(*send, auth=f"Bearer {token}").status == 200
+
+    def test_a_used_session_token_uses_none_of_the_quota(self) -> None:
+        gate = Gate({"sensitive_minute": 2})
+        token = gate.session().json["clientSessionToken"]
+        send = ("POST", "/v2/client/auth/exchange")
+        seen = [gate.send(*send, auth=f"Bearer {token}").status for _ in range(5)]
+        assert seen == [200, 401, 401, 401, 401]
+        assert gate.write().status != 429
+
 
 class TestRoutesOfTheirOwn:
     def test_ten_a_minute_from_one_address_for_one_app(self) -> None:
