@@ -99,6 +99,14 @@ def test_an_unknown_permission_is_refused_before_the_account_is_looked_up(door: 
         assert seen.json["error"]["details"]["required"] == ["payments:steal"]
 
 
+def test_a_permission_needs_its_product(door: Door) -> None:
+    left = [name for name in door.environment.products if name != "deposit_addresses"]
+    door.service.tenants.set_products(door.partition, left)
+    seen = door.session(permissions=["deposits:read"])
+    assert (seen.status, seen.code) == (403, "entitlement_required")
+    assert seen.json["error"]["details"]["product"] == "deposit_addresses"
+
+
 def test_a_restricted_key_creates_no_session(door: Door) -> None:
     auth = door.basic(door.restricted_secret)
     seen = door.call("POST", "/v2/client-sessions", {"externalUserId": "user-1"}, auth=auth)
