@@ -270,16 +270,16 @@ class Accounts:
         *,
         idempotent: IdempotentRequest | None = None,
     ) -> AccountDetails:
-        """Give an account that has none its username, for ever.
+        """Give an account that has none its username, for ever; its own again changes nothing.
 
         Raises ValidationFailed, NotFound, AccountSuspended for a closed account, InvalidState
-        where it has one, UsernameTaken, whatever the case of the letters.
+        where it has another, UsernameTaken, whatever the case of the letters.
         """
         if not USERNAME.fullmatch(username):
             raise ValidationFailed.at("username", USERNAME_RULE)
 
         def change(account: Account) -> Account:
-            if _require_not_closed(account).username is not None:
+            if _require_not_closed(account).username not in (None, username):
                 raise InvalidState("handle", "set", "changing it")
             return attrs.evolve(account, username=username, username_key=username.lower())
 

@@ -238,12 +238,14 @@ def test_a_username_is_given_once(world: World) -> None:
     name = world.service.accounts.set_username
     named = name(world.server, world.payer.id, "Payer_1").account
     assert named.payment_address == "Payer_1@acme"
-    for again in ("Payer_1", "other"):
+    for another in ("payer_1", "other"):
         with pytest.raises(InvalidState):
-            name(world.server, world.payer.id, again)
+            name(world.server, world.payer.id, another)
     with pytest.raises(InvalidState):
         name(world.server, world.merchant.id, "other")
-    assert world.get(Account, world.payer.id).username == "Payer_1"
+    stored = world.get(Account, world.payer.id)
+    assert name(world.server, world.payer.id, "Payer_1").account.username == "Payer_1"
+    assert world.get(Account, world.payer.id) == stored
     assert world.event_names()["account.updated"] == 1
 
 

@@ -223,7 +223,9 @@ class TestSettlementAndHandle:
         seen = payer.call("PUT", "/handle", {"username": "Payer"}, key="h")
         assert (seen.status, seen.json["paymentAddress"]) == (200, "Payer@shop")
         assert payer.call("PUT", "/handle", {"username": "Payer"}, key="h").body == seen.body
-        for username in ("Payer", "other"):
+        again = payer.call("PUT", "/handle", {"username": "Payer"})
+        assert (again.status, again.body) == (200, seen.body)
+        for username in ("PAYER", "other"):
             seen = payer.call("PUT", "/handle", {"username": username})
             assert (seen.status, seen.code) == (409, "invalid_state")
 
