@@ -23,7 +23,7 @@ from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.assets import ChainType, asset_of
 from payments_core.chains.port import AddressSpec, Chain
-from payments_core.engine.decision import Decision
+from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -217,6 +217,13 @@ class Accounts:
             return account
 
         return self._storage.read(authority.partition, load)
+
+    def hold_open(self, tx: Transaction, account_id: str) -> Account:
+        """The account, held until the commit. Raises NotFound, AccountSuspended if it is closed."""
+        account = lock_shared(tx, Account, account_id)
+        if account is None:
+            raise NotFound("account")
+        return _require_not_closed(account)
 
     def update(
         self,

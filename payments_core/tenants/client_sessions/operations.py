@@ -56,12 +56,15 @@ class ExchangedSession:
 
 
 class AccountDirectory(Protocol):
-    """Finds the account that a session is for; accounts are a room above this one."""
+    """Finds and holds the account that a session is for; accounts are a room above this one."""
 
     def look_up(
         self, authority: Authority, account_id: str | None, external_user_id: str | None
     ) -> Record:
         """The account by exactly one of its two names. Raises ValidationFailed, NotFound."""
+
+    def hold_open(self, tx: Transaction, account_id: str) -> object:
+        """Hold the account as it is until the commit. Raises AccountSuspended for a closed one."""
 
 
 class ClientSessions:
@@ -86,8 +89,9 @@ class ClientSessions:
     ) -> CreatedSession:
         """A session for an account that exists; the strict look-up never makes one.
 
-        Raises ValidationFailed, NotFound, InsufficientPermissions for an unknown permission, and
-        EntitlementRequired for one whose product is off.
+        Raises ValidationFailed, NotFound, InsufficientPermissions for an unknown permission,
+        EntitlementRequired for one whose product is off, and AccountSuspended for an account that
+        is closed; a suspended one still reads.
         """
         if authority.key is None:
             raise Unauthorized()  # a session's rights are those of the key that made it
@@ -105,6 +109,7 @@ class ClientSessions:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[CreatedSession]:
             # What the authority was read from may have changed since; it is held as it is now.
             _require_grantable(wanted, lock_shared(tx, Environment, authority.partition))
+            self._accounts.hold_open(tx, account.id)
             session = ClientSession(
                 id=id_sequence.issue("client_session"),
                 account_id=account.id,

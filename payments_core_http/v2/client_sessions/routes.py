@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.errors import ClientTokenExpired, EntitlementRequired, NotFound
+from payments_core.errors import AccountSuspended, ClientTokenExpired, EntitlementRequired, NotFound
 from payments_core_http.routing import Route
 from payments_core_http.v2.client_sessions import bodies, handlers, views
 from payments_core_http.v2.requirements import STANDARD_KEY
@@ -11,7 +11,7 @@ CLIENT_SESSIONS = (
     Route(
         "POST", "/v2/client-sessions", handlers.create, needs=STANDARD_KEY,
         body=bodies.CreateClientSession, success=201,
-        errors=(NotFound, EntitlementRequired),  # of a permission whose product is off
+        errors=(NotFound, AccountSuspended, EntitlementRequired),  # of a permission's product
         answers=views.CreatedClientSession,
         summary="Give a browser or mobile app access to one account.",
     ),

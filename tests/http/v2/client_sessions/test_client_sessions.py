@@ -107,6 +107,16 @@ def test_a_permission_needs_its_product(door: Door) -> None:
     assert seen.json["error"]["details"]["product"] == "deposit_addresses"
 
 
+def test_a_closed_account_gets_no_session_a_suspended_one_does(door: Door) -> None:
+    path = f"/v2/accounts/{door.account_id}"
+    door.call("PATCH", path, {"status": "suspended"})
+    assert door.session().status == 201
+    door.call("PATCH", path, {"status": "closed"})
+    seen = door.session()
+    assert (seen.status, seen.code) == (403, "account_suspended")
+    assert "closed" in seen.json["error"]["message"]
+
+
 def test_a_restricted_key_creates_no_session(door: Door) -> None:
     auth = door.basic(door.restricted_secret)
     seen = door.call("POST", "/v2/client-sessions", {"externalUserId": "user-1"}, auth=auth)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from payments_core.accounts.record import Account
 from payments_core.clock import SECOND
 from payments_core.credentials.tokens import ACCESS_PREFIX, CLIENT_SESSION_PREFIX, Claims
 from payments_core.errors import (
+    AccountSuspended,
     ClientTokenExpired,
     EntitlementRequired,
     InsufficientPermissions,
@@ -47,6 +51,21 @@ def test_a_session_reads_its_account_unless_more_was_asked(world: World) -> None
     for shown in (created, exchanged):
         assert created.token not in repr(shown)
         assert exchanged.access_token not in repr(shown)
+
+
+def test_an_account_that_is_closed_at_the_commit_gets_no_session(world: World) -> None:
+    """Also where it was open when it was looked up."""
+    service = world.service
+    look_up = service.accounts.look_up
+
+    def look_up_and_close(*given: Any) -> Account:
+        found = look_up(*given)
+        service.accounts.update(world.server, found.id, status="closed")
+        return found
+
+    service.accounts.look_up = look_up_and_close  # type: ignore[method-assign]
+    with pytest.raises(AccountSuspended):
+        service.client_sessions.create(world.server, external_user_id="payer")
 
 
 def test_the_look_up_is_strict_and_makes_no_account(world: World) -> None:
