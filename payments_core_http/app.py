@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import falcon
+from falcon.routing import CompiledRouter
 
 from payments_core.engine.idempotency.record import AlreadyResponded, Response
 from payments_core.engine.idempotency.single_flight import SingleFlight
@@ -74,7 +75,7 @@ def create_app(
     allowed = {path: _list_allowed_methods(methods) for path, methods in paths.items()}
     throttle = throttle or Throttle(None)
     pipeline = Pipeline(service, mode, SingleFlight(threads), throttle, allowed, observer)
-    app = falcon.App()
+    app = falcon.App(router=ExactRouter())
     app.router_options.default_to_on_request = True
     app.add_sink(pipeline.refuse_path, "/")
     app.add_error_handler(falcon.HTTPError, pipeline.handle_http_error)
@@ -87,6 +88,14 @@ def create_app(
 def _list_allowed_methods(methods: Mapping[str, Route]) -> tuple[str, ...]:
     implied = {"HEAD", "OPTIONS"} if "GET" in methods else {"OPTIONS"}
     return tuple(sorted(implied.union(methods)))
+
+
+class ExactRouter(CompiledRouter):
+    """Falcon's router, which would take `//v2/accounts` for `/v2/accounts`."""
+
+    def find(self, uri: str, req: falcon.Request | None = None) -> Any:
+        """The row of a path; None where slashes come before it."""
+        return None if uri.startswith("//") else super().find(uri, req)
 
 
 @attrs.define

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest
@@ -22,6 +22,12 @@ class RequestTimeout(BadRequest):  # type: ignore[misc]
 
 class ResponseTask(WSGITask):  # type: ignore[misc]
     """The application's answer; the connection's last when the server ends."""
+
+    def get_environment(self) -> dict[str, Any]:
+        """The WSGI environment, with the path as it was sent: waitress drops slashes before it."""
+        environ: dict[str, Any] = super().get_environment()
+        environ["PATH_INFO"] = self.request.path
+        return environ
 
     def build_response_header(self) -> bytes:
         """The status line and the headers."""

@@ -137,6 +137,13 @@ def test_a_slash_in_a_query_and_an_escaped_percent_sign_are_no_encoded_slash(doo
     assert twice.code == "not_found"
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "PATCH"])
+@pytest.mark.parametrize("path", ["//v2/things", "///v2/things", "/v2//things"])
+def test_a_path_with_a_slash_too_many_is_404(door: Door, method: str, path: str) -> None:
+    seen = door.call(method, path, valid=False)
+    assert (seen.status, seen.code) == (404, "route_not_found")
+
+
 def test_a_strange_method_on_an_unknown_path_is_404(door: Door) -> None:
     assert door.call("BREW", "/coffee", valid=False).code == "route_not_found"
     assert door.call("OPTIONS", "*", valid=False).code == "route_not_found"

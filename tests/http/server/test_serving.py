@@ -71,6 +71,13 @@ def test_an_encoded_slash_in_a_path_is_404(served: tuple[Door, Server]) -> None:
         assert (response.status, json.loads(body)["error"]["code"]) == (404, "route_not_found")
 
 
+def test_slashes_before_a_path_are_part_of_it(served: tuple[Door, Server]) -> None:
+    door, server = served
+    for path, status in (("/v2/accounts", 200), ("//v2/accounts", 404), ("///v2/accounts", 404)):
+        response, body = ask(server, "GET", path, Authorization=door.basic())
+        assert response.status == status, body
+
+
 def test_a_body_goes_in_and_comes_back(served: tuple[Door, Server]) -> None:
     door, server = served
     headers = {
