@@ -404,21 +404,23 @@ class AmountOutOfRange(Unprocessable):
 
 @attrs.frozen
 class UnsupportedChain(Unprocessable):
-    """The deployment does not serve this chain."""
+    """The deployment does not serve this chain, or what is asked for is bound to another."""
 
     code = "unsupported_chain"
-    sentence = "Chain {chain_id} is not supported."
+    sentence = "Chain {chain_id} {reason}."
     chain_id: int
+    reason: str = "is not supported"
 
 
 @attrs.frozen
 class UnsupportedAsset(Unprocessable):
-    """The chain does not have this asset here."""
+    """The chain does not have this asset here, or what is asked for is bound to another."""
 
     code = "unsupported_asset"
-    sentence = "{symbol} is not supported on chain {chain_id}."
+    sentence = "{symbol} on chain {chain_id} {reason}."
     chain_id: int
     symbol: str
+    reason: str = "is not supported"
 
 
 @attrs.frozen

@@ -85,9 +85,11 @@ class Collects:
         )
         asset = mandate.asset
         if new.chain_id not in (None, asset.chain_id):
-            raise UnsupportedChain(new.chain_id or 0)
+            reason = f"is not the mandate's chain, which is {asset.chain_id}"
+            raise UnsupportedChain(new.chain_id or 0, reason)
         if new.asset_symbol not in (None, asset.symbol):
-            raise UnsupportedAsset(asset.chain_id, new.asset_symbol or "")
+            reason = f"is not the mandate's asset, which is {asset.symbol}"
+            raise UnsupportedAsset(asset.chain_id, new.asset_symbol or "", reason)
         amount = parse_positive_amount(new.amount, asset)
         recipient_id = self._destinations.resolve_recipient_id(authority, new.destination)
 

@@ -180,7 +180,7 @@ def load_vault(snapshot: Snapshot, account_id: str, asset: Asset) -> Vault:
     for vault in vaults:
         if vault.chain_id == asset.chain_id:
             return vault
-    raise UnsupportedChain(asset.chain_id)
+    raise UnsupportedChain(asset.chain_id, "has no vault of this account")
 
 
 def lock_active_payer(tx: Transaction, authority: Authority, account_id: str) -> Account:

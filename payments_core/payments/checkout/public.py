@@ -209,12 +209,12 @@ def _choose_allowed_asset(new: NewPublicPayment, terms: PaymentTerms) -> Asset:
         chains = terms.chains or (DEFAULT_CHAIN_ID,)
         chain_id = DEFAULT_CHAIN_ID if DEFAULT_CHAIN_ID in chains else chains[0]
     if terms.chains is not None and chain_id not in terms.chains:
-        raise UnsupportedChain(chain_id)
+        raise UnsupportedChain(chain_id, "is not allowed by the payment settings")
     if symbol is None:
         assets = terms.assets or (DEFAULT_SYMBOL,)
         symbol = DEFAULT_SYMBOL if DEFAULT_SYMBOL in assets else assets[0]
     if terms.assets is not None and symbol not in terms.assets:
-        raise UnsupportedAsset(chain_id, symbol)
+        raise UnsupportedAsset(chain_id, symbol, "is not allowed by the payment settings")
     return asset_of(chain_id, symbol)
 
 

@@ -89,7 +89,7 @@ class VaultOptions:
             lock_active_account(tx, authority.account_id)
             vault = vaults.get(asset.chain_id)
             if vault is None:  # the account is older than the deployment's service of that chain
-                raise UnsupportedChain(asset.chain_id)
+                raise UnsupportedChain(asset.chain_id, "has no vault of this account")
             option, operation = new_vault_option(payment, vault, id_sequence, now)
             before = supersede_selected(tx, payment, now)
             selecting = attrs.evolve(
@@ -221,7 +221,9 @@ def require_room_for_option(payment: Payment) -> None:
 def require_same_asset(payment: Payment, chain_id: int | None, asset_symbol: str | None) -> Asset:
     """The Payment's asset: it is paid in no other. Raises UnsupportedChain, UnsupportedAsset."""
     if chain_id not in (None, payment.chain_id):
-        raise UnsupportedChain(chain_id or 0)
+        reason = f"is not the Payment's chain, which is {payment.chain_id}"
+        raise UnsupportedChain(chain_id or 0, reason)
     if asset_symbol not in (None, payment.asset_symbol):
-        raise UnsupportedAsset(payment.chain_id, asset_symbol or "")
+        reason = f"is not the Payment's asset, which is {payment.asset_symbol}"
+        raise UnsupportedAsset(payment.chain_id, asset_symbol or "", reason)
     return payment.asset

@@ -207,6 +207,18 @@ def test_a_collect_that_cannot_be_is_refused(
     assert drawn(memory_world, under) == 0
 
 
+def test_a_chain_or_an_asset_that_is_not_the_mandates_is_named_as_that(
+    memory_world: World,
+) -> None:
+    under = mandate(memory_world)
+    with pytest.raises(UnsupportedChain) as chain:
+        collect(memory_world, under, chain_id=10)
+    assert chain.value.message == "Chain 10 is not the mandate's chain, which is 8453."
+    with pytest.raises(UnsupportedAsset) as asset:
+        collect(memory_world, under, asset_symbol="USDT")
+    assert asset.value.message == "USDT on chain 8453 is not the mandate's asset, which is USDC."
+
+
 def test_a_mandate_that_is_not_there_is_not_found(memory_world: World) -> None:
     to = ToAccount(account_id=memory_world.merchant.id)
     new = NewCollect(amount="1.00", mandate_id="mandate_none", destination=to)

@@ -302,7 +302,8 @@ class TestTheAsset:
     def test_that_they_exclude_is_not_supported(self, memory_shop: World) -> None:
         set_terms(memory_shop, chains=(1,), assets=("USDC",))
         error = refused(UnsupportedChain, memory_shop, asked(chain_id=BASE))
-        assert error.details == {"chainId": BASE}
+        assert error.details["chainId"] == BASE
+        assert error.message == f"Chain {BASE} is not allowed by the payment settings."
         refused(UnsupportedAsset, memory_shop, asked(chain_id=1, asset_symbol="USDT"))
         set_terms(memory_shop)
         refused(UnsupportedChain, memory_shop, asked(chain_id=5))

@@ -176,8 +176,9 @@ def test_a_payment_may_forbid_vaults(memory_world: World) -> None:
 def test_a_vault_pays_in_the_payments_asset_alone(memory_world: World) -> None:
     payment = memory_world.payment().payment
     create = memory_world.service.vault_options.create
-    with pytest.raises(UnsupportedChain):
+    with pytest.raises(UnsupportedChain) as caught:
         create(memory_world.client, payment.id, chain_id=1)
+    assert caught.value.message == "Chain 1 is not the Payment's chain, which is 8453."
     with pytest.raises(UnsupportedAsset):
         create(memory_world.client, payment.id, asset_symbol="USDT")
     assert create(memory_world.client, payment.id, chain_id=BASE, asset_symbol="USDC")
