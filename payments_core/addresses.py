@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 
-from payments_core.assets import ChainType
+from payments_core.assets import CHAINS, ChainType
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _APTOS = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
+_TOKENS = frozenset(
+    (entry.chain_type, asset.address) for entry in CHAINS.values() for asset in entry.assets
+)
 
 
 class AddressError(ValueError):
@@ -24,6 +27,17 @@ def normalize_address(chain_type: ChainType, text: str) -> str:
     return {"evm": _normalize_evm, "solana": _normalize_solana, "aptos": _normalize_aptos}[
         chain_type
     ](text)
+
+
+def normalize_wallet_address(chain_type: ChainType, text: str) -> str:
+    """The canonical form of an address that somebody holds.
+
+    Raises AddressError, also for a token's own contract: what is sent there is lost.
+    """
+    address = normalize_address(chain_type, text)
+    if (chain_type, address) in _TOKENS:
+        raise AddressError("must not be the contract of a token")
+    return address
 
 
 def encode_checksum_address(raw: bytes) -> str:

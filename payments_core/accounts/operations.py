@@ -20,7 +20,7 @@ from payments_core.accounts.record import (
     Wallet,
 )
 from payments_core.accounts.vaults.record import Policy, Vault
-from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import ChainType, asset_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.decision import Decision, lock_shared
@@ -367,7 +367,7 @@ def _normalize_wallets(given: Sequence[NewWallet]) -> list[NewWallet]:
     seen: set[tuple[str, str]] = set()
     for place, wallet in enumerate(given):
         try:
-            address = normalize_address(wallet.chain_type, wallet.address)
+            address = normalize_wallet_address(wallet.chain_type, wallet.address)
         except AddressError as error:
             faults.append(FieldError(f"wallets[{place}].address", str(error)))
             continue

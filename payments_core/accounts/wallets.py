@@ -21,7 +21,7 @@ from payments_core.accounts.wallet_signatures import (
     contract_claim,
     find_signature_faults,
 )
-from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import ChainType
 from payments_core.chains.port import Chain
 from payments_core.chains.read_limit import ReadLimit
@@ -84,7 +84,7 @@ class Wallets:
         Raises ValidationFailed, NotFound, AccountSuspended.
         """
         try:
-            address = normalize_address(chain_type, address)
+            address = normalize_wallet_address(chain_type, address)
         except AddressError as error:
             raise ValidationFailed.at("address", str(error)) from None
         now = self._clock.now()

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import CHAINS
 from payments_core.errors import FieldError, ValidationFailed
 from payments_core.money import MoneyError, format_amount, parse_amount
@@ -172,7 +172,9 @@ def _parse_wallets(
             faults.append(FieldError(f"{path}[{place}].chainId", "is not a supported chain"))
             continue
         try:
-            wallet = attrs.evolve(item, address=normalize_address(entry.chain_type, item.address))
+            wallet = attrs.evolve(
+                item, address=normalize_wallet_address(entry.chain_type, item.address)
+            )
         except AddressError as error:
             faults.append(FieldError(f"{path}[{place}].address", str(error)))
             continue

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from payments_core.accounts.record import Account
-from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import AddressError, normalize_address, normalize_wallet_address
 from payments_core.assets import Asset
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.deposits.record import DepositAddress
@@ -127,7 +127,7 @@ class Destinations:
         chain = self.require_chain(asset)
         if isinstance(wanted, ToWallet):
             try:
-                address = normalize_address(chain.chain_type, wanted.address)
+                address = normalize_wallet_address(chain.chain_type, wanted.address)
             except AddressError as error:
                 raise ValidationFailed.at("destination.address", str(error)) from None
             return Destination(type="wallet", address=address)

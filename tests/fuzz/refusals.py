@@ -30,6 +30,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
     (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
     ("createRefund", "destination", "must be 0x and .*"): ADDRESS,
+    (".*", "(.*[.])?(address|payerAddress|destination)", "must not be the contract of a token"): (
+        "Which tokens there are grows: it is no part of the contract."
+    ),
     ("addWallet", "signature|publicKey", ".*"): ADDRESS,
     ("submitPublicTransaction", "transactionHash", "must be 0x and .*"): ADDRESS,
     ("createAccount", r"wallets\[\]", "is given twice"): "Objects that differ may be one wallet.",

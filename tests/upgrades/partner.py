@@ -13,7 +13,7 @@ from tests.http.seen import Seen
 from tests.upgrades.shop import Shop
 
 BASE = 8453
-WALLET = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 ORIGIN = "https://shop.example"
 
 

@@ -18,7 +18,7 @@ from payments_core.accounts.vaults.record import (
     Vault,
     policy_version_id,
 )
-from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import CHAINS
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
@@ -248,7 +248,7 @@ def _canonical_address(item: AllowedDestination) -> str:
     kinds = [entry.chain_type] if entry else sorted({e.chain_type for e in CHAINS.values()})
     for kind in kinds[:-1]:
         try:
-            return normalize_address(kind, item.address or "")
+            return normalize_wallet_address(kind, item.address or "")
         except AddressError:
             continue
-    return normalize_address(kinds[-1], item.address or "")
+    return normalize_wallet_address(kinds[-1], item.address or "")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.assets import CHAINS, chain_entry
 from payments_core.chains.hashes import HashError, canonical_hash
 from payments_core.chains.outbox.record import find_own_hashes
@@ -315,7 +315,7 @@ def _parse_payer_address(address: str | None, chain_id: int) -> str | None:
     if address is None:
         return None
     try:
-        return normalize_address(chain_entry(chain_id).chain_type, address)
+        return normalize_wallet_address(chain_entry(chain_id).chain_type, address)
     except AddressError as error:
         raise ValidationFailed.at("payerAddress", str(error)) from None
 

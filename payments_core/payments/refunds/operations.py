@@ -15,7 +15,7 @@ from payments_core.accounts.vaults.reservations import (
     reserve_funds,
     retry_on_stale_balance,
 )
-from payments_core.addresses import AddressError, normalize_address
+from payments_core.addresses import AddressError, normalize_wallet_address
 from payments_core.amounts import parse_positive_amount
 from payments_core.assets import chain_entry
 from payments_core.chains.outbox.record import new_transfer, send_job
@@ -139,7 +139,7 @@ class Refunds:
         if text is None:
             return None
         try:
-            address = normalize_address(chain_entry(payment.chain_id).chain_type, text)
+            address = normalize_wallet_address(chain_entry(payment.chain_id).chain_type, text)
         except AddressError as error:
             raise ValidationFailed.at("destination", str(error)) from None
         if address == payment.destination.address:  # it would come back to the recipient

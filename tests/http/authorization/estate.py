@@ -15,7 +15,7 @@ BASE = 8453
 OPTIMISM = 10
 USDC = asset_of(BASE, "USDC")
 ORIGIN = "https://shop.example"
-PAYEE = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+PAYEE = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 HOOK = "https://93.184.216.34"
 EVERY_PERMISSION = (
     "account:read", "deposits:read", "deposits:write", "payments:read", "payments:write",

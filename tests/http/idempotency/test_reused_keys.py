@@ -27,8 +27,8 @@ def hooks(checkout: Checkout) -> str:
     ("address", "chain_type"),
     [
         ("0x12", "evm"),
-        ("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02914", "evm"),  # its checksum is wrong
-        ("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "solana"),
+        ("0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201030", "evm"),  # its checksum is wrong
+        ("0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032", "solana"),
     ],
 )
 def test_a_reused_key_with_an_invalid_wallet_address_is_a_validation_error(
@@ -86,7 +86,7 @@ def test_wallet_faults_are_told_together_with_type_faults(
 ) -> None:
     wallets = [
         {"address": "0x12", "chainType": "evm"},
-        {"address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "chainType": "evm"},
+        {"address": "0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032", "chainType": "evm"},
         {"address": "0x13", "chainType": "evm"},
     ]
     seen = checkout.door.call("POST", "/v2/accounts", {**ACCOUNT, "wallets": wallets, **more})

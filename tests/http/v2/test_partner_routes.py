@@ -9,7 +9,7 @@ import pytest
 from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import BASE, Checkout
 
-CHECKSUMMED = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+CHECKSUMMED = "0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032"
 
 
 @pytest.fixture

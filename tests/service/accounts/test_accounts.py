@@ -24,8 +24,7 @@ from payments_core.errors import (
 from tests.service.payments.test_concurrency import at_once, kinds
 from tests.service.world import World, answer_of, atomic, once
 
-USDC_TEXT = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
-USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+EVM = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 SOLANA = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 
 
@@ -37,7 +36,7 @@ def test_an_account_is_made_with_all_that_was_given(world: World) -> None:
         settlement=Settlement(chain_id=137, asset_symbol="USDC"),
         metadata={"tier": 3},
         wallets=[
-            NewWallet(address=USDC_TEXT, chain_type="evm", label="main"),
+            NewWallet(address=EVM.lower(), chain_type="evm", label="main"),
             NewWallet(address=SOLANA, chain_type="solana"),
             NewWallet(address="0x1", chain_type="aptos"),
         ],
@@ -48,7 +47,7 @@ def test_an_account_is_made_with_all_that_was_given(world: World) -> None:
     assert details.account.kyc_status == "not_started"
     assert details.account.metadata == {"tier": 3}
     assert [wallet.address for wallet in details.wallets] == [
-        USDC, SOLANA, "0x" + "0" * 63 + "1",
+        EVM, SOLANA, "0x" + "0" * 63 + "1",
     ]  # fmt: skip
     assert not any(wallet.verified for wallet in details.wallets)
     assert details.wallets[0].label == "main"
@@ -98,8 +97,8 @@ def test_the_same_names_serve_in_another_environment(world: World) -> None:
             ["wallets[1].address"],
             {
                 "wallets": [
-                    NewWallet(address=USDC, chain_type="evm"),
-                    NewWallet(address=USDC_TEXT, chain_type="evm"),
+                    NewWallet(address=EVM, chain_type="evm"),
+                    NewWallet(address=EVM.lower(), chain_type="evm"),
                 ]
             },
         ),
@@ -116,7 +115,7 @@ def test_the_same_names_serve_in_another_environment(world: World) -> None:
             ["wallets[0].address", "wallets[2].address"],
             {
                 "wallets": [
-                    NewWallet(address=USDC.swapcase().replace("0X", "0x"), chain_type="evm"),
+                    NewWallet(address=EVM.swapcase().replace("0X", "0x"), chain_type="evm"),
                     NewWallet(address=SOLANA, chain_type="solana"),
                     NewWallet(address="0xg", chain_type="aptos"),
                 ],

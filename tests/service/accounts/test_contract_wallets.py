@@ -35,7 +35,7 @@ from tests.service.faults import FaultyChain
 from tests.service.world import World, once
 from tests.signers import AptosWallet, EvmWallet, SolanaWallet
 
-ADDRESS = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+ADDRESS = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
 OWNERS = (EvmWallet(21), EvmWallet(22))
 REGISTRY = tuple(CHAINS)
 

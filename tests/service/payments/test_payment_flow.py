@@ -23,7 +23,7 @@ from payments_core.payments.receipts.record import Receipt
 from payments_core.storage.port import Where
 from tests.service.world import World, atomic
 
-WALLET = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 
 
 def test_a_payment_goes_from_creation_to_succeeded(world: World) -> None:

@@ -27,8 +27,8 @@ from payments_core.sandbox.operations import Sandbox
 from tests.service.faults import FaultyStorage, storage_away
 from tests.service.world import BASE, USDC, World, answer_of, atomic, once
 
-WALLET = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
-OTHER = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
+OTHER = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
 
 
 def give(world: World, amount: str = "7.00", **more: Any) -> Any:

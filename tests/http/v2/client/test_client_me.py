@@ -75,7 +75,7 @@ def test_an_account_sees_itself_and_what_its_token_may_do(checkout: Checkout) ->
         "externalUserId": "alice", "subjectType": "business", "username": "alice",
         "email": "alice@example.com", "metadata": {"tier": "gold"},
         "settlement": {"chainId": BASE, "assetSymbol": "USDC"},
-        "wallets": [{"address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "chainType": "evm"}],
+        "wallets": [{"address": "0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032", "chainType": "evm"}],
     }  # fmt: skip
     account = checkout.door.call("POST", "/v2/accounts", body).json
     may = ("account:read", READS)
@@ -132,8 +132,9 @@ def test_an_account_that_is_not_active_cannot_ask_to_be_paid(
     checkout: Checkout, status: str
 ) -> None:
     path = f"/v2/accounts/{checkout.merchant}"
+    auth = f"Bearer {checkout.access_token('merchant', 'payments:write')}"
     assert checkout.door.call("PATCH", path, {"status": status}).status == 200
-    seen = ask(checkout, {"amount": "1"})
+    seen = checkout.door.call("POST", PAYMENTS, {"amount": "1"}, auth=auth, key="ask")
     assert (seen.status, seen.code) == (403, "account_suspended")
     assert seen.json["error"]["details"]["status"] == status
     other = checkout.create()  # to the partner's backend it is a destination

@@ -17,7 +17,7 @@ from tests.http.checkout import BASE
 from tests.http.door import Seen
 from tests.http.shop_on_file import ShopOnFile
 
-SHOP = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+SHOP = "0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032"
 TOO_MUCH = format_amount(MAX_ATOMIC + 1, 6)
 
 

@@ -10,7 +10,7 @@ from payments_core.storage.port import Storage
 from tests.http.checkout import BASE, Checkout
 from tests.http.payer_page import INVENTED, Page
 
-WALLET = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 PUBLIC_FIELDS = {
     "id", "paymentId", "intent", "status", "statusVersion", "amount", "amountAtomic",
     "assetSymbol", "decimals", "chainId", "tokenAddress", "receivedAmountAtomic",

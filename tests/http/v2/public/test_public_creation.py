@@ -161,7 +161,7 @@ class TestTheBody:
             {"type": "wallet", "address": WALLET, "accountId": "acct_" + "A" * 24},
             {"type": "wallet"},
             {"type": "wallet", "address": ""},
-            {"type": "wallet", "address": WALLET.replace("0xA0b", "0xa0b")},
+            {"type": "wallet", "address": WALLET.replace("AFD", "aFD")},
             {"type": "wallet", "address": "0x" + "0" * 40},
             {"address": WALLET},
             WALLET,

@@ -12,7 +12,7 @@ from payments_core_http.v2.sandbox.routes import SANDBOX
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import Seen
 
-WALLET = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+WALLET = "0x7476609c9e396ea1ecAFDfaf204457d0B83a338f"
 PAYMENT = "payment_" + "A" * 24
 
 
@@ -53,7 +53,7 @@ class TestTransfers:
     def test_a_wallet_without_the_funds_fails_and_one_with_them_does_not(
         self, checkout: Checkout
     ) -> None:
-        other = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+        other = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
         assert transfer(checkout, **{"from": WALLET, "to": other}).json["succeeded"] is False
         transfer(checkout)
         seen = transfer(checkout, **{"from": WALLET, "to": other})

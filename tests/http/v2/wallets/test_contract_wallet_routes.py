@@ -8,7 +8,7 @@ from payments_core.storage.memory.adapter import MemoryStorage
 from tests.http.checkout import Checkout
 from tests.http.v2.accounts.test_account_routes import Partner
 
-ADDRESS = "0xdAC17F958D2ee523a2206206994597C13D831ec7"
+ADDRESS = "0xd8BC79b53BD5BE614dCD5Ee8e12A05f44eDFAd2B"
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.service.faults import FaultyStorage, commit_failed, commit_lost
 from tests.service.payments.test_concurrency import at_once, kinds
 from tests.service.world import BASE, World, answer_of, atomic, once
 
-SHOP = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+SHOP = "0xe0dA8Ca1c0C4FE1e95cD7Ea0736DD09dE9201032"
 POLYGON = 137
 
 
