@@ -26,7 +26,7 @@ from payments_core.payments.operations import expiry_job
 from payments_core.payments.options import lifecycle as options
 from payments_core.payments.options.creation import new_vault_option
 from payments_core.payments.record import Source
-from payments_core.payments.sends import lock_active_payer
+from payments_core.payments.sends import lock_active_payer, require_other_than_source
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.validation.fields import (
@@ -122,10 +122,11 @@ class Collects:
         terms = lock_settings(tx).terms
         payer, asset = lock_active_payer(tx, authority, mandate.account_id), mandate.asset
         recipient = self._destinations.lock_recipient(tx, authority, recipient_id)
-        counted = charge_mandate(tx, mandate.id, amount, now=now)
         destination = self._destinations.resolve_destination(
             authority, new.destination, recipient, asset
         )
+        require_other_than_source(destination, reading.vault)
+        counted = charge_mandate(tx, mandate.id, amount, now=now)
         payee = Payee(asset, amount, destination)
         draft = draft_payment(authority, payee, new, id_sequence, now=now)
         draft = attrs.evolve(

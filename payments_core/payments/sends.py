@@ -36,7 +36,7 @@ from payments_core.payments.destinations import DestinationRequest, Destinations
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.operations import choose_asset
 from payments_core.payments.progress import SEND_RELEASE
-from payments_core.payments.record import Source
+from payments_core.payments.record import Destination, Source
 from payments_core.storage.port import Snapshot, Transaction
 from payments_core.tenants.authorization import Authority
 from payments_core.tenants.record import Environment
@@ -139,8 +139,7 @@ class Sends:
         destination = self._destinations.resolve_destination(
             authority, new.destination, recipient, asset
         )
-        if destination.address == reading.vault.address:
-            raise ValidationFailed.at("destination", "must not be the source itself")
+        require_other_than_source(destination, reading.vault)
         spend = Spend(asset, amount, destination.address, destination.account_id)
         reservation = reserve_funds(tx, reading, spend, now=now)
         source = _new_source(payer, reading, reservation.result, now=now)
@@ -197,6 +196,12 @@ def lock_active_payer(tx: Transaction, authority: Authority, account_id: str) ->
     if account.status != "active":
         raise AccountSuspended(account.id, account.status)
     return account
+
+
+def require_other_than_source(destination: Destination, vault: Vault) -> None:
+    """Raise ValidationFailed where a vault would pay itself."""
+    if destination.address == vault.address:
+        raise ValidationFailed.at("destination", "must not be the source itself")
 
 
 def _new_source(

@@ -18,9 +18,10 @@ from payments_core.errors import (
     ReconciliationActionNotAllowed,
     UnsupportedAsset,
     UnsupportedChain,
+    ValidationFailed,
 )
 from payments_core.payments.collects import NewCollect
-from payments_core.payments.destinations import ToAccount
+from payments_core.payments.destinations import ToAccount, ToWallet
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.mandates.operations import NewMandate
 from payments_core.payments.mandates.record import Mandate
@@ -204,6 +205,17 @@ def test_a_collect_that_cannot_be_is_refused(
     under = mandate(memory_world)
     with pytest.raises(error):
         collect(memory_world, under, **change)
+    assert drawn(memory_world, under) == 0
+
+
+def test_a_collect_to_the_payer_itself_is_refused(memory_world: World) -> None:
+    under = mandate(memory_world)
+    own = memory_world.vault_of().address
+    for to in (ToAccount(account_id=memory_world.payer.id), ToWallet(address=own)):
+        new = NewCollect(amount="1.00", mandate_id=under.id, destination=to)
+        with pytest.raises(ValidationFailed) as caught:
+            memory_world.service.collects.create(memory_world.server, new)
+        assert [fault.path for fault in caught.value.fields] == ["destination"]
     assert drawn(memory_world, under) == 0
 
 
