@@ -70,6 +70,11 @@ class Destinations:
             return None
         if isinstance(wanted, ToPaymentAddress):
             username, _, resolver = wanted.payment_address.rpartition("@")
+            if not username or not resolver:
+                raise ValidationFailed.at(
+                    "destination.paymentAddress",
+                    "must be a payment address: <username>@<partner id>",
+                )
             if resolver != authority.environment.partner_id:
                 raise NotFound("payment address")
             return self._find_account_id(

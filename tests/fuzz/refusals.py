@@ -77,6 +77,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ("createOwnPayment", "metadata", "cannot be set with a client token"): (
         "The contract took it once, and a dated contract takes nothing away from its document."
     ),
+    ("createPayment", "destination[.]paymentAddress", "must be a payment address.*"): (
+        "The contract describes any text; it only takes additions."
+    ),
     ("createPayment", "destination", "must not be the source itself"): OF_OTHERS,
     ("createPayment", "destination[.](achReference|wireMessage)", "is for the rail .*"): OF_OTHERS,
     ("failSandboxDependency", "operation|chainId", "must be one of .*|is only for .*"): OF_OTHERS,

@@ -13,6 +13,7 @@ from tests.http.payment_bodies import (
     collect,
     create,
     mandate,
+    receive,
     send,
     stored,
 )
@@ -116,6 +117,19 @@ def test_a_send_pays_an_account_by_any_of_its_names(
     assert seen.json["destination"]["type"] == destination["type"]
     checkout.advance(20)
     assert checkout.available(checkout.merchant) == ("5.00", "0")
+
+
+@pytest.mark.parametrize("text", ["merchant", "@shop", "merchant@"])
+def test_a_payment_address_has_a_name_on_each_side_of_its_at_sign(
+    checkout: Checkout, text: str
+) -> None:
+    to = {"type": "payment_address", "paymentAddress": text}
+    for body in (receive(checkout, destination=to), send(checkout, destination=to)):
+        seen = create(checkout, body)
+        assert (seen.status, seen.code) == (400, "validation_error")
+        assert seen.faults == {
+            "destination.paymentAddress": "must be a payment address: <username>@<partner id>"
+        }
 
 
 def test_a_send_bridges_nothing(checkout: Checkout) -> None:
