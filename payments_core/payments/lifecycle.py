@@ -18,7 +18,7 @@ from payments_core.errors import InvalidState, PaymentExpired
 from payments_core.money import Atomic
 from payments_core.payments.journal.posting import post
 from payments_core.payments.journal.record import EntryCause
-from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT
+from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT, REPEAT_REASONS
 from payments_core.payments.payer_totals import add_payment_from
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
@@ -69,6 +69,8 @@ def apply_trigger(
         reconciliation = Reconciliation(status="resolved", resolution=resolution, resolved_at=now)
     if row.target in _TIMESTAMP_FIELDS and row.target != payment.status:
         changes[_TIMESTAMP_FIELDS[row.target]] = now
+    if reason is None and any(entry.status == row.target for entry in payment.timeline):
+        reason = row.label or REPEAT_REASONS[trigger]
     entry = TimelineEntry(status=row.target, at=now, reason=reason)
     after = attrs.evolve(
         payment,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 
 OPEN = ("awaiting_payment", "processing")
@@ -351,3 +353,24 @@ PAYMENT = StateMachine(
     ),
     terminal=("failed",),
 )
+
+REPEAT_REASONS: Mapping[str, str] = {
+    "attempt": "new_attempt",
+    "attempt_ended": "attempt_ended",
+    "covered": "funds_received",
+    "completed": "funds_received",
+    "expire": "expired",
+    "cancel": "cancelled",
+    "release": "transfer_submitted",
+    "submit": "transfer_submitted",
+    "settle": "transfer_final",
+    "receipt_returned": "receipt_returned",
+    "reconcile_accept": "reconciled",
+    "retry_execution": "reconciled",
+    "reconcile_refund": "refunded",
+    "write_off": "reconciled",
+    "refund_excess": "excess_refunded",
+    "refund_part": "refunded",
+    "refund_all": "refunded",
+}
+"""Why a status is in the timeline once more, by trigger; a row with a label has that as reason."""

@@ -63,7 +63,7 @@ class PayerTotal:
 
 @attrs.frozen(kw_only=True)
 class TimelineEntry:
-    """A status, when it began, and why where there is more to say than the status does."""
+    """A status, when it began, and why: where it is there again, or there is more to say."""
 
     status: str
     at: Instant

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payments_core.engine.state_machine import Transition
 from payments_core.engine.step import Step
 from payments_core.errors import (
     InvalidState,
@@ -16,8 +17,9 @@ from payments_core.errors import (
     PaymentsError,
 )
 from payments_core.payments import lifecycle as payments
+from payments_core.payments.machine import PAYMENT
 from payments_core.payments.payer_totals import MAX_PAYERS
-from payments_core.payments.record import Payment, Reconciliation
+from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
 from tests.core.examples import (
     ALICE,
     BOB,
@@ -48,6 +50,26 @@ def test_a_creation_starts_the_timeline_at_version_one() -> None:
         assert [(entry.status, entry.at) for entry in payment.timeline] == [(status, NOW)]
         assert (event.name, event.payload["statusVersion"]) == ("payment.created", 1)
         assert change.entries == ()
+
+
+def test_a_status_that_is_in_the_timeline_again_says_why() -> None:
+    first = payments.create(a_payment(status="", status_version=0), now=NOW).record
+    attempted = payments.authorize(first, "op", now=LATER).record
+    waiting = payments.end_attempt(attempted, "op", now=LATER, reason="reverted").record
+    again = payments.authorize(waiting, "op2", now=LATER).record
+    assert [(entry.status, entry.reason) for entry in again.timeline] == [
+        ("awaiting_payment", None), ("processing", None), ("awaiting_payment", "reverted"),
+        ("processing", "new_attempt"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [row for row in PAYMENT.transitions if row.source], ids=str)
+def test_every_row_has_a_reason_for_a_repeated_status(row: Transition) -> None:
+    been = TimelineEntry(status=row.target, at=NOW)
+    payment = a_payment(status=row.source, timeline=(been,))
+    after = payments.apply_trigger(payment, row.trigger, now=LATER).record
+    reason = after.timeline[-1].reason
+    assert reason and (row.label is None or reason == row.label)
 
 
 def test_a_step_raises_the_version_and_tells_what_it_became() -> None:
