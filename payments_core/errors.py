@@ -203,8 +203,9 @@ class EntitlementRequired(Forbidden):
     """The app's environment does not have this product."""
 
     code = "entitlement_required"
-    sentence = "The product {product} is not enabled for this environment."
+    sentence = "The product {product} is not enabled {where}."
     product: str
+    where: str = "for this environment"
 
 
 @attrs.frozen
@@ -279,7 +280,7 @@ class InvalidState(ConflictError):
     """No transition leads there from here."""
 
     code = "invalid_state"
-    sentence = "The {resource} is {status}: {action} is not possible now."
+    sentence = "The {resource} is {status}; the action '{action}' is not possible now."
     resource: str
     status: str
     action: str

@@ -244,7 +244,7 @@ class Accounts:
 
         def change(account: Account) -> Account:
             if account.status == "closed" and changes.get("status", "closed") != "closed":
-                raise InvalidState("account", account.status, str(changes["status"]))
+                raise InvalidState("account", account.status, f"change to {changes['status']}")
             return attrs.evolve(account, **changes)
 
         return self._apply_change(authority, account_id, change, idempotent)
@@ -287,7 +287,7 @@ class Accounts:
 
         def change(account: Account) -> Account:
             if _require_not_closed(account).username not in (None, username):
-                raise InvalidState("handle", "set", "changing it")
+                raise InvalidState("handle", "set", "change")
             return attrs.evolve(account, username=username, username_key=username.lower())
 
         taken = {"username": UsernameTaken()}

@@ -6,7 +6,7 @@ The diagrams and tables of the reference are printed from here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -31,16 +31,27 @@ class Transition:
 class StateMachine:
     """The transitions of one kind of record.
 
-    Raises ValueError when two rows share a source and a trigger: an outcome must be certain.
+    `actions` has what a caller asked for, by the trigger that it became, where that is another
+    word. Raises ValueError when two rows share a source and a trigger: an outcome must be certain.
     """
 
-    def __init__(self, name: str, transitions: Iterable[Transition], *, terminal: Iterable[str]):
+    def __init__(
+        self,
+        name: str,
+        transitions: Iterable[Transition],
+        *,
+        terminal: Iterable[str],
+        actions: Mapping[str, str] | None = None,
+    ):
         self.name = name
+        self.actions = actions or {}
         self.transitions = tuple(transitions)
         self.terminal = frozenset(terminal)
         self._table = {(row.source, row.trigger): row for row in self.transitions}
         if len(self._table) != len(self.transitions):
             raise ValueError(f"{name}: two rows share a source and a trigger")
+        if unnamed := self.actions.keys() - self.triggers:
+            raise ValueError(f"{name}: no row has the trigger {sorted(unnamed)}")
         if unknown := self.terminal - self.states:
             raise ValueError(f"{name}: no row leads to {sorted(unknown)}")
 
@@ -64,7 +75,8 @@ class StateMachine:
         """The row for `trigger` in `state`. Raises InvalidState where there is none."""
         row = self._table.get((state, trigger))
         if row is None:
-            raise InvalidState(resource=self.name, status=state or "new", action=trigger)
+            action = self.actions.get(trigger, trigger)
+            raise InvalidState(resource=self.name, status=state or "new", action=action)
         return row
 
     def allows(self, state: str | None, trigger: str) -> bool:

@@ -352,6 +352,14 @@ PAYMENT = StateMachine(
         *_REVERSALS,
     ),
     terminal=("failed",),
+    actions={
+        "create_drawn": "create",
+        "attempt": "pay",
+        "reconcile_accept": "accept",
+        "reconcile_refund": "refund",
+        "refund_part": "refund",
+        "refund_all": "refund",
+    },
 )
 
 REPEAT_REASONS: Mapping[str, str] = {

@@ -62,6 +62,7 @@ ENDPOINT = StateMachine(
         ),
     ),
     terminal=("archived",),
+    actions={"edit": "change", "rotate": "rotate the signing secret"},
 )
 
 STATUS_TRIGGERS: dict[EndpointStatus, str] = {

@@ -48,6 +48,7 @@ VERIFICATION = StateMachine(
         ),
     ),
     terminal=("approved",),
+    actions={"approve": "change to approved", "reject": "change to rejected"},
 )
 
 PROVIDER_STATUSES: tuple[KycStatus, ...] = ("pending", "approved", "rejected")

@@ -147,11 +147,11 @@ class PublicPayments:
 def require_origin_allowed(terms: PaymentTerms, origin: str | None) -> None:
     """Return if browsers on that origin may create Payments.
 
-    Raises EntitlementRequired where nobody may, in the words of a product that is off, and
+    Raises EntitlementRequired where nobody may, with the code of a product that is off, and
     OriginNotAllowed.
     """
     if not terms.enabled:
-        raise EntitlementRequired("public_checkout")
+        raise EntitlementRequired("public_checkout", "in the payment settings: set enabled to true")
     if not terms.allows_origin(origin):
         raise OriginNotAllowed()
 

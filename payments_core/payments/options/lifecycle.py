@@ -48,6 +48,7 @@ OPTION = StateMachine(
         ),
     ),
     terminal=("succeeded", "expired", "failed", "cancelled"),
+    actions={"offer": "create", "fund": "authorize"},
 )
 
 SELECTION = StateMachine(

@@ -62,7 +62,8 @@ def test_a_trigger_does_what_the_contract_says_or_is_refused(
         with pytest.raises(InvalidState) as caught:
             machine.step(source, trigger)
         assert caught.value.details == {
-            "resource": machine.name, "status": source or "new", "action": trigger,
+            "resource": machine.name, "status": source or "new",
+            "action": machine.actions.get(trigger, trigger),
         }  # fmt: skip
 
 
@@ -117,3 +118,23 @@ def test_rows_with_no_target_stay_where_they_are() -> None:
         Transition("b", "note", "b", "e", "l", "w."),
     )
     assert [row.target for row in transitions_from(("a", "b"), "go", "c")] == ["c", "c"]
+
+
+def test_a_refusal_has_the_callers_word_and_no_trigger_of_ours() -> None:
+    for machine, trigger, sentence in (
+        (PAYMENT, "attempt", "The payment is failed; the action 'pay' is not possible now."),
+        (
+            VERIFICATION,
+            "reject",
+            "The verification is failed; the action 'change to rejected' is not possible now.",
+        ),
+    ):
+        with pytest.raises(InvalidState) as caught:
+            machine.step("failed", trigger)
+        assert caught.value.message == sentence
+
+
+def test_an_action_is_of_a_trigger_that_there_is() -> None:
+    row = Transition(None, "create", "open")
+    with pytest.raises(ValueError, match="no row has the trigger"):
+        StateMachine("parcel", (row,), terminal=(), actions={"send": "post"})

@@ -117,6 +117,13 @@ class TestTheApp:
         for seen in (closed, unentitled):
             assert (seen.status, seen.code) == (403, "entitlement_required")
             assert seen.json["error"]["details"]["product"] == "public_checkout"
+        assert closed.json["error"]["message"] == (
+            "The product public_checkout is not enabled in the payment settings: "
+            "set enabled to true."
+        )
+        assert unentitled.json["error"]["message"] == (
+            "The product public_checkout is not enabled for this environment."
+        )
 
     def test_that_never_set_anything_is_closed(self, door: Door) -> None:
         path = f"/v2/public/apps/{door.app_row.id}/payments"
