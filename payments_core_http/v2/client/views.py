@@ -15,6 +15,7 @@ from payments_core.accounts.capabilities import CapabilityStatus
 from payments_core.accounts.operations import AccountDetails
 from payments_core.accounts.record import AccountStatus, SubjectType
 from payments_core.clock import format_iso
+from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import OptionDetails, PaymentDetails
 from payments_core.payments.record import CreatedBy, DestinationType, Intent
@@ -98,6 +99,7 @@ class RecipientPaymentView:
     destination: DestinationView
     escrow: Escrow | None
     releaseTransactionHash: str | None
+    allowedMethods: tuple[PaymentMethod, ...]
     selectedOptionId: str | None
     options: tuple[FundedOption | DirectPaymentOption, ...]
     receipts: tuple[ReceiptView, ...]
@@ -159,6 +161,7 @@ class PayerPaymentView:
     refundedAmountAtomic: str
     destination: PayeeView
     escrow: Escrow | None
+    allowedMethods: tuple[PaymentMethod, ...]
     selectedOptionId: str | None
     options: tuple[FundedOption, ...]
     receipts: tuple[ReceiptView, ...]

@@ -12,6 +12,7 @@ import attrs
 
 from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
+from payments_core.payment_settings.record import PaymentMethod
 from payments_core.payments.checkout.links import Links
 from payments_core.payments.details import DirectOptionDetails, OptionDetails, PaymentDetails
 from payments_core.payments.journal.record import (
@@ -143,6 +144,7 @@ class PaymentView:
     destination: DestinationView
     escrow: Escrow | None
     releaseTransactionHash: str | None
+    allowedMethods: tuple[PaymentMethod, ...]
     selectedOptionId: str | None
     options: tuple[PaymentOptionEntry, ...]
     receipts: tuple[ReceiptView, ...]
@@ -248,6 +250,7 @@ def term_fields(record: Payment) -> dict[str, Any]:
         "excessAmountAtomic": str(record.excess),
         "refundedAmountAtomic": str(record.refunded),
         "escrow": _escrow(record),
+        "allowedMethods": record.allowed_methods if record.intent == "receive" else (),
         "reference": record.reference,
         "description": record.description,
         "apiVersion": record.api_version,

@@ -235,7 +235,6 @@ def _payment_fields(details: PaymentDetails) -> dict[str, Any]:
     record = details.payment
     return {
         **payment_views.term_fields(record),
-        "allowedMethods": record.allowed_methods,
         "selectedOptionId": _selected_option_id(record),
         "options": tuple(map(direct_option_views.option, details.direct_options)),
         "timeline": tuple(

@@ -23,8 +23,9 @@ PAYER_FIELDS = {
     "id", "paymentId", "intent", "status", "statusVersion", "amount", "amountAtomic",
     "assetSymbol", "decimals", "chainId", "tokenAddress", "receivedAmountAtomic",
     "remainingAmountAtomic", "excessAmountAtomic", "refundedAmountAtomic", "destination", "escrow",
-    "selectedOptionId", "options", "receipts", "timeline", "reference", "description",
-    "apiVersion", "paymentUrl", "successUrl", "cancelUrl", "createdBy", "expiresAt",
+    "allowedMethods", "selectedOptionId", "options", "receipts", "timeline", "reference",
+    "description", "apiVersion", "paymentUrl", "successUrl", "cancelUrl", "createdBy",
+    "expiresAt",
     "succeededAt", "cancelledAt", "createdAt", "updatedAt",
 }  # fmt: skip
 

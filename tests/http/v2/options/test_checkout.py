@@ -96,6 +96,7 @@ PAYMENT_FIELDS = {
     "destination",
     "escrow",
     "releaseTransactionHash",
+    "allowedMethods",
     "selectedOptionId",
     "options",
     "receipts",

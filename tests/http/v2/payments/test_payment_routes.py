@@ -67,6 +67,7 @@ def test_a_send_answers_exactly_a_payment_without_escrow_secret_or_link(storage:
         },
         "escrow": None,
         "releaseTransactionHash": None,
+        "allowedMethods": [],
         "selectedOptionId": None,
         "options": [],
         "receipts": [],
@@ -227,3 +228,11 @@ def test_a_collect_has_its_mandates_chain_and_asset_and_no_other(checkout: Check
     assert (chain.status, chain.code) == (422, "unsupported_chain")
     asset = create(checkout, collect(checkout, mandate_id, assetSymbol="USDT"), key="asset")
     assert (asset.status, asset.code) == (422, "unsupported_asset")
+
+
+def test_the_allowed_methods_can_be_read_back(checkout: Checkout) -> None:
+    body = receive(checkout, allowedMethods=["direct", "vault"])
+    made = create(checkout, body).json
+    assert made["allowedMethods"] == ["direct", "vault"]
+    read = checkout.door.call("GET", f"/v2/payments/{made['id']}").json
+    assert read["allowedMethods"] == ["direct", "vault"]
