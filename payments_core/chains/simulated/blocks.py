@@ -9,6 +9,9 @@ import attrs
 from payments_core.chains.port import Block, Heads, TransactionView, TransferLog
 from payments_core.chains.simulated.records import SimulatedChainState, SimulatedTransaction
 from payments_core.clock import SECOND, Instant
+from payments_core.engine.decision import Decision
+from payments_core.engine.identifiers import IdSequence
+from payments_core.storage.port import Transaction
 
 CONFIRMATIONS = 3
 """A block is final when this many blocks are on top of it."""
@@ -18,6 +21,17 @@ COMMIT_MS = 900
 
 MAX_FORKS = 64
 """So many forks are told apart; the blocks of older ones are final long since."""
+
+
+def decide_beginning(
+    chain_id: int, instant: Instant, tx: Transaction, id_sequence: IdSequence
+) -> Decision[SimulatedChainState]:
+    """The chain as it is stored, or else one that begins at `instant`."""
+    stored = tx.get(SimulatedChainState, str(chain_id), for_update=True)
+    if stored is not None:
+        return Decision(stored)
+    begun = SimulatedChainState(id=str(chain_id), began_at=instant)
+    return Decision(begun, inserts=(begun,))
 
 
 def height(state: SimulatedChainState, now: Instant) -> int:

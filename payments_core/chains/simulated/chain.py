@@ -2,8 +2,7 @@
 
 It adds a block for every second of the clock (computed, not stored) and one for every
 transaction. A transfer without the funds is included and reverts, as on a real chain. What its
-blocks and books do is beside it: `simulated_blocks`, `simulated_transfers`, `simulated_reorgs`,
-`simulated_addresses`.
+blocks and books do is in the modules beside it.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ from payments_core.chains.simulated.transfers import (
     include,
     insert_or_replace,
 )
-from payments_core.clock import HOUR
+from payments_core.clock import HOUR, SECOND, Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -117,7 +116,8 @@ class SimulatedChain:
         return contract_address(spec)
 
     def heads(self) -> Heads:
-        return self._read_or_fail("heads", self._load_heads)
+        found = self._read_or_fail("heads", self._load_heads)
+        return found or self._translate_errors(lambda: self._begin(self._clock.now()))
 
     def block(self, number: int) -> Block | None:
         def load(snapshot: Snapshot) -> Block | None:
@@ -131,10 +131,10 @@ class SimulatedChain:
         return self._read_or_fail("transaction", lambda snapshot: self._load_view(snapshot, hash))
 
     def transactions(self, hashes: Sequence[str]) -> Mapping[str, TransactionView | None]:
-        def load(snapshot: Snapshot) -> dict[str, TransactionView | None]:
-            return {hash: self._load_view(snapshot, hash) for hash in hashes}
-
-        return self._read_or_fail("transaction", load)
+        return self._read_or_fail(
+            "transaction",
+            lambda snapshot: {hash: self._load_view(snapshot, hash) for hash in hashes},
+        )
 
     def scan(
         self, tokens: Sequence[str], recipients: Sequence[str] | None, first: int, last: int
@@ -162,7 +162,7 @@ class SimulatedChain:
 
     def balances(self, token_address: str, holders: Sequence[str]) -> FinalBalances:
         def load(snapshot: Snapshot) -> FinalBalances:
-            final = self._load_heads(snapshot).final.number
+            final = blocks.heads(self._load_state(snapshot), self._clock.now()).final.number
             ids = {holder: balance_id(self.chain_id, token_address, holder) for holder in holders}
             amounts = {
                 holder: balance_at(snapshot.get(SimulatedBalance, id), final)
@@ -225,14 +225,16 @@ class SimulatedChain:
 
     def peek_heads(self) -> Heads:
         """The newest and the newest final block."""
-        return self._read_storage(self._load_heads)
+        return self._read_storage(self._load_heads) or self._begin(self._clock.now())
 
     def is_contract(self, address: str) -> bool:
         """Whether a service derived the address."""
         return is_contract(address)
 
     def advance_time(self, seconds: float) -> None:
-        """Nothing: its blocks are computed from the clock."""
+        """Let a chain that nobody has looked at begin before the clock was moved."""
+        if self._read_storage(self._load_heads) is None:
+            self._begin(self._clock.now() - round(seconds * SECOND))
 
     def peek_transaction(self, hash: str) -> TransactionView | None:
         """The transaction, or None where it is not in the chain."""
@@ -355,8 +357,15 @@ class SimulatedChain:
     def _load_tail(self, snapshot: Snapshot, depth: int) -> Tail:
         return load_tail(snapshot, self._load_state(snapshot), depth, self._clock.now())
 
-    def _load_heads(self, snapshot: Snapshot) -> Heads:
-        return blocks.heads(self._load_state(snapshot), self._clock.now())
+    def _begin(self, instant: Instant) -> Heads:
+        """Store the beginning of a chain without one: from then on each second adds a block."""
+        decide = partial(blocks.decide_beginning, self.chain_id, instant)
+        return blocks.heads(self._commit_storage(decide), self._clock.now())
+
+    def _load_heads(self, snapshot: Snapshot) -> Heads | None:
+        """The heads; None where the chain's beginning is not stored."""
+        state = snapshot.get(SimulatedChainState, str(self.chain_id))
+        return blocks.heads(state, self._clock.now()) if state else None
 
     def _load_view(self, snapshot: Snapshot, hash: str) -> TransactionView | None:
         row = snapshot.get(SimulatedTransaction, f"{self.chain_id}:{hash}")

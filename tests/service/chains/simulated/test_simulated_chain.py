@@ -31,6 +31,23 @@ class TestBlocks:
         stage.clock.advance(-100)  # a clock that steps back takes away what nobody used
         assert stage.chain.mine(1).latest.number > before
 
+    def test_a_fresh_chain_has_a_block_for_every_second_since_it_was_looked_at(
+        self, stage: Stage
+    ) -> None:
+        first = stage.chain.heads()
+        stage.clock.advance(7)
+        assert stage.chain.heads().latest.number == first.latest.number + 7
+        assert stage.another().peek_heads().latest.number == first.latest.number + 7
+        assert stage.chain.mine(1).latest.number == first.latest.number + 8
+
+    def test_a_chain_that_nobody_has_looked_at_has_a_block_for_each_second_of_an_advance(
+        self, stage: Stage
+    ) -> None:
+        for seconds in (7, 5):
+            stage.clock.advance(seconds)
+            stage.chain.advance_time(seconds)
+        assert stage.chain.heads().latest.number == 12
+
     def test_no_transaction_gets_into_a_block_that_was_seen_while_it_was_committed(
         self, stage: Stage
     ) -> None:
