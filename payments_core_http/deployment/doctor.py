@@ -25,6 +25,7 @@ from payments_core.clock import (
     HasServerTime,
     Instant,
     SystemClock,
+    format_iso,
     measure_clock_skew_ms,
 )
 from payments_core.limiters.port import Limiter, LimiterUnavailable, PolicyCheck
@@ -222,6 +223,10 @@ def _check_storage(storage: Storage, clock: Clock) -> Iterator[Finding]:
         yield from check_writability(storage)
     if isinstance(storage, HasServerTime):
         yield from check_clock_skew("the storage's", storage, clock)
+    else:
+        told = format_iso(clock.real_now())
+        says = f"this machine's clock says {told}; the storage has no clock to compare it with"
+        yield Finding("clock", "ok", says)
 
 
 def check_writability(storage: ChecksWritability) -> Iterator[Finding]:

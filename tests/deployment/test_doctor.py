@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from payments_core.clock import DAY, SystemClock
+from payments_core.clock import DAY, SystemClock, parse_iso
 from payments_core.credentials.keyring import KeyRing
 from payments_core.limiters.port import LimiterUnavailable
 from payments_core_http.deployment.doctor import check_clock_skew, run_checks
@@ -33,6 +34,15 @@ def test_a_sound_deployment_has_no_fault(deployed: Deployed) -> None:
     found = findings(deployed, faulty=False)
     assert {"settings", "keys", "storage", "limiter", "worker", "chain 8453"} <= set(found)
     assert found["storage"][0]["level"] == "ok"
+
+
+def test_the_clock_is_told_also_where_the_storage_has_none(deployed: Deployed) -> None:
+    deployed.run("admin", "migrate")
+    before = SystemClock().now()
+    (clock,) = findings(deployed, faulty=False)["clock"]
+    told = re.search(r"clock says (\S+Z);", clock["says"])
+    assert clock["level"] == "ok"
+    assert told and before <= parse_iso(told[1]) <= SystemClock().now()
 
 
 def test_a_storage_without_an_app_is_told_for_it_may_be_the_wrong_one(deployed: Deployed) -> None:
