@@ -189,6 +189,8 @@ def test_a_moved_file_may_take_writes_again(
 def test_what_is_old_is_counted_before_it_is_forgotten(deployed: Deployed) -> None:
     shop(deployed)
     assert sum(deployed.admin("purge", "--dry-run").values()) == 0
+    assert deployed.admin("purge", "--expired-payments-days", "31") == {}
+    deployed.run("admin", "purge", "--expired-payments-days", "30", fails=True)
     assert deployed.admin("jobs", "parked") == []
     assert "job" in deployed.run("admin", "jobs", "retry", "env_x", "job_x", fails=True)
 

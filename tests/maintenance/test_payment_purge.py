@@ -300,6 +300,7 @@ class Scannable(FaultyStorage):
     def __init__(self, inner: Any, *more: Any) -> None:
         super().__init__(inner, *more)
         self.scan_page = inner.scan_page
+        self.read_rows = inner.read_rows
         self.lock_exclusively = inner.lock_exclusively
 
 

@@ -58,8 +58,8 @@ def command(
     expired_payments_days: int,
     dry_run: bool,
 ) -> CommandResult:
-    """Delete old records, and payments that expired with nothing received. Payments that received
-    anything, the journal and receipts are kept.
+    """Delete old records that no payment needs, and payments that expired with nothing received.
+    All other payments, the journal and receipts are kept.
 
     You can interrupt it and run it again; the service may run meanwhile. Ages are measured by
     this machine's clock, which must agree with the storage's clock.
