@@ -1,9 +1,13 @@
-"""`payments events`: what has happened in a sandbox, newest first."""
+"""`payments events`: what has happened in a sandbox, and what happens from now on."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import click
@@ -11,37 +15,85 @@ import click
 from payments_core_http.cli.event_names import suggest_event_names
 from payments_core_http.cli.sandbox_client import SandboxClient, with_sandbox_options
 
+MAX_LIMIT = 100
+POLL_S = 1.0
+"""How often new events are asked for: 60 of the 500 reads a minute."""
+
 
 @click.command()
 @click.option(
     "--limit",
-    type=click.IntRange(1, 100),
+    type=click.IntRange(1, MAX_LIMIT),
     default=20,
     show_default=True,
     help="How many events to list.",
 )
 @click.option("--name", help="Only events with this name, such as payment.succeeded.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Print the oldest first, then each new event, until Ctrl-C.",
+)
 @with_sandbox_options
-def command(limit: int, name: str | None, url: str | None, data: Path, as_json: bool) -> None:
-    """List the events of a sandbox, newest first.
+def command(
+    limit: int, name: str | None, follow: bool, url: str | None, data: Path, as_json: bool
+) -> None:
+    """List the events of a sandbox, newest first, or follow them.
 
     Each line is an event: its time, name and id. `payments resend` takes the id; with --json each
     line is the whole event, as in its deliveries.
 
     \b
-    Example:
+    Examples:
       payments events --limit 5 --name payment.succeeded
+      payments events --follow
     """
-    query = {"limit": str(limit)} | ({} if name is None else {"name": name})
-    page = SandboxClient.at(url, data).call(
-        "GET",
-        f"/v2/console/events?{urlencode(query)}",
-        advice=suggest_event_names([] if name is None else [name]),
-    )
-    if not page["data"]:
+    client = SandboxClient.at(url, data)
+    page = _list_page(client, MAX_LIMIT if follow else limit, name)
+    newest = page["data"][:limit]
+    if not newest:
         click.echo("No event yet." if name is None else f"No {name} yet.", err=True)
-    for event in page["data"]:
-        if as_json:
-            click.echo(json.dumps(event, ensure_ascii=False))
-        else:
-            click.echo(f"{event['createdAt']}  {event['name']:<28}  {event['id']}")
+    for event in reversed(newest) if follow else newest:
+        _print_event(event, as_json)
+    if follow:
+        with contextlib.suppress(KeyboardInterrupt):
+            for event in _follow(client, name, {event["id"] for event in page["data"]}):
+                _print_event(event, as_json)
+
+
+def _follow(client: SandboxClient, name: str | None, known: set[str]) -> Iterator[Any]:
+    """Each event that is not known, as it comes, the older first.
+
+    A look reads on until a page has an event that is known. One that is stored late, behind others
+    that are known, is found as long as it is among the newest.
+    """
+    while True:
+        time.sleep(POLL_S)
+        new: list[Any] = []
+        cursor = None
+        while True:
+            page = _list_page(client, MAX_LIMIT, name, cursor)
+            found = [event for event in page["data"] if event["id"] not in known]
+            new += found
+            cursor = page["nextCursor"]
+            if cursor is None or len(found) < len(page["data"]):
+                break
+        known |= {event["id"] for event in new}
+        yield from reversed(new)
+
+
+def _list_page(
+    client: SandboxClient, limit: int, name: str | None, cursor: str | None = None
+) -> Any:
+    """A page of the events, newest first."""
+    query = {"limit": str(limit), "name": name, "cursor": cursor}
+    given = urlencode({key: value for key, value in query.items() if value is not None})
+    advice = suggest_event_names([] if name is None else [name])
+    return client.call("GET", f"/v2/console/events?{given}", advice=advice)
+
+
+def _print_event(event: Any, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(event, ensure_ascii=False))
+    else:
+        click.echo(f"{event['createdAt']}  {event['name']:<28}  {event['id']}")

@@ -252,6 +252,21 @@ def test_an_event_is_listed_and_resent(sandbox: SandboxChild, target: Target) ->
         child.end()
 
 
+def test_events_are_followed_from_the_newest_on(sandbox: SandboxChild) -> None:
+    old = trigger(sandbox, "payment.succeeded")
+    arguments = ["events", "--follow", "--json", "--limit", "1", *options(sandbox)]
+    command = [sys.executable, "-m", "payments_core_http.cli", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert json.loads(following.stdout.readline())["id"] == old
+        new = [trigger(sandbox, name) for name in ("deposit.settled", "payment.refunded")]
+        told = [json.loads(following.stdout.readline()) for _ in new]
+        assert [event["id"] for event in told] == new
+        assert told[0]["name"] == "deposit.settled"
+        following.send_signal(signal.SIGINT)
+        assert (following.wait(10), following.stdout.read()) == (0, "")
+
+
 def test_a_listener_survives_the_end_of_its_sandbox(tmp_path: Path) -> None:
     own = SandboxChild(tmp_path / "sandbox-data")
     child = listen(own)
