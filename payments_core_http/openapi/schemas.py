@@ -20,7 +20,7 @@ from payments_core.validation.metadata import Metadata
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.resources import resource_name
 from payments_core_http.routing import ListOf
-from payments_core_http.wire.structuring import find_discriminator
+from payments_core_http.wire.structuring import find_discriminator, null_is_absent
 
 COMPONENTS = "#/components/schemas/"
 _SOURCE = re.compile(r" \((?:contract|interface)[^)]*\)")
@@ -170,6 +170,8 @@ class Schemas:
         properties = {}
         for field in fields:
             schema = self._make_schema(field.type, side)
+            if field.is_nullable:
+                schema = _make_nullable(schema)
             if side == "answer" and schema.get("type") in ("string", ["string", "null"]):
                 schema = {**(rules_of(field.name, owner) if len(schema) == 1 else {}), **schema}
             properties[field.name] = {**schema, **field.default}
@@ -216,6 +218,8 @@ class WireField:
     type: Any
     required: bool
     default: Schema = attrs.field(factory=dict)
+    is_nullable: bool = False
+    """Also null, though its type does not say so."""
 
 
 def fields_of(kind: Any, side: Side) -> Iterator[WireField]:
@@ -231,7 +235,11 @@ def fields_of(kind: Any, side: Side) -> Iterator[WireField]:
             yield WireField(field.name, field.type, msgspec.UnsetType not in get_args(field.type))
         else:
             yield WireField(
-                field.name, field.type, field.default is attrs.NOTHING, _default_keyword(field)
+                field.name,
+                field.type,
+                field.default is attrs.NOTHING,
+                _default_keyword(field),
+                null_is_absent(field),
             )
 
 

@@ -175,7 +175,9 @@ def _join_names(values: tuple[Any, ...]) -> str:
 
 
 def _make_object_hook(kind: Any, converter: Converter) -> StructureHook:
+    attrs.resolve_types(kind)
     names = frozenset(field.name for field in attrs.fields(kind))
+    optional = frozenset(field.name for field in attrs.fields(kind) if null_is_absent(field))
     groups: tuple[tuple[str, ...], ...] = getattr(kind, "exactly_one_of", ())
     tells_faults = hasattr(kind, "faults")
     detailed = converter.detailed_validation
@@ -186,8 +188,9 @@ def _make_object_hook(kind: Any, converter: Converter) -> StructureHook:
             raise InvalidValue.of("must be an object")
         found: list[FieldError] = []
         built = None
+        given = {n: v for n, v in value.items() if v is not None or n not in optional}
         try:
-            built = inner(value, kind)
+            built = inner(given, kind)
         except ClassValidationError as error:
             found += _collect_field_faults(error)
         if not names.issuperset(value):
@@ -202,6 +205,16 @@ def _make_object_hook(kind: Any, converter: Converter) -> StructureHook:
         return built
 
     return structure
+
+
+def null_is_absent(field: attrs.Attribute[Any]) -> bool:
+    """Whether null stands for the field's default: an optional field that gives it no meaning.
+
+    Of a change (`UNSET`), null clears a field or is refused.
+    """
+    if field.default is attrs.NOTHING or field.default is msgspec.UNSET:
+        return False
+    return NoneType not in get_args(field.type)
 
 
 def _collect_field_faults(error: ClassValidationError) -> list[FieldError]:

@@ -303,3 +303,16 @@ class TestSandbox:
 def test_a_slash_too_many_is_no_route(checkout: Checkout) -> None:
     seen = checkout.door.call("GET", "/v2/payments/")
     assert (seen.status, seen.code) == (404, "route_not_found")
+
+
+def test_null_is_absent_in_the_optional_fields_of_a_creation(checkout: Checkout) -> None:
+    nothing = dict.fromkeys(("username", "email", "wallets", "settlement", "metadata"))
+    body = {"externalUserId": "bare", "subjectType": "individual"}
+    made = checkout.door.call("POST", "/v2/accounts", {**body, **nothing})
+    assert (made.status, made.json["wallets"]) == (201, [])
+    session = {"accountId": made.json["id"], "externalUserId": None}
+    optional = {"expiresInSeconds": None, "permissions": None}
+    seen = checkout.door.call("POST", "/v2/client-sessions", {**session, **optional})
+    assert (seen.status, seen.json["permissions"]) == (201, ["account:read"])
+    refused = checkout.door.call("PATCH", f"/v2/accounts/{made.json['id']}", {"status": None})
+    assert list(refused.faults) == ["status"]

@@ -62,6 +62,16 @@ def test_absent_and_null_can_be_told_apart() -> None:
     assert reader.read({"label": "a"}, Change).label == "a"
 
 
+def test_null_is_absent_in_every_optional_field_of_a_body() -> None:
+    optional = ("amount", "count", "urgent", "note", "parts", "destination", "metadata")
+    wanted = Reader().read({"name": "a"}, MakeThing)
+    for name in optional:
+        assert Reader().read({"name": "a", name: None}, MakeThing) == wanted
+    assert Reader().read({"name": "a", **dict.fromkeys(optional)}, MakeThing) == wanted
+    assert paths(MakeThing, {"name": None}) == ["name"]
+    assert paths(MakeThing, {"name": "a", "parts": [None]}) == ["parts[0]"]
+
+
 def test_a_decimal_is_the_text_of_its_number() -> None:
     assert str(Reader().read(json_text.parse(b'{"rate": 0.10}'), Change).rate) == "0.10"
     assert paths(Change, {"rate": "0.1"}) == ["rate"]
