@@ -218,10 +218,13 @@ class Chain(Protocol):
         """The same, with fees that let it replace what was signed; None where it cannot be."""
 
     def final_nonce(self, sender: str) -> int:
-        """How many slots of a sender (its address) final transactions have filled, whosever.
+        """How many nonces of a sender (its address) final transactions have used, whosever."""
 
-        0 where nobody else can have the sender's key.
-        """
+    def pending_nonce(self, sender: str) -> int:
+        """How many nonces are used, counting those that are not final and those in the pool."""
+
+    def find_payer(self, intent: TransferIntent) -> str:
+        """The sender that a recipient sees in the logs. Pure: no I/O."""
 
     def broadcast(self, signed: SignedTransaction) -> None:
         """Send signed bytes; sending them again is harmless. The answer proves nothing."""

@@ -59,6 +59,12 @@ class ReadOnlyChain:
     def final_nonce(self, sender: str) -> int:
         self._raise_unsupported("transactions cannot be sent on {}")
 
+    def pending_nonce(self, sender: str) -> int:
+        self._raise_unsupported("transactions cannot be sent on {}")
+
+    def find_payer(self, intent: TransferIntent) -> str:
+        self._raise_unsupported("transactions cannot be sent on {}")
+
     def broadcast(self, signed: SignedTransaction) -> None:
         self._raise_unsupported("transactions cannot be sent on {}")
 

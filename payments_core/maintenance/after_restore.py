@@ -1,8 +1,9 @@
 """After an older state was put back: what the chains know better, and senders that wait for that.
 
-What was sent since is forgotten here and has happened there. A transfer that had no bytes yet when
-the backup was made would be signed again, into a slot that the chain has filled: it is told to have
-failed, though the one before it paid. So nothing is sent until somebody has looked.
+What was sent since is forgotten here and has happened there. The outbox compares before it signs
+(`chains/outbox/lost.py`), so that nothing of ours is paid twice. What is here shows an operator how
+far storage and chains are apart, stops all senders until somebody has looked, and fills the nonces
+of transactions that every pool has dropped.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from collections.abc import Mapping
 
 import attrs
 
-from payments_core.chains.outbox.record import SENDER_LANE_PREFIX, Sender, sender_lane
+from payments_core.chains.outbox.record import (
+    SENDER_LANE_PREFIX,
+    Sender,
+    load_transfer,
+    sender_lane,
+)
 from payments_core.chains.outbox.reorg_recovery import RESEND
-from payments_core.chains.port import Chain
+from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.committer import Committer
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -27,9 +33,10 @@ from payments_core.tenants.record import Environment
 
 @attrs.frozen
 class SenderBehindChain:
-    """A sender that has filled more slots than are known here: so many transactions are forgotten.
+    """A sender that has used more nonces than are known here: so many transactions are forgotten.
 
-    The next transfers of it take those slots, and fail without moving anything.
+    `seen_nonce` counts those that are not final too, and those that a pool had and has no more.
+    Nothing of the sender is signed before all of them are final.
     """
 
     environment_id: str
@@ -37,11 +44,12 @@ class SenderBehindChain:
     address: str
     next_nonce: int
     final_nonce: int
+    seen_nonce: int
 
     @property
     def forgotten_count(self) -> int:
-        """How many transactions they are, of those that are final."""
-        return self.final_nonce - self.next_nonce
+        """How many transactions they are."""
+        return self.seen_nonce - self.next_nonce
 
 
 def find_senders_behind_chain(
@@ -49,9 +57,9 @@ def find_senders_behind_chain(
 ) -> tuple[SenderBehindChain, ...]:
     """The senders of a mode that the chains are ahead of.
 
-    Only senders that the restored state knows are asked for, and only what is final counts. One
-    that cannot be read, or whose environment cannot, is missing, with an alarm. Raises
-    ChainUnavailable, NoMaintenanceAccess, StorageUnavailable.
+    Only senders that the restored state knows are asked for. One that cannot be read, or whose
+    environment cannot, is missing, with an alarm. Raises ChainUnavailable, NoMaintenanceAccess,
+    StorageUnavailable.
     """
     modes = {one.record.id: one.record.mode for one in scan_all(storage, Environment)}
     found = []
@@ -61,12 +69,22 @@ def find_senders_behind_chain(
         if chain is None or modes.get(one.partition) != mode:
             continue
         address = sender.id.partition(":")[2]
-        used = chain.final_nonce(address)
-        if used > sender.next_slot:
+        known = _count_known(storage, one.partition, sender)
+        seen = max(chain.pending_nonce(address), sender.seen_nonce)
+        if seen > known:
+            final = chain.final_nonce(address)
             found.append(
-                SenderBehindChain(one.partition, sender.chain_id, address, sender.next_slot, used)
+                SenderBehindChain(one.partition, sender.chain_id, address, known, final, seen)
             )
     return tuple(found)
+
+
+def _count_known(storage: Storage, partition: str, sender: Sender) -> int:
+    """How many nonces of a sender have bytes that are known here: all, or all but the last."""
+    if sender.last_outgoing_id is None:
+        return sender.next_slot
+    last = load_transfer(storage, partition, sender.last_outgoing_id)
+    return sender.next_slot - (last.raw is None)
 
 
 def stop_sending(storage: Storage, committer: Committer, mode: str) -> tuple[ParkedJob, ...]:
@@ -120,3 +138,36 @@ def _park_job(committer: Committer, partition: str, job_id: str) -> bool:
         return Decision(True, replaces=(attrs.evolve(job, lease_until=NEVER),))
 
     return committer.commit(WorkerAuthority(partition, "upkeep"), decide)
+
+
+@attrs.frozen
+class FilledNonce:
+    """A nonce for which a transaction that moves nothing was sent."""
+
+    nonce: int
+    transaction_hash: str
+
+
+def fill_nonces(
+    storage: Storage, chains: Mapping[int, Chain], environment_id: str, chain_id: int
+) -> tuple[FilledNonce, ...]:
+    """Send a transaction that moves nothing for each nonce that lost transactions have left unused.
+
+    It is for a sender that waits for transactions which every pool has dropped, and which somebody
+    may still have: once their nonces are used they can never be mined. Where a node has another
+    transaction with the nonce it is left alone. Raises ChainUnavailable, SignerRefused,
+    StorageUnavailable.
+    """
+    chain = chains[chain_id]
+    operator = chain.derive(AddressSpec(environment_id, "operator", "operator"))
+    sender = storage.read(
+        environment_id, lambda snapshot: snapshot.get(Sender, f"{chain_id}:{operator}")
+    )
+    if sender is None:
+        return ()
+    filled = []
+    for nonce in range(chain.pending_nonce(operator), sender.seen_nonce):
+        nothing = chain.prepare_noop(environment_id, nonce)
+        chain.broadcast(nothing)
+        filled.append(FilledNonce(nonce, nothing.hash))
+    return tuple(filled)

@@ -237,6 +237,20 @@ class Overcounting(SimulatedChain):
         return 1
 
 
+class Settled(SimulatedChain):
+    """Counts no nonce before it is final."""
+
+    def pending_nonce(self, sender: str) -> int:
+        return self.final_nonce(sender)
+
+
+class Nameless(SimulatedChain):
+    """Takes the recipient for the payer."""
+
+    def find_payer(self, intent: TransferIntent) -> str:
+        return intent.recipient
+
+
 class Doubling(SimulatedChain):
     """Bumps into the slot after."""
 

@@ -32,6 +32,8 @@ BITES = [
     (broken.Hasty, "signing_sends_nothing"),
     (broken.Resigning, "sent_again_it_moves_nothing_more"),
     (broken.Overcounting, "final_nonce_counts_what_is_final_and_no_more"),
+    (broken.Settled, "pending_nonce_counts_what_is_not_final"),
+    (broken.Nameless, "the_payer_is_the_sender_that_the_logs_show"),
     (broken.Doubling, "what_is_not_stuck_may_be_bumped_all_the_same"),
     (broken.Deaf, "an_unreachable_chain_is_unavailable"),
 ]

@@ -26,6 +26,9 @@ class Ahead(SimulatedChain):
     more = 0
 
     def final_nonce(self, sender: str) -> int:
+        return 1
+
+    def pending_nonce(self, sender: str) -> int:
         return 1 + self.more
 
 
@@ -95,6 +98,8 @@ def test_a_sender_that_the_chain_is_ahead_of_is_told(shop: Shop, more: int) -> N
     else:
         address = sender.id.partition(":")[2]
         assert found == (
-            SenderBehindChain(partition, BASE, address, sender.next_slot, sender.next_slot + more),
+            SenderBehindChain(
+                partition, BASE, address, sender.next_slot, 1, sender.next_slot + more
+            ),
         )
         assert found[0].forgotten_count == more

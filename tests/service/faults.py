@@ -218,6 +218,12 @@ class FaultyChain:
     def final_nonce(self, sender: str) -> int:
         return self._through(lambda: self._inner.final_nonce(sender))
 
+    def pending_nonce(self, sender: str) -> int:
+        return self._through(lambda: self._inner.pending_nonce(sender))
+
+    def find_payer(self, intent: TransferIntent) -> str:
+        return self._inner.find_payer(intent)
+
     def broadcast(self, signed: SignedTransaction) -> None:
         self._through(lambda: self._inner.broadcast(signed))
 

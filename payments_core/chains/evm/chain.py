@@ -26,7 +26,7 @@ from payments_core.chains.evm.fees import (
 )
 from payments_core.chains.evm.finality import Finality, finality_of
 from payments_core.chains.evm.quorum import NodeLagging, NodeQuorum, NodeSession, QuorumResult
-from payments_core.chains.evm.reader import EvmReader
+from payments_core.chains.evm.reader import HEADS_GRACE_S, EvmReader
 from payments_core.chains.evm.role_modules import ModuleCall, action_of
 from payments_core.chains.evm.rpc import Refusal, RpcCall
 from payments_core.chains.evm.signers import Signer
@@ -178,6 +178,27 @@ class EvmChain(EvmReader):
 
         return self._endpoints.query_agreed(ask)
 
+    def pending_nonce(self, sender: str) -> int:
+        """See Chain. The highest count that enough nodes reach: a pool may be one node's own."""
+        asked = [RpcCall("eth_getTransactionCount", (sender, tag)) for tag in ("latest", "pending")]
+
+        def ask(session: NodeSession) -> int:
+            return max(answers.parse_number(count) for count in session.call_all(asked))
+
+        enough = self._endpoints.enough
+        told = self._endpoints.query_until_decided(
+            ask,
+            lambda told, is_last: QuorumResult(tuple(told)) if len(told) >= enough else None,
+            patience_s=HEADS_GRACE_S,
+        )
+        return sorted(told, reverse=True)[enough - 1]
+
+    def find_payer(self, intent: TransferIntent) -> str:
+        """See Chain: what a vault pays out goes through an escrow of the transfer's own."""
+        if _is_paid_out(intent):
+            return self.derive(AddressSpec(intent.environment_id, "escrow", intent.id))
+        return intent.source.address
+
     def _require_own_addresses(self, intent: TransferIntent) -> None:
         """Raise SignerRefused unless the money is where the contracts look for it.
 
@@ -262,6 +283,10 @@ def _median(numbers: Sequence[int]) -> int:
     return sorted(numbers)[len(numbers) // 2]
 
 
+def _is_paid_out(intent: TransferIntent) -> bool:
+    return intent.source.kind == "vault" and intent.escrow_of is None
+
+
 def _encode_intent(intent: TransferIntent) -> tuple[Action, bytes]:
     """The factory's function that does what is meant, and its calldata."""
     environment, token, amount = intent.environment_id, intent.token_address, intent.amount_atomic
@@ -270,9 +295,10 @@ def _encode_intent(intent: TransferIntent) -> tuple[Action, bytes]:
         return "pay", calls.pay(environment, source.owner_id, token, to, amount)
     if source.kind == "deposit":
         return "sweep", calls.sweep(environment, source.owner_id, token, amount)
-    if intent.escrow_of is not None:
-        return "fund", calls.fund(environment, source.owner_id, intent.escrow_of, token, amount)
-    return "pay_out", calls.pay_out(environment, source.owner_id, intent.id, token, to, amount)
+    if _is_paid_out(intent):
+        return "pay_out", calls.pay_out(environment, source.owner_id, intent.id, token, to, amount)
+    assert intent.escrow_of is not None
+    return "fund", calls.fund(environment, source.owner_id, intent.escrow_of, token, amount)
 
 
 def connect(

@@ -12,6 +12,7 @@ from typing import Literal
 
 import attrs
 
+from payments_core.chains.outbox.lost import SCANS_PER_LOOK, find_moved
 from payments_core.chains.outbox.record import OutboundTransfer, Replacement, replacement_id
 from payments_core.chains.port import Chain, ChainUnavailable, SignedTransaction, TransactionView
 from payments_core.clock import Instant
@@ -19,12 +20,10 @@ from payments_core.engine.decision import WorkerAuthority
 from payments_core.storage.bulk import get_many
 from payments_core.storage.port import Storage
 
-NonceStatus = Literal["open", "searching", "taken"]
+NonceStatus = Literal["open", "searching", "taken", "moved"]
 """`open`: no final transaction has the nonce. `taken`: one that is not ours has it, for good.
-`searching`: one has it, and not all blocks have been searched for our own transfer yet."""
-
-SCANS_PER_LOOK = 10
-"""One look ends long before the lease of its job: a slow node takes some seconds for a scan."""
+`searching`: one has it, and not all blocks have been searched for our own transfer yet. `moved`: a
+transaction that the storage has lost has moved the money."""
 
 
 @attrs.frozen
@@ -79,10 +78,14 @@ class NonceView:
 
 @attrs.frozen
 class NonceSearch:
-    """The status of a nonce, and the last final block that was searched for our transfer."""
+    """The status of a nonce, and the last final block that was searched for our transfer.
+
+    `moved_by` is the transaction that has moved the money, if one has.
+    """
 
     status: NonceStatus
     searched_to: int
+    moved_by: str | None = None
 
 
 def load_signed_versions(
@@ -126,12 +129,19 @@ def look_up_versions(chain: Chain, versions: Sequence[SignedVersion]) -> NonceVi
     return view
 
 
-def search_nonce(chain: Chain, outgoing: OutboundTransfer, view: NonceView) -> NonceSearch:
+def search_nonce(
+    storage: Storage,
+    authority: WorkerAuthority,
+    chain: Chain,
+    outgoing: OutboundTransfer,
+    view: NonceView,
+) -> NonceSearch:
     """Whether a final transaction other than ours has the nonce. Raises ChainUnavailable.
 
-    Somebody else has used the sender's key, then. A node may also have lost its index of
-    transactions, and then it knows ours by their logs alone. So the blocks since the transfer was
-    signed are searched for its logs, some of them in each look: `searched_to` is to be kept.
+    Somebody else has used the sender's key, then, or we have signed a version that a restore has
+    lost. A node may also have lost its index of transactions, and then it knows ours by their logs
+    alone. So the blocks since the transfer was signed are searched for its logs, some of them in
+    each look: `searched_to` is to be kept.
     """
     assert outgoing.slot is not None
     assert outgoing.sender_id is not None
@@ -151,5 +161,8 @@ def search_nonce(chain: Chain, outgoing: OutboundTransfer, view: NonceView) -> N
         found = chain.scan([outgoing.token_address], [outgoing.recipient], searched + 1, last)
         if any(transfer.transaction_hash in hashes for transfer in found):
             raise ChainUnavailable("a node has the logs of a transaction but not the transaction")
+        moved = find_moved(storage, authority, chain, outgoing, found)
+        if moved is not None:
+            return NonceSearch("moved", searched, moved.transaction_hash)
         searched = last
     return NonceSearch("taken" if searched >= final else "searching", searched)

@@ -4,7 +4,8 @@ Insert the intent with the decision that needs it; reserve a nonce of the enviro
 sign; store the signed bytes; only then broadcast those bytes, again and again if need be. A crash
 before the bytes are stored signs the same intent again for the same nonce. An intent can be
 withdrawn until a nonce is reserved, and not after. Nonce n + 1 is never signed before nonce n has
-its bytes.
+its bytes. Nothing is signed while the chain knows transactions of the sender that the storage does
+not know (`lost.py`).
 
 What is in no block for long is signed again with higher fees, for the same nonce
 (`rebroadcast.py`). Of all versions for a nonce the chain takes one; which one, only the chain can
@@ -21,13 +22,14 @@ import attrs
 
 from payments_core.chains.judge import ExpectedTransfer, Reason, judge, with_confirmations
 from payments_core.chains.outbox.inclusion import (
-    NonceStatus,
+    NonceSearch,
     NonceView,
     encode_signed,
     load_signed_versions,
     look_up_versions,
     search_nonce,
 )
+from payments_core.chains.outbox.lost import LostTransactions
 from payments_core.chains.outbox.nonces import (
     PreviousNonceUnsigned,
     SignerKeyChanged,
@@ -35,19 +37,19 @@ from payments_core.chains.outbox.nonces import (
     load_senders,
     reserve_nonce,
 )
-from payments_core.chains.outbox.rebroadcast import Rebroadcaster
+from payments_core.chains.outbox.rebroadcast import Rebroadcaster, broadcast
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     load_transfer,
     lock_transfer,
+    to_intent,
 )
 from payments_core.chains.port import (
     Chain,
     ChainUnavailable,
     SignedTransaction,
     SignerRefused,
-    TransferIntent,
 )
 from payments_core.chains.scanner import get_scanned_height
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -82,6 +84,7 @@ class Outbox:
         self._chains = chains
         self._on_sent = on_sent
         self._rebroadcaster = Rebroadcaster(ports)
+        self._lost = LostTransactions(ports)
 
     def broadcast(self, authority: WorkerAuthority, outgoing_id: str) -> SignedTransaction:
         """Send a transfer's newest version, now or once more: it is harmless.
@@ -94,12 +97,12 @@ class Outbox:
         chain = self._chains[outgoing.chain_id]
         versions = load_signed_versions(self._storage, authority, outgoing)
         try:
-            chain.broadcast(versions[-1].signed)
+            broadcast(chain, versions[-1].signed)
         except ChainUnavailable:
             view = look_up_versions(chain, versions)
             if view.knows(view.newest):
                 raise  # it was the answer that was lost: the owner notes that first
-            if self._search_nonce(authority, chain, outgoing, view) == "open":
+            if self._search_nonce(authority, chain, outgoing, view).status == "open":
                 self._rebroadcaster.push(authority, chain, outgoing, view, is_refused=True)
         self._on_sent(authority, outgoing.chain_id)
         return versions[-1].signed
@@ -208,6 +211,8 @@ class Outbox:
             if outgoing.status == "withdrawn":
                 return None
             if outgoing.raw is None:
+                outgoing = self._lost.compare(authority, self._chains[chain_id], outgoing)
+            if outgoing.raw is None:
                 outgoing = self._sign(authority, outgoing)
             if outgoing.raw is not None:
                 break
@@ -216,19 +221,10 @@ class Outbox:
 
     def _sign(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> OutboundTransfer:
         assert outgoing.slot is not None
-        intent = TransferIntent(
-            outgoing.id,
-            authority.partition,
-            outgoing.token_address,
-            outgoing.source,
-            outgoing.recipient,
-            outgoing.amount,
-            outgoing.escrow_of,
-        )
         chain = self._chains[outgoing.chain_id]
         newest = chain.heads().latest.number
         try:
-            signed = chain.prepare(intent, outgoing.slot)
+            signed = chain.prepare(to_intent(authority.partition, outgoing), outgoing.slot)
         except SignerRefused as error:  # its nonce waits for it, and all after it
             _log.critical(
                 "ALARM: the signer refused %s of %s: %s", outgoing.id, authority.partition, error
@@ -267,9 +263,9 @@ class Outbox:
         if view.included is not None:
             return Inclusion(view.included.version.signed.hash)
         search = self._search_nonce(authority, chain, outgoing, view)
-        if search == "open":
+        if search.status == "open":
             self._rebroadcaster.push(authority, chain, outgoing, view)
-        return Inclusion(None, nonce_was_taken=search == "taken")
+        return Inclusion(search.moved_by, nonce_was_taken=search.status == "taken")
 
     def _search_nonce(
         self,
@@ -277,13 +273,15 @@ class Outbox:
         chain: Chain,
         outgoing: OutboundTransfer,
         view: NonceView,
-    ) -> NonceStatus:
+    ) -> NonceSearch:
         """The status of the transfer's nonce. How far a search came is stored: the next look, or
-        the next worker, goes on from there.
+        the next worker, goes on from there. So is a transaction that has moved the money.
         """
-        search = search_nonce(chain, outgoing, view)
+        search = search_nonce(self._storage, authority, chain, outgoing, view)
+        if search.moved_by is not None:
+            self._rebroadcaster.store_lost_version(authority, outgoing, search.moved_by)
         if search.status != "searching":
-            return search.status
+            return search
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
             current = lock_transfer(tx, outgoing.id)
@@ -292,7 +290,7 @@ class Outbox:
             return Decision(None, replaces=(attrs.evolve(current, searched_to=search.searched_to),))
 
         self._committer.commit(authority, decide)
-        return search.status
+        return search
 
     def _load_transfer(self, authority: WorkerAuthority, outgoing_id: str) -> OutboundTransfer:
         return load_transfer(self._storage, authority.partition, outgoing_id)

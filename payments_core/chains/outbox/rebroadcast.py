@@ -99,6 +99,19 @@ class Rebroadcaster:
         if not is_offered and not view.is_known:
             raise ChainUnavailable(f"no node of chain {chain.chain_id} accepts {outgoing.id}")
 
+    def store_lost_version(
+        self, authority: WorkerAuthority, outgoing: OutboundTransfer, hash: str
+    ) -> None:
+        """Store a transaction that has moved the money of a transfer, and whose bytes are lost."""
+        _log.warning(
+            "%s of %s was replaced before the storage was restored: %s",
+            outgoing.id, authority.partition, hash,
+        )  # fmt: skip
+        above = outgoing.signed_above
+        self._store_replacement(
+            authority, outgoing, SignedTransaction(hash, b""), moves=True, signed_above=above
+        )
+
     def rebroadcast_dropped(self, authority: WorkerAuthority, chain: Chain) -> int:
         """Offer again what a reorg dropped of all senders, whatever became of its owners.
 
@@ -159,7 +172,7 @@ class Rebroadcaster:
 
     def _try_broadcast(self, chain: Chain, signed: SignedTransaction) -> bool:
         try:
-            chain.broadcast(signed)
+            broadcast(chain, signed)
         except ChainUnavailable as error:
             _log.info("%s was not accepted: %s", signed.hash, error)
             return False
@@ -215,6 +228,8 @@ class Rebroadcaster:
         newest: SignedVersion,
         latest: int,
     ) -> SignedTransaction | None:
+        if not newest.signed.raw:
+            return None
         try:
             raised = chain.bump(authority.partition, newest.signed)
         except SignerRefused as error:
@@ -274,7 +289,9 @@ class Rebroadcaster:
         if outgoing.raw is None:
             return None
         view = look_up_versions(chain, load_signed_versions(self._storage, authority, outgoing))
-        if view.is_known or search_nonce(chain, outgoing, view).status != "open":
+        if view.is_known:
+            return None
+        if search_nonce(self._storage, authority, chain, outgoing, view).status != "open":
             return None
         if outgoing.status != "failed" or not view.newest.moves:
             return Missing(outgoing, view.newest)
@@ -331,3 +348,14 @@ class Rebroadcaster:
             self._last_done.clear()
         self._last_done[str(subject), what] = now
         return True
+
+
+def broadcast(chain: Chain, signed: SignedTransaction) -> None:
+    """Send signed bytes. Those that are lost (`lost.py`) can only be looked for.
+
+    Raises ChainUnavailable.
+    """
+    if signed.raw:
+        chain.broadcast(signed)
+    elif chain.transaction(signed.hash) is None:
+        raise ChainUnavailable(f"the bytes of {signed.hash} are lost, and no node has them")

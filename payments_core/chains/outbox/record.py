@@ -10,7 +10,7 @@ import attrs
 from payments_core.assets import Asset
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS
 from payments_core.chains.judge import Reason
-from payments_core.chains.port import Contract
+from payments_core.chains.port import Contract, TransferIntent
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, NewJob, StaleView
 from payments_core.money import Atomic, atomic
@@ -37,7 +37,8 @@ class OutboundTransfer(Record):
     after another transaction had used its nonce.
 
     `raw` are the bytes that were signed first, at `signed_at`, when `signed_above` was the newest
-    block; `replacements` counts those that were signed after them for the same slot.
+    block; `replacements` counts those that were signed after them for the same slot. `raw` is
+    empty where the transaction was found on the chain, and its bytes are lost (`lost.py`).
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -99,10 +100,26 @@ class Replacement(Record):
 
 
 @attrs.frozen(kw_only=True)
+class LostBlocks:
+    """The blocks with the transactions of a sender that the storage does not know.
+
+    They are after block `first`, up to `last`, and have used the nonces below `nonce`. A transfer
+    that was created before `until` is looked for there before it is signed.
+    """
+
+    nonce: int
+    first: int
+    last: int
+    until: Instant
+
+
+@attrs.frozen(kw_only=True)
 class Sender(Record):
     """The environment's sender on a chain: the next free slot, and who took the last one.
 
-    The id is the chain's number and the address: a new key counts its slots from 0.
+    The id is the chain's number and the address: a new key counts its slots from 0. `seen_nonce`
+    is the highest number of used nonces that the chain has shown where that was more than are
+    known here, and `lost` the blocks of the transactions that are not known (`lost.py`).
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -110,11 +127,16 @@ class Sender(Record):
         columns={"chain_id": int},
         indexes=(Index("of_chain", key=("chain_id",)),),
         lookups=(Lookup("by_chain", ("chain_id",)),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     chain_id: int
     next_slot: int = 0
     last_outgoing_id: str | None = None
+    seen_nonce: int = 0
+    lost: LostBlocks | None = None
 
 
 @attrs.frozen
@@ -167,6 +189,19 @@ def new_transfer(
         escrow_of=escrow_of,
         amount=Atomic(amount),
         created_at=now,
+    )
+
+
+def to_intent(partition: str, outgoing: OutboundTransfer) -> TransferIntent:
+    """What a transaction for the transfer shall do."""
+    return TransferIntent(
+        outgoing.id,
+        partition,
+        outgoing.token_address,
+        outgoing.source,
+        outgoing.recipient,
+        outgoing.amount,
+        outgoing.escrow_of,
     )
 
 

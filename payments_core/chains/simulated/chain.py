@@ -37,6 +37,7 @@ from payments_core.chains.simulated.failures import (
     FaultInjection,
     load_armed_failures,
 )
+from payments_core.chains.simulated.nonces import load_final_nonce, load_nonce
 from payments_core.chains.simulated.records import (
     SimulatedBalance,
     SimulatedChainState,
@@ -209,8 +210,16 @@ class SimulatedChain:
         return None
 
     def final_nonce(self, sender: str) -> int:
-        """None: nobody else has a sender's key here."""
-        return 0
+        def load(snapshot: Snapshot) -> int:
+            return load_final_nonce(snapshot, self.chain_id, sender, self._load_heads(snapshot))
+
+        return self._read(load)
+
+    def pending_nonce(self, sender: str) -> int:
+        return self._read(lambda snapshot: load_nonce(snapshot, self.chain_id, sender))
+
+    def find_payer(self, intent: TransferIntent) -> str:
+        return intent.source.address
 
     def broadcast(self, signed: SignedTransaction) -> None:
         call = _CALL_DECODER.decode(signed.raw)

@@ -124,7 +124,34 @@ class SendingChecks(Harness):
         self.send_and_mine(chain, chain.prepare_noop(environment, 0))
         assert chain.final_nonce(sender) <= 1
         self.make_final()
-        assert chain.final_nonce(sender) <= 1
+        assert chain.final_nonce(sender) == 1, "a final transaction must be counted"
+
+    def test_pending_nonce_counts_what_is_not_final(self) -> None:
+        """It tells that a storage is older than the chain, so that nothing is paid twice."""
+        self.require_capability("can_send")
+        chain, environment = self.open(), self.new_environment_id()
+        sender = chain.derive(AddressSpec(environment, "operator", "operator"))
+        assert chain.pending_nonce(sender) == 0
+        self.send_and_mine(chain, chain.prepare_noop(environment, 0))
+        assert chain.pending_nonce(sender) == 1, "a transaction in a block must be counted"
+        self.make_final()
+        assert chain.pending_nonce(sender) == 1
+
+    def test_the_payer_is_the_sender_that_the_logs_show(self) -> None:
+        """By it a transfer is found again whose bytes were lost."""
+        self.require_capability("can_send")
+        chain, environment = self.open(), self.new_environment_id()
+        vault = self.vault_contract(chain, environment)
+        self.send_external_transfer(self.token, vault.address, 2 * AMOUNT)
+        fund = self.funding_intent(chain, environment, AMOUNT)
+        somebody = chain.derive(AddressSpec(environment, "deposit", "acct_somebody"))
+        pay_out = attrs.evolve(fund, id="out_paid", recipient=somebody, escrow_of=None)
+        for nonce, intent in enumerate((fund, pay_out)):
+            signed = chain.prepare(intent, nonce)
+            self.send_and_mine(chain, signed)
+            view, _ = self.require_in_block(chain, signed.hash)
+            [sender] = [log.sender for log in view.logs if log.recipient == intent.recipient]
+            assert chain.find_payer(intent) == sender, "find_payer names another sender"
 
     def test_what_is_not_stuck_may_be_bumped_all_the_same(self) -> None:
         """The bump takes the same slot, or the chain has none."""

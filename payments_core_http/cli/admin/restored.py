@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from payments_core.chains.port import ChainUnavailable, SignerRefused
 from payments_core.maintenance.after_restore import (
     SenderBehindChain,
+    fill_nonces,
     find_senders_behind_chain,
     stop_sending,
 )
@@ -36,11 +38,26 @@ def stop(service: PaymentsService, mode: str) -> CommandResult:
 @command.command(name="behind")
 @with_service
 def behind_(service: PaymentsService, mode: str) -> CommandResult:
-    """List senders whose on-chain nonce is ahead, and how many transactions the storage lost."""
+    """List senders that have used more nonces, the pool included, than the storage knows."""
     return [
         _render_sender(one)
         for one in find_senders_behind_chain(service.ports.storage, service.chains, mode)
     ]
+
+
+@command.command()
+@click.argument("environment_id")
+@click.argument("chain_id", type=int)
+@with_service
+def fill(service: PaymentsService, mode: str, environment_id: str, chain_id: int) -> CommandResult:
+    """Use up the nonces of lost transactions that no pool has any more."""
+    if chain_id not in service.chains:
+        raise click.UsageError(f"Chain {chain_id} is not served by this deployment.")
+    try:
+        filled = fill_nonces(service.ports.storage, service.chains, environment_id, chain_id)
+    except (ChainUnavailable, SignerRefused) as error:
+        raise click.ClickException(str(error)) from error
+    return [{"nonce": one.nonce, "transactionHash": one.transaction_hash} for one in filled]
 
 
 def _render_sender(one: SenderBehindChain) -> dict[str, Any]:
@@ -50,5 +67,6 @@ def _render_sender(one: SenderBehindChain) -> dict[str, Any]:
         "sender": one.address,
         "nextSlot": one.next_nonce,
         "slotsUsed": one.final_nonce,
+        "slotsSeen": one.seen_nonce,
         "forgotten": one.forgotten_count,
     }

@@ -57,29 +57,17 @@ class TestWithoutGas:
 
 
 class TestASlotThatSomebodyElseTook:
-    def test_before_a_vaults_transfer_fails_it_and_the_payer_can_try_again(
-        self, world: AnvilScene
-    ) -> None:
+    def test_before_a_vaults_transfer_is_passed_over(self, world: AnvilScene) -> None:
         taken(world)
-        payment = world.payment("25.00")
-        option = world.authorize(world.option(payment))
+        option = world.authorized("25.00")
         world.advance(120)
         world.finish()
-        assert world.operation_now(option).status == "failed"
-        assert world.option_now(option).status == "failed"
-        waiting = world.paid(payment.payment.id)
-        assert (waiting.status, waiting.received, waiting.is_pending) == (
-            "awaiting_payment", 0, False,
-        )  # fmt: skip
-        assert world.held() == (atomic("100"), 0, atomic("100"))
-        again = world.authorize(world.option(payment))
-        world.advance(60)
-        world.finish()
-        assert world.operation_now(again).status == "confirmed"
-        done = world.paid(waiting.id)
+        assert world.operation_now(option).status == "confirmed"
+        done = world.paid(option.payment.id)
         assert (done.status, done.received) == ("succeeded", atomic("25"))
         assert world.held() == (atomic("75"), 0, atomic("75"))
         assert world.newest(world.vault_address(world.merchant)) == atomic("25")
+        assert world.sent() == 3
 
     def test_after_it_was_broadcast_fails_it_too(self, world: AnvilScene) -> None:
         payment = world.payment("25.00")
@@ -114,12 +102,28 @@ class TestASlotThatSomebodyElseTook:
         assert world.paid(option.payment.id).status == "succeeded"
         assert world.held() == (atomic("75"), 0, atomic("75"))
 
-    def test_of_a_release_asks_for_a_decision_and_never_pays_twice(self, world: AnvilScene) -> None:
+    def test_before_a_release_is_passed_over(self, world: AnvilScene) -> None:
         taken(world)
         payment = world.payment("25.00")
         world.spend("25.00", str(payment.payment.escrow_address))
         world.finish()
         world.advance(120)
+        assert world.paid(payment.payment.id).status == "succeeded"
+        assert world.newest(world.vault_address(world.merchant)) == atomic("25")
+        assert world.newest(str(payment.payment.escrow_address)) == 0
+        assert world.sent() == 2
+
+    def test_of_a_release_that_was_broadcast_asks_for_a_decision(self, world: AnvilScene) -> None:
+        payment = world.payment("25.00")
+        world.spend("25.00", str(payment.payment.escrow_address))
+        world.look()
+        world.stop_mining()
+        world.chain.mine(world.final_after)
+        while world.paid(payment.payment.id).status != "executing":
+            world.advance(1)
+        world.mine_alone(take(world, 0))
+        world.advance(120)
+        world.finish()
         failed = world.paid(payment.payment.id)
         assert (failed.status, failed.labels) == ("action_required", ("execution_failed",))
         assert world.newest(world.vault_address(world.merchant)) == 0
@@ -128,37 +132,35 @@ class TestASlotThatSomebodyElseTook:
         world.finish()
         assert world.paid(failed.id).status == "succeeded"
         assert world.newest(world.vault_address(world.merchant)) == atomic("25")
-        assert world.newest(str(payment.payment.escrow_address)) == 0
         assert world.sent() == 2
 
-    def test_of_a_send_gives_the_funds_back(self, world: AnvilScene) -> None:
+    def test_before_a_send_is_passed_over(self, world: AnvilScene) -> None:
         taken(world)
         to = ToWallet(address=ELSEWHERE)
         new = NewSend(amount="25.00", account_id=world.payer.id, destination=to)
         created = world.service.sends.create(world.server, new)
         world.advance(120)
         world.finish()
-        failed = world.paid(created.payment.id)
-        assert (failed.status, failed.labels) == ("action_required", ("execution_failed",))
-        assert world.held() == (atomic("100"), 0, atomic("100"))
-        assert world.newest(ELSEWHERE) == 0
+        assert world.paid(created.payment.id).status == "succeeded"
+        assert world.held() == (atomic("75"), 0, atomic("75"))
+        assert world.newest(ELSEWHERE) == atomic("25")
 
     def test_what_comes_behind_it_is_sent_also_after_a_reorg(self, world: AnvilScene) -> None:
         taken(world)
-        lost = world.authorized("10.00")
+        first = world.authorized("10.00")
         world.advance(120)
         world.finish()
-        assert world.operation_now(lost).status == "failed"
+        assert world.operation_now(first).status == "confirmed"
         option = world.authorized("25.00")
         world.run()
         assert world.operation_now(option).status == "broadcast"
         world.reorg(1)
         world.finish()
         assert world.paid(option.payment.id).status == "succeeded"
-        assert world.held() == (atomic("75"), 0, atomic("75"))
-        assert world.sent() == 3
+        assert world.held() == (atomic("65"), 0, atomic("65"))
+        assert world.sent() == 5
 
-    def test_of_a_refund_and_of_a_sweep_fails_them(self, world: AnvilScene) -> None:
+    def test_before_a_refund_and_a_sweep_is_passed_over(self, world: AnvilScene) -> None:
         payment = world.payment("25.00")
         world.spend("25.00", str(payment.payment.escrow_address))
         world.finish()
@@ -167,15 +169,15 @@ class TestASlotThatSomebodyElseTook:
         world.run()
         world.advance(120)
         world.finish()
-        assert world.get(Refund, refund.id).status == "failed"
-        assert world.held(world.merchant) == (atomic("25"), 0, atomic("25"))
-        taken(world, 2)
+        assert world.get(Refund, refund.id).status == "succeeded"
+        assert world.held(world.merchant) == (0, 0, 0)
+        taken(world, 3)
         till = Till(world)
         world.spend("5.00", till.address)
         world.advance(120)
         world.finish()
-        assert [world.get(Deposit, it.id).status for it in till.all()] == ["failed"]
-        assert world.newest(till.address) == atomic("5")
+        assert [world.get(Deposit, it.id).status for it in till.all()] == ["settled"]
+        assert world.newest(till.address) == 0
 
 
 class TestKilledBetweenStoringAndSending:

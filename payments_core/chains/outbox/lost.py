@@ -1,0 +1,277 @@
+"""Transactions of ours that the storage does not know: it was restored to an older state.
+
+They have happened all the same, or wait in a pool. A transfer that had no bytes yet when the backup
+was made may be among them, and signed again, with another nonce, it would pay twice. So before
+anything is signed, the sender's nonces are compared with the chain, the pool included:
+
+1. The chain has used no nonce that is not known here: nothing is lost, and the transfer is signed.
+2. It has used more. Nothing is signed until all of those transactions are final; an alarm names
+   the sender. What a pool has dropped may still be mined, so the highest number of nonces that was
+   seen is stored, and counts until their transactions are final (`payments admin restored fill`).
+3. They are final. The blocks since the last transaction that is known are searched for the
+   transfer, in steps that are stored. What has moved the money closes the transfer: its hash is
+   stored, and its owner goes on as if it had been sent by us, which it was. A transfer that is not
+   there gets the next nonce that is free on the chain.
+4. What is created within `LOST_TTL_MS` is looked for in the same blocks: a receipt that is found
+   again after a restore is released again, by another transfer than before.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import attrs
+
+from payments_core.chains.outbox.record import (
+    LostBlocks,
+    OutboundTransfer,
+    Sender,
+    find_own_hashes,
+    load_transfer,
+    lock_transfer,
+    to_intent,
+)
+from payments_core.chains.port import Chain, ChainUnavailable, ScannedTransfer
+from payments_core.clock import DAY, MINUTE, Instant
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.storage.port import Storage, Transaction
+from payments_core.storage.records import Record
+
+LOST_TTL_MS = 1 * DAY
+"""After a restore the scanner finds within minutes what was lost; a day leaves room for outages."""
+
+SCANS_PER_LOOK = 10
+"""One look ends long before the lease of its job: a slow node takes some seconds for a scan."""
+
+_ALARM_INTERVAL_MS = 15 * MINUTE
+
+_log = logging.getLogger(__name__)
+
+
+class LostTransactions:
+    """Compares a sender with the chain before a transfer of it is signed."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._alarmed_at: dict[str, Instant] = {}
+
+    def compare(
+        self, authority: WorkerAuthority, chain: Chain, outgoing: OutboundTransfer
+    ) -> OutboundTransfer:
+        """The transfer with a nonce that may be signed, or with the transaction that has moved it.
+
+        It has a nonce reserved. Raises ChainUnavailable while it cannot be told.
+        """
+        assert outgoing.slot is not None
+        sender = self._load_sender(authority, outgoing)
+        used = chain.pending_nonce(_address(sender))
+        if max(used, sender.seen_nonce) > outgoing.slot:
+            # Bytes are stored before they are sent: they may be another worker's.
+            current = load_transfer(self._storage, authority.partition, outgoing.id)
+            if current.raw is not None or current.slot != outgoing.slot:
+                return current
+            sender = self._find_lost_blocks(authority, chain, sender, outgoing, used)
+        lost = sender.lost
+        if lost is None or (outgoing.slot >= lost.nonce and outgoing.created_at >= lost.until):
+            return outgoing
+        return self._search(authority, chain, lost, outgoing)
+
+    def _find_lost_blocks(
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        sender: Sender,
+        outgoing: OutboundTransfer,
+        used: int,
+    ) -> Sender:
+        """The sender with the blocks that its lost transactions are in, once they are final."""
+        seen = max(used, sender.seen_nonce)
+        if seen > sender.seen_nonce:
+            sender = self._change_sender(authority, sender, seen, None)
+        if sender.lost is not None and sender.lost.nonce >= seen:
+            return sender
+        final = chain.final_nonce(_address(sender))
+        self._alarm(authority, sender, outgoing, final)
+        if final < seen:
+            raise ChainUnavailable(f"transactions of {sender.id} are not final and not known here")
+        lost = LostBlocks(
+            nonce=seen,
+            first=self._find_block_before(authority, outgoing),
+            last=chain.heads().final.number,
+            until=self._clock.now() + LOST_TTL_MS,
+        )
+        return self._change_sender(authority, sender, seen, lost)
+
+    def _search(
+        self,
+        authority: WorkerAuthority,
+        chain: Chain,
+        lost: LostBlocks,
+        outgoing: OutboundTransfer,
+    ) -> OutboundTransfer:
+        """The transfer with the transaction that has moved it, or with a nonce that is free."""
+        searched = max(outgoing.searched_to, lost.first)
+        for _ in range(SCANS_PER_LOOK):
+            if searched >= lost.last:
+                break
+            last = min(searched + chain.max_scan_blocks, lost.last)
+            found = chain.scan([outgoing.token_address], [outgoing.recipient], searched + 1, last)
+            moved = find_moved(self._storage, authority, chain, outgoing, found)
+            if moved is not None:
+                _log.warning(
+                    "%s of %s was sent before the storage was restored: %s",
+                    outgoing.id, authority.partition, moved.transaction_hash,
+                )  # fmt: skip
+                return self._close(authority, lost, outgoing, moved)
+            searched = last
+        stored = self._store_search(authority, lost, outgoing, searched)
+        if searched < lost.last:
+            raise ChainUnavailable(f"blocks up to {lost.last} are searched for {outgoing.id}")
+        return stored
+
+    def _close(
+        self,
+        authority: WorkerAuthority,
+        lost: LostBlocks,
+        outgoing: OutboundTransfer,
+        moved: ScannedTransfer,
+    ) -> OutboundTransfer:
+        """Store the transaction as the transfer's own. The nonce that it had reserved stays free,
+        if it is free on the chain.
+        """
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
+            sender = _lock_sender(tx, outgoing)
+            current = lock_transfer(tx, outgoing.id)
+            assert current.slot is not None
+            if current.raw is not None or current.slot != outgoing.slot:
+                return Decision(current)
+            free = max(current.slot, lost.nonce)
+            closed = attrs.evolve(
+                current,
+                status="signed",
+                slot=free - 1,
+                transaction_hash=moved.transaction_hash,
+                raw="",
+                signed_at=self._clock.now(),
+                signed_above=lost.first,
+            )
+            return Decision(closed, replaces=(attrs.evolve(sender, next_slot=free), closed))
+
+        return self._committer.commit(authority, decide)
+
+    def _store_search(
+        self,
+        authority: WorkerAuthority,
+        lost: LostBlocks,
+        outgoing: OutboundTransfer,
+        searched: int,
+    ) -> OutboundTransfer:
+        """Store how far the search came, and after its end the nonce that is free on the chain."""
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
+            sender = _lock_sender(tx, outgoing)
+            current = lock_transfer(tx, outgoing.id)
+            assert current.slot is not None
+            if current.raw is not None or current.slot != outgoing.slot:
+                return Decision(current)
+            stored = attrs.evolve(current, searched_to=max(current.searched_to, searched))
+            changed: tuple[Record, ...] = ()
+            if searched >= lost.last and current.slot < lost.nonce:
+                stored = attrs.evolve(stored, slot=lost.nonce)
+                changed = (attrs.evolve(sender, next_slot=lost.nonce + 1),)
+            if stored != current:
+                changed += (stored,)
+            return Decision(stored, replaces=changed)
+
+        return self._committer.commit(authority, decide)
+
+    def _change_sender(
+        self, authority: WorkerAuthority, known: Sender, seen: int, lost: LostBlocks | None
+    ) -> Sender:
+        """Store what was seen of a sender; blocks that are searched already are kept."""
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[Sender]:
+            sender = tx.get(Sender, known.id, for_update=True)
+            assert sender is not None
+            merged = _merge(sender.lost, lost, self._clock.now())
+            changed = attrs.evolve(sender, seen_nonce=max(sender.seen_nonce, seen), lost=merged)
+            return Decision(changed, replaces=(changed,) if changed != sender else ())
+
+        return self._committer.commit(authority, decide)
+
+    def _find_block_before(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> int:
+        """A block that all lost transactions are after: the newest one when the last bytes that
+        are known were signed; 0 where no bytes are known.
+        """
+        if outgoing.previous_id is None:
+            return 0
+        return load_transfer(self._storage, authority.partition, outgoing.previous_id).signed_above
+
+    def _alarm(
+        self, authority: WorkerAuthority, sender: Sender, outgoing: OutboundTransfer, final: int
+    ) -> None:
+        now = self._clock.now()
+        last = self._alarmed_at.get(sender.id)
+        if last is not None and 0 <= now - last < _ALARM_INTERVAL_MS:
+            return
+        self._alarmed_at[sender.id] = now
+        _log.critical(
+            "ALARM: sender %s of %s has used %d nonces, %d of them final, and the storage knows "
+            "%d: it was restored to an older state, or the key is used elsewhere. Nothing is "
+            "signed until all are final and compared (docs/how-to/back-up-and-restore.md)",
+            sender.id, authority.partition, sender.seen_nonce, final, outgoing.slot,
+        )  # fmt: skip
+
+    def _load_sender(self, authority: WorkerAuthority, outgoing: OutboundTransfer) -> Sender:
+        sender = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(Sender, str(outgoing.sender_id))
+        )
+        assert sender is not None, f"no sender {outgoing.sender_id}"
+        return sender
+
+
+def find_moved(
+    storage: Storage,
+    authority: WorkerAuthority,
+    chain: Chain,
+    outgoing: OutboundTransfer,
+    found: tuple[ScannedTransfer, ...],
+) -> ScannedTransfer | None:
+    """Which of the transfers has moved what `outgoing` is to move; None if none has.
+
+    It comes from the payer that the logs of `outgoing` would show, with the same amount unless that
+    payer is of this transfer alone, and in a transaction that no transfer here has signed. Two
+    that are alike in all of that have the same effect: it does not matter which is taken for which.
+    """
+    payer = chain.find_payer(to_intent(authority.partition, outgoing))
+    alike = [
+        transfer
+        for transfer in found
+        if (transfer.sender, transfer.recipient) == (payer, outgoing.recipient)
+        and (payer != outgoing.source.address or transfer.amount_atomic == outgoing.amount)
+    ]
+    known = find_own_hashes(storage, {transfer.transaction_hash for transfer in alike})
+    return next((it for it in alike if it.transaction_hash not in known), None)
+
+
+def _merge(before: LostBlocks | None, lost: LostBlocks | None, now: Instant) -> LostBlocks | None:
+    if before is None or lost is None or now >= before.until:
+        return lost or before
+    return attrs.evolve(
+        lost, first=min(before.first, lost.first), nonce=max(before.nonce, lost.nonce)
+    )
+
+
+def _lock_sender(tx: Transaction, outgoing: OutboundTransfer) -> Sender:
+    sender = tx.get(Sender, str(outgoing.sender_id), for_update=True)
+    assert sender is not None, f"no sender {outgoing.sender_id}"
+    return sender
+
+
+def _address(sender: Sender) -> str:
+    return sender.id.partition(":")[2]
