@@ -13,7 +13,7 @@ from payments_core.chains.scanner import SCAN, Scanner
 from payments_core.clock import MINUTE
 from payments_core.deposits.discovery import ARRIVE, WATCH_DEPOSIT, DepositDiscovery
 from payments_core.deposits.sweep import SweepOwner
-from payments_core.deposits.watch import DepositWatch
+from payments_core.deposits.watch import NOTE_RETURN, DepositWatch
 from payments_core.engine.decision import WorkerAuthority
 from payments_core.engine.idempotency.expiry import PURGE, ResponsePurge
 from payments_core.engine.jobs.parking import Queue
@@ -26,6 +26,7 @@ from payments_core.payments.receipts.jobs import ReceiptJobs
 from payments_core.payments.receipts.purged_escrows import PurgedEscrows
 from payments_core.payments.refunds.transfer import RefundOwner
 from payments_core.payments.release import ReleaseOwner
+from payments_core.payments.returns import ReturnJobs
 from payments_core.tenants.modes import is_of_mode
 from payments_core.webhooks.dispatch.attempt import AttemptRunner
 from payments_core.webhooks.dispatch.dispatcher import Dispatcher
@@ -164,6 +165,7 @@ class BackgroundJobs:
             WATCH_TRANSACTION: ReceiptJobs(ports, chains, outbox, vaults).watch,
             ARRIVE: DepositDiscovery(ports, chains, mode).retry_lookup,
             WATCH_DEPOSIT: DepositWatch(ports, chains).watch,
+            NOTE_RETURN: ReturnJobs(ports).note,
             PURGE: ResponsePurge(ports).run,
             EXPIRE_PAYMENT: self._payments.run_expiry,
             RECOVER: WebhookRecovery(ports).recover,

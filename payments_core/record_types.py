@@ -11,7 +11,7 @@ from payments_core.accounts.vaults.record import (
     YieldSettings,
 )
 from payments_core.accounts.verification.record import Verification
-from payments_core.chains.outbox.record import OutboundTransfer, Replacement, Sender
+from payments_core.chains.outbox.record import OutboundTransfer, Replacement, ReturnAddress, Sender
 from payments_core.chains.scanner import ScanCursor, ScanRequest
 from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.records import (
@@ -91,6 +91,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Dispute,
     OutboundTransfer,
     Replacement,
+    ReturnAddress,
     Sender,
     Event,
     Endpoint,

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import attrs
 
 from payments_core.accounts.record import Account
 from payments_core.chains.backoff import back_off
-from payments_core.chains.outbox.record import find_own_hashes
+from payments_core.chains.outbox.record import ReturnAddress, find_own_hashes
 from payments_core.chains.port import (
     Block,
     Chain,
@@ -26,7 +27,7 @@ from payments_core.clock import Instant
 from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import incoming_transfer_of
 from payments_core.deposits.lifecycle import IncomingTransfer
-from payments_core.deposits.record import REORGED, Deposit, DepositAddress
+from payments_core.deposits.record import REORGED, AnyDepositAddress, Deposit, DepositAddress
 from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
@@ -46,8 +47,10 @@ ARRIVE = "deposits.arrive"
 LOOKUP_BATCH = 50
 """So many transactions are asked for in one question."""
 
-AddressRows = Mapping[str, Mapping[str, Sequence[DepositAddress]]]
+AddressRows = Mapping[str, Mapping[str, Sequence[AnyDepositAddress]]]
 """The rows of deposit addresses: by address, then by partition."""
+
+A = TypeVar("A", DepositAddress, ReturnAddress)
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +66,7 @@ class DepositDiscovery:
         self._mode = mode
 
     def filter_known(self, recipients: set[str]) -> set[str]:
-        """Those of the recipients that are deposit addresses."""
+        """Those of the recipients that are deposit addresses, or were paid from."""
         return set(self._find_addresses(recipients))
 
     def on_transfers(self, chain_id: int, transfers: Sequence[ScannedTransfer]) -> None:
@@ -131,7 +134,9 @@ class DepositDiscovery:
             if incoming is None:
                 continue
             for partition, issued in addresses.get(incoming.address, {}).items():
-                self._record_deposit(partition, _choose_address(chain_id, issued), incoming)
+                address = _choose_address(chain_id, issued)
+                if not _is_paid_on(address, view):
+                    self._record_deposit(partition, address, incoming)
 
     def _schedule_lookup(
         self, chain_id: int, transfer: ScannedTransfer, partitions: Iterable[str]
@@ -160,24 +165,29 @@ class DepositDiscovery:
 
     def _find_addresses(self, recipients: set[str]) -> AddressRows:
         """Those of the recipients that are deposit addresses: their rows, by partition."""
-        rows: dict[str, dict[str, list[DepositAddress]]] = defaultdict(lambda: defaultdict(list))
+        rows: dict[str, dict[str, list[AnyDepositAddress]]] = defaultdict(lambda: defaultdict(list))
         keys = [(address,) for address in sorted(recipients)]
         for start in range(0, len(keys), MAX_LOCATE_KEYS):
-            for located in self._locate_addresses(keys[start : start + MAX_LOCATE_KEYS]):
-                rows[located.record.address][located.partition].append(located.record)
+            batch = keys[start : start + MAX_LOCATE_KEYS]
+            for own in self._locate_addresses(DepositAddress, batch):
+                rows[own.record.address][own.partition].append(own.record)
+            for paying in self._locate_addresses(ReturnAddress, batch):
+                rows[paying.record.address][paying.partition].append(paying.record)
         return rows
 
-    def _locate_addresses(self, keys: Sequence[tuple[str]]) -> list[LocatedRecord[DepositAddress]]:
+    def _locate_addresses(
+        self, kind: type[A], keys: Sequence[tuple[str]]
+    ) -> list[LocatedRecord[A]]:
         """All rows of these addresses: an address has one for each chain it was issued for."""
-        found: list[LocatedRecord[DepositAddress]] = []
+        found: list[LocatedRecord[A]] = []
         after: tuple[str, str] | None = None
-        while page := self._storage.locate(DepositAddress, "by_address", keys, after=after):
+        while page := self._storage.locate(kind, "by_address", keys, after=after):
             found += page
             after = (page[-1].partition, page[-1].record.id)
         return found
 
     def _record_deposit(
-        self, partition: str, address: DepositAddress, incoming: IncomingTransfer
+        self, partition: str, address: AnyDepositAddress, incoming: IncomingTransfer
     ) -> None:
         def load(snapshot: Snapshot) -> tuple[Environment, Account, Deposit | None]:
             environment = snapshot.get(Environment, partition)
@@ -223,6 +233,13 @@ class DepositDiscovery:
         )
 
 
+def _is_paid_on(address: AnyDepositAddress, view: TransactionView) -> bool:
+    """Whether a transaction is our own, known here or lost, which pays from a vault."""
+    if isinstance(address, DepositAddress):
+        return False
+    return any(log.sender == address.address for log in view.logs)
+
+
 def _has_moved(known: Deposit, incoming: IncomingTransfer) -> bool:
     """Whether the chain shows a deposit elsewhere than it was last seen.
 
@@ -247,7 +264,7 @@ def _watch_job(deposit_id: str, now: Instant) -> NewJob:
     return NewJob("chain", WATCH_DEPOSIT, f"deposit:{deposit_id}", now, deposit_id)
 
 
-def _choose_address(chain_id: int, issued: Sequence[DepositAddress]) -> DepositAddress:
+def _choose_address(chain_id: int, issued: Sequence[AnyDepositAddress]) -> AnyDepositAddress:
     """The row of that chain, or else the one that was issued first."""
     return min(issued, key=lambda row: (row.chain_id != chain_id, row.created_at, row.id))
 

@@ -7,7 +7,12 @@ from typing import Any
 import attrs
 
 from payments_core.clock import Instant
-from payments_core.deposits.record import REORGED, Deposit, DepositAddress
+from payments_core.deposits.record import (
+    REORGED,
+    AnyDepositAddress,
+    Deposit,
+    find_returned_transfer,
+)
 from payments_core.engine.events import NewEvent
 from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
 from payments_core.engine.step import Step
@@ -108,7 +113,7 @@ def apply_trigger(deposit: Deposit, trigger: str, *, now: Instant, **changes: An
 
 def detect(
     id: str,
-    address: DepositAddress,
+    address: AnyDepositAddress,
     incoming: IncomingTransfer,
     *,
     external_user_id: str,
@@ -133,6 +138,7 @@ def detect(
         block_hash=incoming.block_hash,
         status=row.target,
         status_version=1,
+        returned_from=find_returned_transfer(address),
         external_user_id=external_user_id,
         api_version=api_version,
         created_at=now,

@@ -7,6 +7,8 @@ from typing import ClassVar
 import attrs
 
 from payments_core.assets import Asset, ChainType, asset_of
+from payments_core.chains.outbox.record import ReturnAddress
+from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.money import Atomic, atomic
 from payments_core.storage.records import Collection, Index, Lookup, Record, Unique
@@ -39,6 +41,10 @@ class DepositAddress(Record):
     created_at: Instant
 
 
+AnyDepositAddress = DepositAddress | ReturnAddress
+"""Where deposits arrive: at an account's own address, or at one that has paid for its vault."""
+
+
 @attrs.frozen(kw_only=True)
 class Deposit(Record):
     """One transfer to a deposit address, counted once for ever.
@@ -48,6 +54,7 @@ class Deposit(Record):
     `block_number` is the height where it was last seen; without `block_hash` it is not there now.
     `sweep_id` is our transfer of it to the vault. `failure` says why it failed: `reorged`, or
     the reason for which the sweep did. While it is `watched` there is a job that follows it.
+    `returned_from` is the transfer out of the vault whose recipient has sent it back, if one has.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -75,6 +82,9 @@ class Deposit(Record):
         ),
         uniques=(Unique("log", _LOG),),
         lookups=(Lookup("by_block", ("chain_id", "block_number")),),
+        schema=2,
+        upgrades={1: dict},
+        oldest_reader=1,
     )
 
     account_id: str
@@ -94,6 +104,7 @@ class Deposit(Record):
     failure: str | None = None
     sweep_id: str | None = None
     watched: bool = True
+    returned_from: str | None = None
     external_user_id: str
     api_version: str
     created_at: Instant
@@ -105,3 +116,15 @@ class Deposit(Record):
     def asset(self) -> Asset:
         """What arrived."""
         return asset_of(self.chain_id, self.asset_symbol)
+
+    @property
+    def contract(self) -> Contract:
+        """The contract that holds it until it is swept."""
+        if self.returned_from is not None:
+            return Contract("escrow", self.returned_from, self.address)
+        return Contract("deposit", self.account_id, self.address)
+
+
+def find_returned_transfer(address: AnyDepositAddress) -> str | None:
+    """The transfer out of a vault that was paid from an address, if one was."""
+    return address.outgoing_id if isinstance(address, ReturnAddress) else None

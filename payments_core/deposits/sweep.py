@@ -22,7 +22,6 @@ from payments_core.chains.port import (
     AddressSpec,
     Chain,
     ChainUnavailable,
-    Contract,
     SignedTransaction,
 )
 from payments_core.clock import Instant
@@ -49,7 +48,7 @@ def new_sweep(deposit: Deposit, id: str, vault: str, *, now: Instant) -> Outboun
         deposit.asset,
         "sweep",
         deposit.id,
-        source=Contract("deposit", deposit.account_id, deposit.address),
+        source=deposit.contract,
         recipient=vault,
         amount=deposit.amount,
         now=now,

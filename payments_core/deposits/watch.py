@@ -20,11 +20,14 @@ from payments_core.deposits import lifecycle
 from payments_core.deposits.chain_view import DepositObservation, observe_deposit
 from payments_core.deposits.record import REORGED, Deposit
 from payments_core.deposits.sweep import SWEEP, new_sweep, vault_address
-from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.ports import Ports
 from payments_core.engine.step import Step
 from payments_core.storage.port import ClaimedJob, Transaction
+
+NOTE_RETURN = "payments.note_return"
+"""The job that tells a Payment of what was sent back; its subject is the transfer."""
 
 _log = logging.getLogger(__name__)
 
@@ -98,21 +101,26 @@ def apply_observation(
     if current.version != known.version:
         return Decision(False, next_run_at=now)
     step, stopped = Step(current), None
+    outcome: Decision[bool] = Decision(False)
     if _is_reorged(current, observation):
         stopped = _withdraw_sweep(tx, current)
         if current.status == "settled" or (current.status == "confirmed" and stopped is None):
             return _stop_watching(current)
+        outcome = outcome.merge(_note_return(current, -current.amount, now))
         step = step.then(lifecycle.reorg, now=now)
     if observation.incoming is not None and _is_marked_reorged(step.record):
         step = step.then(lifecycle.reappear, observation.incoming, now=now)
-    outcome: Decision[bool] = Decision(False, replaces=(stopped,) if stopped else ())
+    outcome = outcome.merge(Decision(None, replaces=(stopped,) if stopped else ()))
     if observation.incoming is not None and step.record.status != "failed":
         step = attrs.evolve(step, record=lifecycle.with_location(step.record, observation.incoming))
     if step.record.status == "detected" and observation.is_final:
         outgoing = new_sweep(step.record, id_sequence.issue("out"), vault, now=now)
         step = step.then(lifecycle.confirm, outgoing.id, now=now)
         sweep = send_job(SWEEP, partition, outgoing, now)
-        outcome = outcome.merge(Decision(None, inserts=(outgoing,), jobs=(sweep,)))
+        outcome = outcome.merge(
+            Decision(None, inserts=(outgoing,), jobs=(sweep,)),
+            _note_return(step.record, step.record.amount, now),
+        )
     next_run_at = _next_watch_at(step.record, observation, scanned, now=now)
     after = attrs.evolve(step.record, watched=next_run_at is not None)
     if after != current:
@@ -146,6 +154,17 @@ def _next_watch_at(
     if deposit.status == "detected":
         return now + POLL_MS
     return None if deposit.block_number <= scanned else now + REORG_RECHECK_MS
+
+
+def _note_return(deposit: Deposit, amount: int, now: Instant) -> Decision[None]:
+    """What a recipient has sent back is told to the Payment, once it is final; or taken back."""
+    if deposit.returned_from is None or (amount < 0 and deposit.status != "confirmed"):
+        return Decision(None)
+    asset = {"chainId": str(deposit.chain_id), "assetSymbol": deposit.asset_symbol}
+    arguments = {"amount": str(amount), **asset}
+    lane = f"deposit:{deposit.id}"
+    note = NewJob("chain", NOTE_RETURN, lane, now, deposit.returned_from, arguments)
+    return Decision(None, jobs=(note,))
 
 
 def _withdraw_sweep(tx: Transaction, deposit: Deposit) -> OutboundTransfer | None:

@@ -52,6 +52,7 @@ _PAYMENT = (
     "settledAmountAtomic",
     "refundedAmountAtomic",
     "createdBy",
+    "returnedAmountAtomic",
 )
 _FUNDING = (
     "paymentId",

@@ -63,7 +63,8 @@ def apply_trigger(
     if row.label is not None and row.label not in labels:
         labels = (*labels, row.label)
     reconciliation = payment.reconciliation
-    if row.target == "action_required" or row.label not in (None, "underpaid", "reorged"):
+    settles_itself = (None, "underpaid", "reorged", "returned")
+    if row.target == "action_required" or row.label not in settles_itself:
         reconciliation = Reconciliation(status="open")
     if resolution is not None and not payment.books.excess and row.target != "action_required":
         reconciliation = Reconciliation(status="resolved", resolution=resolution, resolved_at=now)
@@ -372,6 +373,18 @@ def _remove_attempt(payment: Payment, id: str) -> Payment:
     )
 
 
+def note_return(payment: Payment, amount: int, *, now: Instant) -> Step[Payment]:
+    """Whoever was paid from a vault sent so much back, or a reorg undid that (below zero).
+
+    It is in no books of the Payment: it goes to the vault that paid.
+    """
+    trigger = "funds_returned" if amount > 0 else "return_reorged"
+    returned = Atomic(payment.returned + amount)
+    if not PAYMENT.allows(payment.status, trigger):
+        return Step(attrs.evolve(payment, returned=returned, updated_at=now))
+    return apply_trigger(payment, trigger, now=now, reason=trigger, returned=returned)
+
+
 def _build_event(name: str, payment: Payment) -> NewEvent:
     return NewEvent(
         name,
@@ -389,6 +402,7 @@ def _build_event(name: str, payment: Payment) -> NewEvent:
             "settledAmountAtomic": str(payment.settled),
             "refundedAmountAtomic": str(payment.refunded),
             "createdBy": payment.created_by,
+            "returnedAmountAtomic": str(payment.returned),
         },
         payment.api_version,
         payment.account_id,

@@ -203,6 +203,21 @@ _FURTHER_RECEIPTS = (
         why="The rest of the amount was proven after less was released: it can only go back.",
     ),
     *transitions_from(
+        ("processing", *RELEASE_SENT, "action_required", "failed"),
+        "funds_returned",
+        None,
+        emits="payment.late",
+        label="returned",
+        why="Whoever was paid from a vault sent funds back, and they go to that vault.",
+    ),
+    *transitions_from(
+        ("processing", *RELEASE_SENT, "action_required", "failed"),
+        "return_reorged",
+        None,
+        emits="payment.reorged",
+        why="A reorg undid what had been sent back.",
+    ),
+    *transitions_from(
         ("accepted", *RELEASE_SENT),
         "receipt_returned",
         None,

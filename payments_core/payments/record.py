@@ -137,6 +137,7 @@ class Payment(Record):
     paid_by: tuple[PayerTotal, ...] = ()
     settled: Atomic = attrs.field(default=ZERO, converter=atomic)
     refunded: Atomic = attrs.field(default=ZERO, converter=atomic)
+    returned: Atomic = attrs.field(default=ZERO, converter=atomic)
     fee_bps: int = 0
     tolerance_bps: int = 0
     confirmations: int = 0

@@ -47,6 +47,7 @@ class _PaymentState:
     received: int = 0
     settled: int = 0
     refunded: int = 0
+    returned: int = 0
     labels: tuple[str, ...] = ()
 
     @property
@@ -183,6 +184,7 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
         else it.id_sequence.issue("refund")
     ),
     "refundedAmountAtomic": lambda it: it.amount(it.payment_state.refunded),
+    "returnedAmountAtomic": lambda it: it.amount(it.payment_state.returned),
     "sessionId": lambda it: it.payment.session_id if it.payment else it.id_sequence.issue("ses"),
     "settledAmountAtomic": lambda it: it.amount(it.payment_state.settled),
     "status": lambda it: it.status(),

@@ -120,6 +120,7 @@ VALUES: Mapping[str, Any] = {
     "reservedAtomic": "25000000",
     "responseBody": "ok",
     "responseStatus": 200,
+    "returnedAmountAtomic": "0",
     "returnUrl": "https://shop.example/account",
     "scopes": ["v2:accounts", "v2:payments", "v2:vaults"],
     "settledAmountAtomic": "0",

@@ -29,6 +29,7 @@ from payments_core.chains.outbox.record import (
     find_own_hashes,
     load_transfer,
     lock_transfer,
+    new_return_address,
     to_intent,
 )
 from payments_core.chains.port import Chain, ChainUnavailable, ScannedTransfer
@@ -160,7 +161,14 @@ class LostTransactions:
                 signed_at=self._clock.now(),
                 signed_above=lost.first,
             )
-            return Decision(closed, replaces=(attrs.evolve(sender, next_slot=free), closed))
+            now = self._clock.now()
+            id = id_sequence.issue("deposit_address")
+            watched = new_return_address(id, current, moved.sender, now=now)
+            return Decision(
+                closed,
+                inserts=(watched,) if watched else (),
+                replaces=(attrs.evolve(sender, next_slot=free), closed),
+            )
 
         return self._committer.commit(authority, decide)
 

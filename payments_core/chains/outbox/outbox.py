@@ -43,6 +43,7 @@ from payments_core.chains.outbox.record import (
     TransferOutcome,
     load_transfer,
     lock_transfer,
+    new_return_address,
     to_intent,
 )
 from payments_core.chains.port import (
@@ -223,8 +224,9 @@ class Outbox:
         assert outgoing.slot is not None
         chain = self._chains[outgoing.chain_id]
         newest = chain.heads().latest.number
+        intent = to_intent(authority.partition, outgoing)
         try:
-            signed = chain.prepare(to_intent(authority.partition, outgoing), outgoing.slot)
+            signed = chain.prepare(intent, outgoing.slot)
         except SignerRefused as error:  # its nonce waits for it, and all after it
             _log.critical(
                 "ALARM: the signer refused %s of %s: %s", outgoing.id, authority.partition, error
@@ -244,7 +246,13 @@ class Outbox:
                 signed_at=self._clock.now(),
                 signed_above=newest,
             )
-            return Decision(stored, replaces=(stored,))
+            watched = new_return_address(
+                id_sequence.issue("deposit_address"),
+                current,
+                chain.find_payer(intent),
+                now=self._clock.now(),
+            )
+            return Decision(stored, inserts=(watched,) if watched else (), replaces=(stored,))
 
         return self._committer.commit(authority, decide)
 

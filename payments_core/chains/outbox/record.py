@@ -100,6 +100,27 @@ class Replacement(Record):
 
 
 @attrs.frozen(kw_only=True)
+class ReturnAddress(Record):
+    """The address that a recipient sees as the sender of a transfer out of a vault.
+
+    It is an escrow of the transfer `outgoing_id` alone. What is sent back to it belongs to the
+    vault of the account.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "return_addresses",
+        columns={"address": str},
+        lookups=(Lookup("by_address", ("address",)),),
+    )
+
+    outgoing_id: str
+    account_id: str
+    chain_id: int
+    address: str
+    created_at: Instant
+
+
+@attrs.frozen(kw_only=True)
 class LostBlocks:
     """The blocks with the transactions of a sender that the storage does not know.
 
@@ -202,6 +223,22 @@ def to_intent(partition: str, outgoing: OutboundTransfer) -> TransferIntent:
         outgoing.recipient,
         outgoing.amount,
         outgoing.escrow_of,
+    )
+
+
+def new_return_address(
+    id: str, outgoing: OutboundTransfer, payer: str, *, now: Instant
+) -> ReturnAddress | None:
+    """The address that the recipient of a transfer sees, if it is none that is watched anyway."""
+    if outgoing.source.kind != "vault" or outgoing.escrow_of is not None:
+        return None
+    return ReturnAddress(
+        id=id,
+        outgoing_id=outgoing.id,
+        account_id=outgoing.source.owner_id,
+        chain_id=outgoing.chain_id,
+        address=payer,
+        created_at=now,
     )
 
 

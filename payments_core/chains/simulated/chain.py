@@ -31,6 +31,7 @@ from payments_core.chains.port import (
 from payments_core.chains.simulated import blocks
 from payments_core.chains.simulated.addresses import contract_address, is_contract
 from payments_core.chains.simulated.blocks import CONFIRMATIONS
+from payments_core.chains.simulated.calls import SimulatedCall, decode_call
 from payments_core.chains.simulated.failures import (
     ANY,
     Failures,
@@ -74,24 +75,6 @@ _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
 _ATTEMPTS = 100
 NO_TOKEN = "0x0000000000000000000000000000000000000000"
 _INJECTED_FAILURE = "the sandbox makes this call fail"
-
-
-@attrs.frozen
-class _SimulatedCall:
-    """What the bytes of a simulated transaction say."""
-
-    chain_id: int
-    intent_id: str
-    sender: str
-    slot: int
-    token_address: str
-    source: str
-    recipient: str
-    amount: str
-
-
-_CALL_DECODER = msgspec.json.Decoder(_SimulatedCall)
-"""Made once: threads that make one at the same time end the process (`documents.py`)."""
 
 
 class SimulatedChain:
@@ -181,7 +164,8 @@ class SimulatedChain:
 
     def prepare(self, intent: TransferIntent, slot: int) -> SignedTransaction:
         sender = self.derive(AddressSpec(intent.environment_id, "operator", "operator"))
-        call = _SimulatedCall(
+        payer = self.find_payer(intent)
+        call = SimulatedCall(
             self.chain_id,
             intent.id,
             sender,
@@ -190,6 +174,7 @@ class SimulatedChain:
             intent.source.address,
             intent.recipient,
             str(intent.amount_atomic),
+            None if payer == intent.source.address else payer,
         )
         raw = msgspec.json.encode(call)
         return SignedTransaction("0x" + hashlib.sha256(raw).hexdigest(), raw)
@@ -219,10 +204,12 @@ class SimulatedChain:
         return self._read(lambda snapshot: load_nonce(snapshot, self.chain_id, sender))
 
     def find_payer(self, intent: TransferIntent) -> str:
-        return intent.source.address
+        if intent.source.kind != "vault" or intent.escrow_of is not None:
+            return intent.source.address
+        return self.derive(AddressSpec(intent.environment_id, "escrow", intent.id))
 
     def broadcast(self, signed: SignedTransaction) -> None:
-        call = _CALL_DECODER.decode(signed.raw)
+        call = decode_call(signed.raw)
         trouble = self._commit(
             lambda tx, id_sequence: self._decide_broadcast(tx, id_sequence, signed.hash, call)
         )
@@ -316,7 +303,7 @@ class SimulatedChain:
     # The books.
 
     def _decide_broadcast(
-        self, tx: Transaction, id_sequence: IdSequence, hash: str, call: _SimulatedCall
+        self, tx: Transaction, id_sequence: IdSequence, hash: str, call: SimulatedCall
     ) -> Decision[str | None]:
         """What is wrong, or None. Locks: failures, chain, sender, transaction, balances."""
         faults = FaultInjection(tx, id_sequence, "chain", self.chain_id)
@@ -338,6 +325,7 @@ class SimulatedChain:
                 source=call.source,
                 recipient=call.recipient,
                 amount=int(call.amount),
+                payer=call.payer,
                 reverts=faults.take("transfer"),
                 sender=call.sender,
                 slot=call.slot,

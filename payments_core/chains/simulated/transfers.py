@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import attrs
 
@@ -29,13 +30,17 @@ RECENT_BLOCKS = 64
 
 @attrs.frozen(kw_only=True)
 class Movement:
-    """A transaction that wants to move a token; signed ones have a sender and a slot."""
+    """A transaction that wants to move a token; signed ones have a sender and a slot.
+
+    With `payer` the token goes there first, and on from there.
+    """
 
     hash: str
     token_address: str
     source: str
     recipient: str
     amount: int
+    payer: str | None = None
     reverts: bool = False
     sender: str | None = None
     slot: int | None = None
@@ -50,22 +55,23 @@ def include(
     token can carry in all.
     """
     after = add_transaction_block(state, now)
-    log = None if _must_revert(tx, state, movement) else _to_log(movement)
+    logs = () if _must_revert(tx, state, movement) else _to_logs(movement)
     row = SimulatedTransaction(
         id=f"{state.id}:{movement.hash}",
         chain_id=int(state.id),
         hash=movement.hash,
         block_number=after.highest,
-        succeeded=log is not None,
-        logs=(log,) if log else (),
+        succeeded=bool(logs),
+        logs=logs,
         sender=movement.sender,
         slot=movement.slot,
     )
     included = Decision(row, inserts=(row,)).merge(insert_or_replace(after))
-    if log is None or log.sender == log.recipient or not log.amount:
+    if not logs or movement.source == movement.recipient or not movement.amount:
         return included
-    changes = {log.recipient: log.amount, log.sender: Atomic(-log.amount)}
-    return included.merge(_move_balances(tx, state, log.token_address, changes, after.highest))
+    amount = Atomic(movement.amount)
+    changes = {movement.recipient: amount, movement.source: Atomic(-amount)}
+    return included.merge(_move_balances(tx, state, movement.token_address, changes, after.highest))
 
 
 def balance_id(chain_id: int | str, token_address: str, holder: str) -> str:
@@ -95,12 +101,17 @@ def _must_revert(tx: Transaction, state: SimulatedChainState, movement: Movement
     return (payer.total if payer else 0) < movement.amount
 
 
-def _to_log(movement: Movement) -> SimulatedLog:
-    return SimulatedLog(
-        token_address=movement.token_address,
-        sender=movement.source,
-        recipient=movement.recipient,
-        amount=movement.amount,
+def _to_logs(movement: Movement) -> tuple[SimulatedLog, ...]:
+    stops = [movement.source, movement.payer, movement.recipient]
+    places = [place for place in stops if place is not None]
+    return tuple(
+        SimulatedLog(
+            token_address=movement.token_address,
+            sender=sender,
+            recipient=recipient,
+            amount=movement.amount,
+        )
+        for sender, recipient in pairwise(places)
     )
 
 

@@ -94,6 +94,7 @@ class RecipientPaymentView:
     excessAmountAtomic: str
     settledAmountAtomic: str
     refundedAmountAtomic: str
+    returnedAmountAtomic: str
     fees: Fees
     source: PayingVaultView | None
     destination: DestinationView

@@ -139,6 +139,7 @@ class PaymentView:
     excessAmountAtomic: str
     settledAmountAtomic: str
     refundedAmountAtomic: str
+    returnedAmountAtomic: str
     fees: Fees
     source: SourceView | None
     destination: DestinationView
@@ -272,6 +273,7 @@ def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "accountId": record.account_id,
         "externalUserId": record.external_user_id,
         "settledAmountAtomic": str(record.settled),
+        "returnedAmountAtomic": str(record.returned),
         "fees": Fees(feeBps=record.fee_bps, feeAmountAtomic=str(record.fee), paidBy="recipient"),
         "source": _source(record.source, details) if record.source else None,
         "destination": _destination(record.destination),

@@ -91,6 +91,7 @@ PAYMENT_FIELDS = {
     "excessAmountAtomic",
     "settledAmountAtomic",
     "refundedAmountAtomic",
+    "returnedAmountAtomic",
     "fees",
     "source",
     "destination",

@@ -48,6 +48,7 @@ def test_a_send_answers_exactly_a_payment_without_escrow_secret_or_link(storage:
         "excessAmountAtomic": "0",
         "settledAmountAtomic": "0",
         "refundedAmountAtomic": "0",
+        "returnedAmountAtomic": "0",
         "fees": {"feeBps": 0, "feeAmountAtomic": "0", "paidBy": "recipient"},
         "source": {
             "type": "vault",

@@ -1,0 +1,48 @@
+"""What a recipient sends back to the address that paid it, as the Payment shows it.
+
+A send, or a refund from a vault, reaches its recipient from an address of its own. The deposits'
+room watches that address and brings what arrives to the vault; here the Payment is told.
+"""
+
+from __future__ import annotations
+
+from payments_core.chains.outbox.record import load_transfer
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.payments import lifecycle
+from payments_core.payments.details import lock_payment
+from payments_core.payments.refunds.record import Refund
+from payments_core.storage.port import ClaimedJob, Transaction
+
+
+class ReturnJobs:
+    """Runs the jobs that deposits add for Payments."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+
+    def note(self, claimed: ClaimedJob) -> None:
+        """Count what came back, or what a reorg took away again, on the Payment.
+
+        Of another asset than the Payment's it is a deposit to the account, and no more.
+        """
+        authority = WorkerAuthority.of(claimed)
+        outgoing = load_transfer(self._storage, authority.partition, claimed.job.subject)
+        arguments = claimed.job.arguments
+        amount, asset = int(arguments["amount"]), (arguments["chainId"], arguments["assetSymbol"])
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            payment_id = outgoing.owner_id
+            if outgoing.purpose == "refund":
+                refund = tx.get(Refund, outgoing.owner_id)
+                assert refund is not None
+                payment_id = refund.payment_id
+            payment = lock_payment(tx, payment_id)
+            if asset != (str(payment.chain_id), payment.asset_symbol):
+                return Decision(None)
+            return lifecycle.note_return(payment, amount, now=self._clock.now()).as_decision()
+
+        self._committer.commit(authority, decide, claimed=claimed)

@@ -1,0 +1,89 @@
+"""Funds that a recipient sent back, on a chain that changes its mind, and of another asset."""
+
+from __future__ import annotations
+
+import pytest
+
+from payments_core.chains.outbox.record import ReturnAddress
+from payments_core.deposits.record import Deposit
+from payments_core.payments.destinations import ToWallet
+from payments_core.payments.record import Payment
+from payments_core.payments.sends import NewSend
+from payments_core.storage.maintenance import scan_all
+from tests.service.till import Till
+from tests.service.world import OTHER_WALLET, USDC, World, atomic
+
+OTHER_CHAIN = 137
+
+
+@pytest.fixture
+def sent(memory_world: World) -> Payment:
+    """A send that is final."""
+    to = ToWallet(address=OTHER_WALLET)
+    new = NewSend(amount="25.00", account_id=memory_world.payer.id, destination=to)
+    payment: Payment = memory_world.service.sends.create(memory_world.server, new).payment
+    memory_world.finish()
+    return payment
+
+
+def return_address(world: World) -> str:
+    [row] = [one.record for one in scan_all(world.storage, ReturnAddress)]
+    return row.address
+
+
+def deposits(world: World) -> list[Deposit]:
+    return [one.record for one in scan_all(world.storage, Deposit)]
+
+
+def test_one_that_a_reorg_undoes_after_it_counted_counts_no_more(
+    memory_world: World, sent: Payment
+) -> None:
+    world, till = memory_world, Till(memory_world)
+    worker = world.service.worker("sandbox")
+    world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
+    till.scan()
+    while [it.status for it in deposits(world)] != ["confirmed"]:
+        world.system.advance(1)
+        worker.run_due(1)
+    till.hold_sweeps(60)
+    world.run()
+    assert world.paid(sent.id).returned == atomic("25")
+    world.chain.reorg(20)
+    till.finish()
+    assert [it.status for it in deposits(world)] == ["failed"]
+    shown = world.paid(sent.id)
+    assert (shown.status, shown.returned, shown.labels) == ("succeeded", 0, ("returned",))
+    told = [name for name, _, _ in world.told(sent.id)]
+    assert told[-2:] == ["payment.late", "payment.reorged"]
+    world.chain.transfer(USDC.address, None, return_address(world), atomic("25"), "back")
+    till.finish()
+    world.finish()
+    assert world.paid(sent.id).returned == atomic("25")
+    assert world.held() == (atomic("100"), 0, atomic("100"))
+
+
+def test_on_another_chain_it_is_a_deposit_there_and_no_return(
+    memory_world: World, sent: Payment
+) -> None:
+    world = memory_world
+    sandbox = world.service.sandbox()
+    to = return_address(world)
+    sandbox.transfer(world.server, OTHER_CHAIN, "USDC", "5.00", recipient=to)
+    world.finish()
+    [deposit] = deposits(world)
+    assert (deposit.status, deposit.chain_id) == ("settled", OTHER_CHAIN)
+    assert deposit.account_id == world.payer.id
+    assert world.paid(sent.id).returned == 0
+    assert "payment.late" not in world.event_names(sent.id)
+
+
+def test_a_payment_by_another_way_has_no_address_to_watch(memory_world: World) -> None:
+    """A funding, a release and a sweep come from addresses that are watched in any case."""
+    world = memory_world
+    world.authorized("25.00")
+    till = Till(world)
+    till.send("5.00")
+    world.finish()
+    till.finish()
+    assert world.sent() == 3
+    assert list(scan_all(world.storage, ReturnAddress)) == []
