@@ -14,8 +14,10 @@ def load_nonce(snapshot: Snapshot, chain_id: int, sender: str) -> int:
     return row.next_slot if row is not None else 0
 
 
-def load_final_nonce(snapshot: Snapshot, chain_id: int, sender: str, heads: Heads) -> int:
-    """In final blocks."""
+def load_final_nonce(snapshot: Snapshot, chain_id: int, sender: str, heads: Heads | None) -> int:
+    """In final blocks; a chain that has not begun has no heads."""
+    if heads is None:
+        return 0
     first, last = heads.final.number + 1, heads.latest.number
     recent = load_transactions(snapshot, chain_id, first, last)
     return load_nonce(snapshot, chain_id, sender) - sum(row.sender == sender for row in recent)
