@@ -206,6 +206,11 @@ class EntitlementRequired(Forbidden):
     sentence = "The product {product} is not enabled {where}."
     product: str
     where: str = "for this environment"
+    """For people only: an environment without the product, or settings that do not enable it."""
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        return {"product": self.product}
 
 
 @attrs.frozen

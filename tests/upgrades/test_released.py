@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from payments_core.assets import CHAINS
 from payments_core.clock import SECOND
 from payments_core.record_types import RECORD_TYPES
 from payments_core.webhooks.receiver import ReceivedEvent, verify
@@ -148,11 +149,13 @@ def test_the_shop_goes_on_selling(scenario: Any, file: Path, shop: Shop) -> None
         for request in scenario["requests"]
         if request["target"] == "/v2/payments" and request["body"]["intent"] != "receive"
     ]
+    accounts = [it["body"]["destination"] for it in repeated if not pays_token_contract(it)]
     made = []
     for number, request in enumerate(repeated):
-        seen = shop.call(
-            "POST", "/v2/payments", request["auth"], request["body"], key=f"again-{number}"
-        )
+        body = request["body"]
+        if pays_token_contract(request):
+            body = {**body, "destination": accounts[0]}
+        seen = shop.call("POST", "/v2/payments", request["auth"], body, key=f"again-{number}")
         assert seen.status == 201, seen.body
         made.append(f"/v2/payments/{seen.json['id']}")
     finish(scenario, shop)
@@ -161,6 +164,13 @@ def test_the_shop_goes_on_selling(scenario: Any, file: Path, shop: Shop) -> None
 
 
 # What the tests share.
+
+
+def pays_token_contract(request: Any) -> bool:
+    """Whether it pays a token's own contract, which is refused by now: the partner of that time
+    took one for its wallet."""
+    tokens = {asset.address for entry in CHAINS.values() for asset in entry.assets}
+    return request["body"]["destination"].get("address") in tokens
 
 
 def shapes(file: Path) -> dict[str, set[Any]]:
