@@ -93,7 +93,7 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("payment.cancelled", "The Payment was cancelled before funds moved.", _PAYMENT),
     EventType("payment.late", "Funds were proven after the Payment's end or release.", _PAYMENT),
     EventType("payment.reorged", "A proven receipt was undone by the chain, or is back.", _PAYMENT),
-    EventType("payment.reconciled", "A decision of yours was carried out.", _PAYMENT),
+    EventType("payment.reconciled", "A decision of yours was carried out.", (*_PAYMENT, "note")),
     EventType("payment.refunded", "A refund is final.", _PAYMENT),
     EventType("payment.failed", "The Payment was given up.", _PAYMENT),
     EventType("refund.created", "A refund was asked for.", _REFUND),

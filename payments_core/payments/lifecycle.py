@@ -22,12 +22,10 @@ from payments_core.payments.machine import CLOSED_EMPTY, OPEN, PAYMENT, REPEAT_R
 from payments_core.payments.payer_totals import add_payment_from
 from payments_core.payments.receipts.record import Receipt
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
+from payments_core.payments.timeline import append_entry, append_note
 
 MAX_PENDING_TRANSFERS = 100
 """So many transfers on their way are waited for; whoever sends more dust holds up nothing."""
-
-MAX_TIMELINE_ENTRIES = 200
-"""A longer timeline loses its middle: a record must stay small, whatever strangers send."""
 
 CLEARED_RELEASE: Mapping[str, Any] = {
     "can_retry": True,
@@ -50,24 +48,32 @@ def apply_trigger(
     now: Instant,
     reason: str | None = None,
     resolution: str | None = None,
+    note: str | None = None,
     **changes: Any,
 ) -> Step[Payment]:
     """The Payment after `trigger`, with `changes`, and the event of the change.
 
-    `resolution` is the partner's decision that the step carries out; it settles the reconciliation
-    unless excess is still held, or another decision is still asked for. Raises InvalidState where
+    `resolution` is the partner's decision that the step carries out, with the partner's `note`; it
+    settles the reconciliation unless excess is still held, or another decision is still asked for.
+    What is settled stays as it is until there is something new to decide. Raises InvalidState where
     the table has no row.
     """
     row = PAYMENT.step(payment.status, trigger)
     labels = payment.labels
     if row.label is not None and row.label not in labels:
         labels = (*labels, row.label)
-    reconciliation = payment.reconciliation
+    reconciliation, last_note = payment.reconciliation, payment.reconciliation_note
     settles_itself = (None, "underpaid", "reorged", "returned")
     if row.target == "action_required" or row.label not in settles_itself:
-        reconciliation = Reconciliation(status="open")
-    if resolution is not None and not payment.books.excess and row.target != "action_required":
-        reconciliation = Reconciliation(status="resolved", resolution=resolution, resolved_at=now)
+        reconciliation, last_note = Reconciliation(status="open"), None
+    if resolution is not None and reconciliation.status != "resolved":
+        last_note = note
+        if resolution == "write_off" or (
+            not payment.books.excess and row.target != "action_required"
+        ):
+            reconciliation = Reconciliation(
+                status="resolved", resolution=resolution, resolved_at=now
+            )
     if row.target in _TIMESTAMP_FIELDS and row.target != payment.status:
         changes[_TIMESTAMP_FIELDS[row.target]] = now
     if reason is None and any(entry.status == row.target for entry in payment.timeline):
@@ -79,20 +85,14 @@ def apply_trigger(
         status_version=payment.status_version + 1,
         labels=labels,
         reconciliation=reconciliation,
-        timeline=_append_to_timeline(payment.timeline, entry),
+        reconciliation_note=last_note,
+        notes=append_note(payment, note, payment.status_version + 1),
+        timeline=append_entry(payment.timeline, entry),
         updated_at=now,
         **changes,
     )
-    return Step(after, (_build_event(row.emits, after),) if row.emits else ())
-
-
-def _append_to_timeline(
-    timeline: tuple[TimelineEntry, ...], entry: TimelineEntry
-) -> tuple[TimelineEntry, ...]:
-    if len(timeline) < MAX_TIMELINE_ENTRIES:
-        return (*timeline, entry)
-    half = MAX_TIMELINE_ENTRIES // 2
-    return (*timeline[:half], *timeline[half + 1 :], entry)
+    decision = {"note": note} if row.emits == "payment.reconciled" else {}
+    return Step(after, (_build_event(row.emits, after, **decision),) if row.emits else ())
 
 
 # Its beginning and its end.
@@ -303,29 +303,28 @@ def fail_release(payment: Payment, reason: str, *, now: Instant) -> Step[Payment
 # Reconciliation and refunds.
 
 
-def accept(payment: Payment, *, now: Instant) -> Step[Payment]:
+def accept(payment: Payment, *, now: Instant, note: str | None = None) -> Step[Payment]:
     """The partner accepts the amount received."""
-    return apply_trigger(payment, "reconcile_accept", now=now, resolution="accept")
+    return apply_trigger(payment, "reconcile_accept", now=now, resolution="accept", note=note)
 
 
-def retry(payment: Payment, *, now: Instant) -> Step[Payment]:
+def retry(payment: Payment, *, now: Instant, note: str | None = None) -> Step[Payment]:
     """The partner asks for the transfer to the recipient again."""
     return apply_trigger(
         payment,
         "retry_execution",
         now=now,
         resolution="retry_execution",
+        note=note,
         failure=None,
         can_retry=False,
     )
 
 
-def write_off(payment: Payment, *, now: Instant) -> Step[Payment]:
+def write_off(payment: Payment, *, now: Instant, note: str | None = None) -> Step[Payment]:
     """The partner gives the Payment up; what is held stays held."""
-    step = apply_trigger(payment, "write_off", now=now)
-    settled = Reconciliation(status="resolved", resolution="write_off", resolved_at=now)
-    given_up = attrs.evolve(step.record, reconciliation=settled)
-    return Step(given_up, (*step.events, _build_event("payment.failed", given_up)))
+    step = apply_trigger(payment, "write_off", now=now, resolution="write_off", note=note)
+    return Step(step.record, (*step.events, _build_event("payment.failed", step.record)))
 
 
 def drop_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payment]:
@@ -335,9 +334,17 @@ def drop_refund(payment: Payment, refund_id: str, *, now: Instant) -> Step[Payme
 
 
 def apply_refund(
-    payment: Payment, trigger: str, refund_id: str, to: str, *, now: Instant, **sources: int
+    payment: Payment,
+    trigger: str,
+    refund_id: str,
+    to: str,
+    *,
+    now: Instant,
+    note: str | None = None,
+    **sources: int,
 ) -> Step[Payment]:
-    """A refund is final. `sources` says out of which accounts of the books it went."""
+    """A refund is final. `sources` says out of which accounts of the books it went, and `note` is
+    that of the decision that it carries out."""
     amount = sum(sources.values())
     paid_by = payment.paid_by
     if any(item.address == to for item in paid_by):
@@ -353,7 +360,8 @@ def apply_refund(
     resolution = _RESOLUTIONS.get(trigger)
     if payment.status in _AWAITING_DECISION and not step.record.books.held_amount:
         resolution = resolution or "refund"
-    return step.then(apply_trigger, trigger, now=now, resolution=resolution)
+    decided = note if trigger in _RESOLUTIONS else None
+    return step.then(apply_trigger, trigger, now=now, resolution=resolution, note=decided)
 
 
 def post_to_journal(
@@ -385,7 +393,7 @@ def note_return(payment: Payment, amount: int, *, now: Instant) -> Step[Payment]
     return apply_trigger(payment, trigger, now=now, reason=trigger, returned=returned)
 
 
-def _build_event(name: str, payment: Payment) -> NewEvent:
+def _build_event(name: str, payment: Payment, **more: str | None) -> NewEvent:
     return NewEvent(
         name,
         {
@@ -403,6 +411,7 @@ def _build_event(name: str, payment: Payment) -> NewEvent:
             "refundedAmountAtomic": str(payment.refunded),
             "createdBy": payment.created_by,
             "returnedAmountAtomic": str(payment.returned),
+            **more,
         },
         payment.api_version,
         payment.account_id,

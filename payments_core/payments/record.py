@@ -80,6 +80,14 @@ class Reconciliation:
 
 
 @attrs.frozen(kw_only=True)
+class DecisionNote:
+    """What the partner wrote with the decision that led to a version of the status."""
+
+    status_version: int
+    text: str
+
+
+@attrs.frozen(kw_only=True)
 class Payment(Record):
     """One Payment. All its amounts are in one asset.
 
@@ -95,9 +103,10 @@ class Payment(Record):
     `can_retry`. `refunding` holds the
     ids of refunds that are not final. `tolerance_bps`, `fee_bps` and `confirmations` are frozen at
     creation; so many blocks as the last says must be on top of one before it is final for this
-    Payment, and the chain must hold it final too. `link_code` is sealed to the Payment's id; a send
-    has none. `created_by` says whose word `reference` and `description` are; it is None for
-    Payments that are older than the field.
+    Payment, and the chain must hold it final too. `reconciliation_note` is the partner's of the
+    decision that `reconciliation` tells of; `notes` are those of the newest decisions. `link_code`
+    is sealed to the Payment's id; a send has none. `created_by` says whose word `reference` and
+    `description` are; it is None for Payments that are older than the field.
     """
 
     collection: ClassVar[Collection] = Collection(
@@ -117,8 +126,8 @@ class Payment(Record):
             Index("by_session", key=("session_id",)),
         ),
         lookups=(Lookup("by_escrow", ("escrow_address",)),),
-        schema=2,
-        upgrades={1: dict},
+        schema=3,
+        upgrades={1: dict, 2: dict},
         oldest_reader=1,
     )
 
@@ -156,6 +165,8 @@ class Payment(Record):
     sighted: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     reconciliation: Reconciliation = Reconciliation()
+    reconciliation_note: str | None = None
+    notes: tuple[DecisionNote, ...] = ()
     session_id: str
     timeline: tuple[TimelineEntry, ...] = ()
     failure: str | None = None

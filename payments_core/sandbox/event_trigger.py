@@ -174,6 +174,7 @@ _SAMPLES: Mapping[str, Callable[[_EventContext], Any]] = {
         it.option.funding_operation_id if it.option else it.id_sequence.issue("pay_funding")
     ),
     "labels": lambda it: list(it.payment_state.labels),
+    "note": lambda it: None,
     "onrampBankAccountId": lambda it: it.id_sequence.issue("onramp_account"),
     "optionId": lambda it: it.option.id if it.option else it.id_sequence.issue("pay_option"),
     "paymentId": lambda it: it.payment.id if it.payment else it.id_sequence.issue("payment"),

@@ -40,6 +40,7 @@ _SCHEMA_BY_FIELD: Mapping[str, Schema] = {
     "chainId": {"type": "integer"},
     "createdBy": {"type": ["string", "null"], "enum": [*get_args(CreatedBy), None]},
     "externalUserId": {"type": "string"},
+    "note": {"type": ["string", "null"]},
     "onrampBankAccountId": {"type": "string"},
     "statusVersion": {"type": "integer"},
     "transactionHash": {"type": "string"},

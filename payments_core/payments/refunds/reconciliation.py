@@ -25,7 +25,6 @@ from payments_core.errors import (
     InvalidState,
     NotFound,
     ReconciliationActionNotAllowed,
-    ValidationFailed,
 )
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
@@ -45,9 +44,19 @@ from payments_core.payments.refunds.record import PENDING, Purpose, Refund
 from payments_core.payments.sends import lock_active_payer
 from payments_core.storage.port import Transaction
 from payments_core.tenants.authorization import Authority
+from payments_core.validation.fields import Sentence
+from payments_core.validation.inputs import validate_input
 
 ReconciliationAction = Literal["accept", "refund", "refund_excess", "retry_execution", "write_off"]
 RECONCILIATION_ACTIONS: tuple[ReconciliationAction, ...] = get_args(ReconciliationAction)
+
+
+@attrs.frozen(kw_only=True)
+class _Given:
+    """What the partner says."""
+
+    action: ReconciliationAction
+    note: Sentence | None
 
 
 @attrs.frozen
@@ -85,13 +94,11 @@ class Reconciliations:
     ) -> PaymentDetails:
         """Settle a Payment that needs a decision; refunds and releases go on in the worker.
 
+        `note` has up to 512 characters; it is kept with the Payment, and is the reason for refunds.
         Raises NotFound, InvalidState (nothing to decide), ReconciliationActionNotAllowed,
         ValidationFailed, and for a send that is tried again what creating it raises.
         """
-        if action not in RECONCILIATION_ACTIONS:
-            raise ValidationFailed.at(
-                "action", f"must be one of {', '.join(RECONCILIATION_ACTIONS)}"
-            )
+        validate_input(_Given(action=action, note=note))
 
         def attempt() -> PaymentDetails:
             # a retry finds its own decision made: it is answered
@@ -163,7 +170,7 @@ def _accept(case: _Case) -> Decision[None]:
         raise ReconciliationActionNotAllowed("accept", "its execution failed; use retry_execution")
     if case.refundable.escrow <= 0:
         raise ReconciliationActionNotAllowed("accept", "no funds are held for the recipient")
-    step = lifecycle.accept(case.payment, now=case.now)
+    step = lifecycle.accept(case.payment, now=case.now, note=case.note)
     return advance_payment(case.tx, case.id_sequence, case.authority.partition, step, now=case.now)
 
 
@@ -210,7 +217,7 @@ def _retry_send(case: _Case) -> Decision[None]:
 def _start_retry(
     case: _Case, payment: Payment, outgoing: OutboundTransfer, amount: int
 ) -> Decision[None]:
-    step = lifecycle.retry(payment, now=case.now)
+    step = lifecycle.retry(payment, now=case.now, note=case.note)
     sending = attrs.evolve(step.record, release_id=outgoing.id, released=Atomic(amount))
     job = send_job(SEND_RELEASE, case.authority.partition, outgoing, case.now)
     return (
@@ -252,7 +259,7 @@ def _start_refunds(case: _Case, legs: Sequence[RefundLeg], purpose: Purpose) -> 
 def _write_off(case: _Case) -> Decision[None]:
     """Give the Payment up; what is held stays held, and can still be refunded."""
     _require_no_pending_refund(case, "write_off")
-    return lifecycle.write_off(case.payment, now=case.now).as_decision()
+    return lifecycle.write_off(case.payment, now=case.now, note=case.note).as_decision()
 
 
 def _require_no_pending_refund(case: _Case, action: str) -> None:

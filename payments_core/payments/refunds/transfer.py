@@ -121,8 +121,9 @@ def _confirm_refund(
 ) -> Decision[None]:
     trigger = lifecycle.payment_trigger(payment, refund)
     step = payments.apply_refund(
-        payment, trigger, refund.id, refund.destination, now=now, **refund.sources
-    )
+        payment, trigger, refund.id, refund.destination,
+        now=now, note=refund.reason, **refund.sources,
+    )  # fmt: skip
     claimed = any(item.address == refund.destination for item in payment.paid_by)
     done = lifecycle.apply_trigger(
         refund, "confirm", step.record, now=now, claimed=claimed, transaction_hash=outcome.hash

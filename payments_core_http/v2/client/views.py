@@ -72,9 +72,9 @@ class PayingVaultView:
 
 @attrs.frozen(kw_only=True, slots=False)
 class RecipientPaymentView:
-    """A Payment as its recipient sees it: whole, but for the partner's metadata, its reasons for
-    refunds, and whatever belongs to the payer alone. Options are the recipient's own, if it pays
-    itself; the ids of others' are null."""
+    """A Payment as its recipient sees it: whole, but for the partner's metadata, its notes and
+    reasons for refunds, and whatever belongs to the payer alone. Options are the recipient's own,
+    if it pays itself; the ids of others' are null."""
 
     id: str
     paymentId: str
@@ -198,6 +198,8 @@ def recipient_payment(details: PaymentDetails, links: Links) -> RecipientPayment
         accountId=recipient.account_id,
         externalUserId=recipient.external_user_id,
         source=PayingVaultView(address=record.source.address) if record.source else None,
+        reconciliation=ReconciliationView(**payment_views.reconciliation_fields(record)),
+        timeline=payment_views.timeline(record.timeline),
         selectedOptionId=_id_among(own_ids, record.selected_option_id),
         options=tuple(map(_option_without_action, own)),
         receipts=tuple(

@@ -5,7 +5,7 @@ What an account sees of them with a client token is in `v2/client/views.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -29,7 +29,9 @@ from payments_core.payments.record import (
     Intent,
     Payment,
     Source,
+    TimelineEntry,
 )
+from payments_core.payments.timeline import with_notes
 from payments_core_http.v2.options import direct_views as direct_option_views
 from payments_core_http.v2.options import views as option_views
 from payments_core_http.v2.options.direct_views import DirectOptionView
@@ -101,6 +103,13 @@ class ReconciliationView:
 
 
 @attrs.frozen(kw_only=True, slots=False)
+class NotedReconciliationView(ReconciliationView):
+    """The same, with the note of the last decision."""
+
+    note: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
 class TimelineView:
     """A status and when it began."""
 
@@ -150,7 +159,7 @@ class PaymentView:
     options: tuple[PaymentOptionEntry, ...]
     receipts: tuple[ReceiptView, ...]
     refunds: tuple[RefundView, ...]
-    reconciliation: ReconciliationView
+    reconciliation: NotedReconciliationView
     sessionId: str | None
     timeline: tuple[TimelineView, ...]
     failure: Failure | None
@@ -266,6 +275,24 @@ def term_fields(record: Payment) -> dict[str, Any]:
     }
 
 
+def reconciliation_fields(record: Payment) -> dict[str, Any]:
+    """What a partner and a recipient are told alike of the reconciliation."""
+    return {
+        "status": record.reconciliation.status,
+        "labels": record.labels,
+        "resolution": record.reconciliation.resolution,
+        "resolvedAt": format_iso_or_none(record.reconciliation.resolved_at),
+    }
+
+
+def timeline(entries: Iterable[TimelineEntry]) -> tuple[TimelineView, ...]:
+    """The entries of a timeline."""
+    return tuple(
+        TimelineView(status=item.status, at=format_iso(item.at), reason=item.reason)
+        for item in entries
+    )
+
+
 def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
     record = details.payment
     return {
@@ -282,12 +309,11 @@ def _detail_fields(details: PaymentDetails, links: Links) -> dict[str, Any]:
         "options": _entries(details),
         "receipts": tuple(option_views.receipt(item, record) for item in details.receipts),
         "refunds": tuple(map(refund_views.refund, details.refunds)),
-        "reconciliation": _reconciliation(record),
-        "sessionId": record.session_id if record.intent == "receive" else None,
-        "timeline": tuple(
-            TimelineView(status=item.status, at=format_iso(item.at), reason=item.reason)
-            for item in record.timeline
+        "reconciliation": NotedReconciliationView(
+            note=record.reconciliation_note, **reconciliation_fields(record)
         ),
+        "sessionId": record.session_id if record.intent == "receive" else None,
+        "timeline": timeline(with_notes(record)),
         "failure": Failure(reason=record.failure) if record.failure else None,
         "metadata": record.metadata,
         "paymentUrl": links.build_url(record),
@@ -349,16 +375,6 @@ def _entry(details: OptionDetails) -> PaymentOptionEntry:
         option=option_views.option(details, for_partner=True),
         fundingOperation=option_views.funding_operation(details.operation),
         metadata=details.operation.metadata,
-    )
-
-
-def _reconciliation(record: Payment) -> ReconciliationView:
-    reconciliation = record.reconciliation
-    return ReconciliationView(
-        status=reconciliation.status,
-        labels=record.labels,
-        resolution=reconciliation.resolution,
-        resolvedAt=format_iso_or_none(reconciliation.resolved_at),
     )
 
 

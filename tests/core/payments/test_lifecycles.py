@@ -20,6 +20,7 @@ from payments_core.payments import lifecycle as payments
 from payments_core.payments.machine import PAYMENT
 from payments_core.payments.payer_totals import MAX_PAYERS
 from payments_core.payments.record import Payment, Reconciliation, TimelineEntry
+from payments_core.payments.timeline import MAX_NOTES, MAX_TIMELINE_ENTRIES, with_notes
 from tests.core.examples import (
     ALICE,
     BOB,
@@ -379,6 +380,71 @@ def test_what_was_resolved_opens_again_for_the_next_cause() -> None:
     assert failed.reconciliation.status == "resolved"
     again = counted(failed, a_receipt(10), now=AFTER_IT)[0].record
     assert again.reconciliation == Reconciliation(status="open")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [refunding("refund_part", escrow=600), refunding("reconcile_refund", escrow=600)],
+)
+def test_a_later_refund_leaves_a_write_off_as_it_was_resolved(
+    later: Callable[[Payment], Step[Payment]],
+) -> None:
+    short = stages()["action_required, short"].payment
+    given_up = payments.write_off(short, now=NOW + 400, note="no answer").record
+    after = later(given_up).record
+    assert (after.status, after.books.held_amount) == ("failed", 0)
+    assert after.reconciliation == Reconciliation(
+        status="resolved", resolution="write_off", resolved_at=NOW + 400
+    )
+    assert after.reconciliation_note == "no answer"
+
+
+@pytest.mark.parametrize(
+    ("name", "decide"),
+    [
+        ("action_required, short", payments.accept),
+        ("action_required, short", payments.write_off),
+        ("action_required, overpaid", payments.accept),
+        ("action_required, release failed", payments.retry),
+    ],
+)
+def test_a_decision_keeps_its_note_and_tells_it(
+    name: str, decide: Callable[..., Step[Payment]]
+) -> None:
+    payment = stages()[name].payment
+    change = decide(payment, now=LATER, note="agreed by phone")
+    after = change.record
+    assert after.reconciliation_note == "agreed by phone"
+    assert change.events[0].payload["note"] == "agreed by phone"
+    assert [entry.reason for entry in with_notes(after)][-1] == "agreed by phone"
+    assert with_notes(after)[:-1] == payment.timeline
+    assert "agreed by phone" not in [entry.reason for entry in after.timeline]  # others see it
+    silent = decide(payment, now=LATER)
+    assert (silent.record.reconciliation_note, silent.events[0].payload["note"]) == (None, None)
+
+
+def test_a_note_goes_with_the_decision_that_is_open_again() -> None:
+    failed = payments.write_off(stages()["action_required, short"].payment, now=LATER, note="n")
+    again = counted(failed.record, a_receipt(10), now=AFTER_IT)[0].record
+    assert again.reconciliation == Reconciliation(status="open")
+    assert again.reconciliation_note is None
+    assert "n" in [entry.reason for entry in with_notes(again)]
+
+
+def test_the_notes_of_many_decisions_are_found_in_a_timeline_without_its_middle() -> None:
+    payment = stages()["action_required, release failed"].payment
+    for number in range(MAX_TIMELINE_ENTRIES):
+        payment = payments.retry(payment, now=LATER, note=f"note {number}").record
+        payment = payments.fail_release(payment, "transaction_failed", now=LATER).record
+    assert len(payment.timeline) == MAX_TIMELINE_ENTRIES
+    noted = [(entry.status, entry.reason) for entry in with_notes(payment)][-2 * MAX_NOTES :]
+    first = MAX_TIMELINE_ENTRIES - MAX_NOTES
+    assert noted == [
+        entry
+        for number in range(first, MAX_TIMELINE_ENTRIES)
+        for entry in (("executing", f"note {number}"), ("action_required", "transaction_failed"))
+    ]
+    assert len(payment.notes) == MAX_NOTES
 
 
 def test_a_write_off_tells_of_the_decision_and_of_the_end() -> None:

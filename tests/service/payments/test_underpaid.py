@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.errors import InvalidState, ReconciliationActionNotAllowed
+from payments_core.errors import InvalidState, ReconciliationActionNotAllowed, ValidationFailed
 from payments_core.payments.details import PaymentDetails
 from tests.service.world import OTHER_WALLET, WALLET, World, answer_of, atomic, once
 
@@ -195,6 +195,31 @@ def test_writing_off_gives_the_payment_up_and_keeps_the_funds_to_be_refunded(wor
     assert (done.status, done.refunded) == ("failed", atomic("10"))
     assert world.on_chain(WALLET) == atomic("10")
     assert world.told(done.id)[-1] == ("payment.refunded", "failed", 6)
+
+
+def test_the_note_of_a_refund_is_told_when_it_is_carried_out(world: World) -> None:
+    payment = expired_short(world)
+    waiting = world.reconcile(payment, "refund", note="sold out")
+    assert (waiting.reconciliation.status, waiting.reconciliation_note) == ("open", None)
+    world.finish()
+    done = world.paid(waiting.id)
+    assert (done.reconciliation.resolution, done.reconciliation_note) == ("refund", "sold out")
+    assert world.last_told(done.id, "payment.reconciled")["note"] == "sold out"
+    [refund] = world.service.refunds.list(world.server, done.id).records
+    assert refund.reason == "sold out"
+
+
+@pytest.mark.parametrize(
+    ("action", "note", "path"),
+    [("accept", "n" * 513, "note"), ("accept", 1, "note"), ("forgive", None, "action")],
+)
+def test_a_decision_is_checked_as_over_http(
+    memory_world: World, action: str, note: object, path: str
+) -> None:
+    payment = expired_short(memory_world)
+    with pytest.raises(ValidationFailed) as refused:
+        memory_world.reconcile(payment, action, note=note)
+    assert [fault.path for fault in refused.value.fields] == [path]
 
 
 @pytest.mark.parametrize("action", ["retry_execution", "refund_excess"])

@@ -283,6 +283,7 @@ def test_a_decision_answers_the_payment_whole(checkout: Checkout) -> None:
         "labels": ["underpaid"],
         "resolution": "accept",
         "resolvedAt": format_iso(checkout.clock.now()),
+        "note": "good enough",
     }
     assert seen.json == checkout.read(payment["id"])
     checkout.advance(20)
@@ -321,12 +322,25 @@ def test_excess_goes_back_and_the_payment_stays(checkout: Checkout) -> None:
     assert (again.status, again.code) == (422, "reconciliation_action_not_allowed")
 
 
-def test_what_is_written_off_can_still_be_refunded(checkout: Checkout) -> None:
+def test_what_is_written_off_can_still_be_refunded_and_stays_written_off(
+    checkout: Checkout,
+) -> None:
     payment = underpaid(checkout)
-    seen = reconcile(checkout, payment, "write_off")
+    seen = reconcile(checkout, payment, "write_off", note="no answer")
     assert (seen.status, seen.json["status"]) == (200, "failed")
-    assert seen.json["reconciliation"]["resolution"] == "write_off"
+    decided = seen.json["reconciliation"]
+    assert (decided["resolution"], decided["note"]) == ("write_off", "no answer")
+    assert seen.json["timeline"][-1]["reason"] == "no answer"
     assert refund(checkout, payment).json["amount"] == "10.00"
+    checkout.advance(20)
+    read = checkout.read(payment["id"])
+    assert (read["status"], read["refundedAmountAtomic"]) == ("failed", "10000000")
+    assert read["reconciliation"] == decided
+    token = checkout.access_token("merchant", "payments:read")
+    path = f"/v2/client/me/payments/{payment['id']}"
+    own = checkout.door.call("GET", path, auth=f"Bearer {token}")
+    assert own.json["reconciliation"] == {k: v for k, v in decided.items() if k != "note"}
+    assert "no answer" not in own.body.decode()
 
 
 def test_a_decision_that_makes_no_sense_is_refused_by_name(checkout: Checkout) -> None:

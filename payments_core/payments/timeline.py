@@ -1,0 +1,43 @@
+"""A Payment's timeline, and the partner's notes that belong to it. Pure."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.payments.record import DecisionNote, Payment, TimelineEntry
+
+MAX_TIMELINE_ENTRIES = 200
+"""A longer timeline loses its middle: a record must stay small, whatever strangers send."""
+
+MAX_NOTES = 10
+"""A Payment keeps the newest notes, also to stay small; every note is in its event."""
+
+
+def append_entry(
+    timeline: tuple[TimelineEntry, ...], entry: TimelineEntry
+) -> tuple[TimelineEntry, ...]:
+    """The timeline with one more entry."""
+    if len(timeline) < MAX_TIMELINE_ENTRIES:
+        return (*timeline, entry)
+    half = MAX_TIMELINE_ENTRIES // 2
+    return (*timeline[:half], *timeline[half + 1 :], entry)
+
+
+def append_note(payment: Payment, text: str | None, version: int) -> tuple[DecisionNote, ...]:
+    """The notes, with that of the decision that leads to this status version, if it has one."""
+    if text is None:
+        return payment.notes
+    return (*payment.notes, DecisionNote(status_version=version, text=text))[-MAX_NOTES:]
+
+
+def with_notes(payment: Payment) -> tuple[TimelineEntry, ...]:
+    """The timeline as its partner sees it: a decision's note is its reason."""
+    notes = {note.status_version: note.text for note in payment.notes}
+    skipped = payment.status_version - len(payment.timeline)
+    first_after_gap = len(payment.timeline) - MAX_TIMELINE_ENTRIES // 2 + 1
+    places = enumerate(payment.timeline, start=1)
+    versions = (place + skipped if place >= first_after_gap else place for place, _ in places)
+    return tuple(
+        attrs.evolve(entry, reason=notes.get(version, entry.reason))
+        for version, entry in zip(versions, payment.timeline, strict=True)
+    )
