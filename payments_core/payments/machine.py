@@ -224,8 +224,8 @@ _FURTHER_RECEIPTS = (
         emits="payment.reorged",
         why="A receipt was verified that a reorg had taken from under the release or a refund.",
     ),
-    Transition(
-        "accepted",
+    *transitions_from(
+        ("accepted", "executing"),
         "cover_reorged",
         "action_required",
         emits="payment.action_required",

@@ -9,16 +9,18 @@ import attrs
 
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.reservations import BalanceReading, settle_reservation
-from payments_core.chains.outbox.jobs import TransferToSend, TransferToWatch
+from payments_core.chains.outbox.jobs import Doubt, TransferToSend, TransferToWatch
 from payments_core.chains.outbox.record import (
     OutboundTransfer,
     TransferOutcome,
     TransferPurpose,
+    lock_transfer,
     watch_job,
 )
 from payments_core.chains.port import SignedTransaction
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
+from payments_core.engine.identifiers import IdSequence
 from payments_core.payments import lifecycle
 from payments_core.payments.details import lock_payment
 from payments_core.payments.progress import SEND_RELEASE, reservation_of_send
@@ -42,7 +44,6 @@ class ReleaseOwner:
     record_type = Payment
     send_kind = SEND_RELEASE
     watch_kind = WATCH_RELEASE
-    on_unsent = None
 
     def __init__(self, vaults: Vaults) -> None:
         self._vaults = vaults
@@ -68,6 +69,26 @@ class ReleaseOwner:
         trigger = _SUBMIT_TRIGGERS[current.status]
         sent_step = lifecycle.apply_trigger(current, trigger, now=now, release_hash=signed.hash)
         return sent_step.as_decision().merge(watch)
+
+    def on_unsent(
+        self,
+        tx: Transaction,
+        id_sequence: IdSequence,
+        partition: str,
+        record: Payment,
+        doubt: Doubt,
+        *,
+        now: Instant,
+    ) -> Decision[None] | None:
+        """A node may have it from the first offer on: the Payment says its hash."""
+        current = lock_payment(tx, record.id)
+        if doubt != "lost" or current.release_hash is not None:
+            return None
+        if current.release_id is None or current.release_id != record.release_id:
+            return None
+        outgoing = lock_transfer(tx, current.release_id)
+        offered = attrs.evolve(current, release_hash=outgoing.transaction_hash)
+        return Decision(None, replaces=(offered,))
 
     def find_to_watch(self, record: Payment, job: Job) -> TransferToWatch | None:
         """While the Payment is `executing`."""

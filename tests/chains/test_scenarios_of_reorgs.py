@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from payments_core.chains.outbox.nonces import get_sender_id, reserve_nonce
+from payments_core.chains.outbox.record import OutboundTransfer
+from payments_core.clock import SECOND
+from payments_core.engine.decision import WorkerAuthority
 from payments_core.payments.details import PaymentDetails
 from payments_core.payments.receipts.record import Receipt
+from payments_core.payments.record import Payment
 from tests.chains.scenes import ELSEWHERE, Scene
-from tests.service.world import atomic
+from tests.service.world import BASE, atomic
 
 
 def escrow_of(payment: PaymentDetails) -> str:
@@ -104,6 +109,55 @@ def test_a_double_spend_after_the_release_is_told_and_nothing_is_released_again(
     assert world.event_names(undone.id)["payment.executing"] == 1
     assert world.newest(escrow_of(payment)) == 0
     assert world.newest(world.vault_address(world.merchant)) == 0
+
+
+def until_accepted(world: Scene, payment: PaymentDetails) -> Payment:
+    """Work in single steps until the Payment is covered, and its release is not begun."""
+    for _ in range(200):
+        found = world.paid(payment.payment.id)
+        if found.status == "accepted":
+            return found
+        if not world.service.worker("sandbox").run_due(1):
+            world._move(world.clock.now() + SECOND)
+    raise AssertionError(found.status)
+
+
+def reserve_nonce_of(world: Scene, outgoing_id: str) -> OutboundTransfer:
+    """Do the first step of a worker that sends a transfer."""
+    worker = WorkerAuthority(world.environment_id, "sandbox")
+    known = world.get(OutboundTransfer, outgoing_id)
+    return world.service.ports.committer.commit(
+        worker,
+        lambda tx, _: reserve_nonce(tx, BASE, get_sender_id(worker, world.chain), known),
+    )
+
+
+def test_a_release_with_a_nonce_that_no_node_was_offered_is_withdrawn(world: Scene) -> None:
+    payment = world.payment("25.00")
+    hash = world.spend("25.00", escrow_of(payment))
+    covered = until_accepted(world, payment)
+    release = reserve_nonce_of(world, str(covered.release_id))  # and the worker died
+    assert (release.status, release.raw) == ("reserved", None)
+    world.hold_sends(30)
+    world.reorg(depth_of(world, hash))
+    world.look()
+    world.finish()
+    undone = world.paid(payment.payment.id)
+    assert (undone.status, undone.labels) == ("action_required", ("reorged",))
+    assert (undone.release_id, undone.release_hash) == (None, None)
+    assert world.get(OutboundTransfer, release.id).status == "withdrawn"
+    assert world.sent() == 0
+    world.authorized("10.00")  # the next transfer gets the nonce
+    world.finish()
+    assert world.sent() == 2
+    assert world.get(OutboundTransfer, release.id).slot is None
+    world.spend("25.00", escrow_of(payment))
+    world.finish()
+    world.reconcile(payment, "accept")
+    world.finish()
+    done = world.paid(undone.id)
+    assert (done.status, done.settled) == ("succeeded", atomic("25"))
+    assert world.sent() == 3
 
 
 def test_a_vaults_transfer_that_is_undone_is_sent_again(world: Scene) -> None:

@@ -53,6 +53,7 @@ PAYMENT: set[Row] = {
     ("action_required", "write_off", "failed", "payment.reconciled", None),
     ("succeeded", "payout_returned", "action_required", "payment.action_required", "returned"),
     ("accepted", "cover_reorged", "action_required", "payment.action_required", "reorged"),
+    ("executing", "cover_reorged", "action_required", "payment.action_required", "reorged"),
     *each(OPEN, "covered", "accepted", "payment.accepted", None),
     *each(OPEN, "short", "awaiting_payment", "payment.underpaid", "underpaid"),
     *each(OPEN, "cancel", "cancelled", "payment.cancelled", None),

@@ -14,10 +14,11 @@ from payments_core.accounts.operations import NewAccount
 from payments_core.accounts.record import Account
 from payments_core.accounts.vaults.record import Policy, VaultBalance, balance_id
 from payments_core.assets import CHAINS, asset_of
+from payments_core.chains.outbox.record import sender_lane
 from payments_core.chains.port import AddressSpec, Chain, Contract, TransferIntent
 from payments_core.chains.scanner import ScanCursor
 from payments_core.chains.simulated.records import SimulatedSender
-from payments_core.clock import FixedClock
+from payments_core.clock import SECOND, FixedClock
 from payments_core.credentials.keyring import KeyRing
 from payments_core.engine.events import Event
 from payments_core.engine.idempotency.record import AlreadyResponded, IdempotentRequest, Response
@@ -246,6 +247,18 @@ class World:
         self.storage.transact(DIRECTORY, work)
 
     # Looking.
+
+    def hold_sends(self, seconds: int) -> None:
+        """Let what waits to be sent on Base wait so long, as if a worker had died with it."""
+        lane, due_at = sender_lane(self.environment_id, BASE), self.clock.now() + seconds * SECOND
+
+        def work(tx: Transaction) -> None:
+            for job in tx.find(Job, "by_lane", (lane,), limit=100).records:
+                current = tx.get(Job, job.id, for_update=True)
+                assert current is not None
+                tx.replace(attrs.evolve(current, due_at=due_at))
+
+        write(self.storage, self.environment_id, work)
 
     def get(self, kind: type[R], id: str) -> R:
         found = self.storage.read(self.environment_id, lambda snapshot: snapshot.get(kind, id))

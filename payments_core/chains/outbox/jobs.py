@@ -10,9 +10,10 @@ The life of one transfer, and what a crash at each point leaves:
 1. The intent. A decision inserts an `OutboundTransfer` and a send job, in one commit with the
    change that needs it. A crash before leaves nothing, a crash after leaves a job that is due. The
    owner may still withdraw the intent, until a nonce is reserved; then the send job finds nothing
-   to send.
+   to send. A release whose receipt was undone is withdrawn until its bytes are stored.
 2. The nonce. `Outbox.ensure_signed` reserves the sender's next nonce in a commit of its own. A
    crash leaves a reserved nonce: the job runs again and signs the same intent for the same nonce.
+   If a release is withdrawn before that, the sender's next transfer gets the nonce.
 3. The bytes. They are signed, then stored, then broadcast. A crash before they are stored loses
    bytes that nobody has seen. A crash after leaves stored bytes, and only those are ever sent.
    A replacement with higher fees is stored in the same way, and uses the same nonce.

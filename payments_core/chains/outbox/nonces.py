@@ -51,7 +51,8 @@ def reserve_nonce(
 
     `known` is the transfer as it was read before, which says whose locks come first. A slot that
     was reserved with a key no longer in use, and never signed, is given back to that key: it is
-    its last, and what takes it later must not wait for it.
+    its last, and what takes it later must not wait for it. So is the slot of a transfer that was
+    withdrawn before it was signed.
     """
     former_id = known.sender_id if known.sender_id != sender_id else None
     locked = {id: tx.get(Sender, id, for_update=True) for id in _lock_order(sender_id, former_id)}
@@ -60,10 +61,14 @@ def reserve_nonce(
         raise SignerKeyChanged
     if not _needs_nonce(outgoing, sender_id):
         return Decision(outgoing)
-    sender = locked[sender_id]
+    sender, returned = locked[sender_id], Decision(None)
     if sender is not None and sender.last_outgoing_id is not None:
         last = lock_transfer(tx, sender.last_outgoing_id)
-        if last.raw is None:
+        if last.status == "withdrawn" and last.raw is None:
+            sender = _return_nonce(sender, last)
+            freed = attrs.evolve(last, slot=None, previous_id=None)
+            returned = Decision(None, replaces=(freed,))
+        elif last.raw is None:
             raise PreviousNonceUnsigned(last.id)
     slot = sender.next_slot if sender else 0
     previous_id = sender.last_outgoing_id if sender else None
@@ -78,7 +83,8 @@ def reserve_nonce(
     replaces: tuple[Record, ...] = (reserved,) if sender is None else (taken, reserved)
     if former_id is not None:
         replaces += (_return_nonce(locked[former_id], outgoing),)
-    return Decision(reserved, inserts=(taken,) if sender is None else (), replaces=replaces)
+    made = Decision(reserved, inserts=(taken,) if sender is None else (), replaces=replaces)
+    return made.merge(returned)
 
 
 def _lock_order(*ids: str | None) -> list[str]:

@@ -3,9 +3,9 @@
 Insert the intent with the decision that needs it; reserve a nonce of the environment's sender;
 sign; store the signed bytes; only then broadcast those bytes, again and again if need be. A crash
 before the bytes are stored signs the same intent again for the same nonce. An intent can be
-withdrawn until a nonce is reserved, and not after. Nonce n + 1 is never signed before nonce n has
-its bytes. Nothing is signed while the chain knows transactions of the sender that the storage does
-not know (`lost.py`).
+withdrawn until a nonce is reserved, and a release whose funds are gone until its bytes are stored;
+not after. Nonce n + 1 is never signed before nonce n has its bytes. Nothing is signed while the
+chain knows transactions of the sender that the storage does not know (`lost.py`).
 
 What is in no block for long is signed again with higher fees, for the same nonce
 (`rebroadcast.py`). Of all versions for a nonce the chain takes one; which one, only the chain can
@@ -236,8 +236,9 @@ class Outbox:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
             current = lock_transfer(tx, outgoing.id)
             slot = (outgoing.sender_id, outgoing.slot)
-            if current.raw is not None or (current.sender_id, current.slot) != slot:
-                return Decision(current)  # another worker was faster; its bytes are the ones
+            if current.status != "reserved" or (current.sender_id, current.slot) != slot:
+                # Another worker was faster, and its bytes are the ones; or it was withdrawn.
+                return Decision(current)
             stored = attrs.evolve(
                 current,
                 status="signed",

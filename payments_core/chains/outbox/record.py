@@ -271,8 +271,18 @@ def watch_job(
 
 
 def withdraw(outgoing: OutboundTransfer) -> OutboundTransfer | None:
-    """The intent withdrawn, or None where a slot is reserved and it can no longer be stopped."""
+    """The intent withdrawn, or None where a slot is reserved and work on it has begun."""
     if outgoing.status != "queued":
+        return None
+    return attrs.evolve(outgoing, status="withdrawn")
+
+
+def withdraw_unsigned(outgoing: OutboundTransfer) -> OutboundTransfer | None:
+    """The transfer withdrawn, or None where it is signed: a node may have it.
+
+    A slot that it has is the sender's last, and goes to the next transfer (`nonces.py`).
+    """
+    if outgoing.status not in ("queued", "reserved"):
         return None
     return attrs.evolve(outgoing, status="withdrawn")
 

@@ -39,8 +39,8 @@ looked at less and less often, and dropped in the end.
 6. Count. What was undone is taken back before anything is counted: a log may come back with another
 amount, and then needs the room that it had. A receipt keeps the part of it that counted towards the
 escrow, so the journal reverses exactly what it had posted. A release that relied on the receipt is
-stopped, if it has no nonce yet. If it has one, its bytes may be out: it goes on, the escrow is
-short, and the books say so.
+stopped, if it is not signed yet. If it is, its bytes may be out: it goes on, the escrow is short,
+and the books say so.
 
 A transfer that is right but not final makes the Payment wait for it (`add_pending_transfer`),
 unless it waits for the live operation already. `apply_receipt` ends that wait in the same step, so
@@ -83,7 +83,12 @@ import attrs
 from payments_core.accounts.vaults.reservations import BalanceReading, settle_reservation
 from payments_core.chains.backoff import POLL_MS, REORG_RECHECK_MS, poll_again
 from payments_core.chains.judge import ExpectedTransfer
-from payments_core.chains.outbox.record import OutboundTransfer, mark_failed, send_job, withdraw
+from payments_core.chains.outbox.record import (
+    OutboundTransfer,
+    mark_failed,
+    send_job,
+    withdraw_unsigned,
+)
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision
 from payments_core.engine.identifiers import IdSequence
@@ -349,9 +354,11 @@ def _try_cancel_release(
     tx: Transaction, payment: Payment, receipt: Receipt
 ) -> OutboundTransfer | None:
     """The release that misses this receipt, withdrawn; None if it cannot be, or need not."""
-    if payment.status != "accepted" or payment.release_id is None or not receipt.counted:
+    if payment.status not in ("accepted", "executing"):
         return None
-    return withdraw(_lock(tx, OutboundTransfer, payment.release_id))
+    if payment.release_id is None or not receipt.counted:
+        return None
+    return withdraw_unsigned(_lock(tx, OutboundTransfer, payment.release_id))
 
 
 def _write_payment(case: _Case, step: Step[Payment], *, ended: str | None) -> Decision[None]:

@@ -222,7 +222,7 @@ def test_a_payment_under_a_rain_of_dust_stays_small() -> None:
 
 # Undone by the chain.
 
-STOPPED = ("accepted",)
+STOPPED = ("accepted", "executing")
 """The stages whose release can still be withdrawn."""
 
 UNDONE: dict[str, str] = {

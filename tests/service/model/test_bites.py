@@ -128,7 +128,7 @@ def what_was_sent_can_be_withdrawn(patch: pytest.MonkeyPatch) -> None:
     def withdraw(outgoing: Any) -> Any:
         return attrs.evolve(outgoing, status="withdrawn")
 
-    patch.setattr(outcome, "withdraw", withdraw)
+    patch.setattr(outcome, "withdraw_unsigned", withdraw)
     patch.setattr("payments_core.payments.option_cleanup.withdraw", withdraw)
 
 

@@ -154,6 +154,45 @@ def test_a_release_that_was_not_sent_is_withdrawn(memory_world: World) -> None:
     assert world.on_chain(world.vault_address(world.merchant)) == atomic("25")
 
 
+def test_a_release_whose_offer_was_unanswered_goes_on_and_says_its_hash(
+    memory_world: World,
+) -> None:
+    world = settled_world(memory_world)
+    payment = world.payment("25.00")
+    world.pay(payment, "25.00")
+    id = payment.payment.id
+    world.fail("broadcast", 50)
+    while world.paid(id).release_hash is None:
+        if not world.service.worker("sandbox").run_due(1):
+            world.system.advance(1)
+    offered = world.paid(id)
+    release = world.get(OutboundTransfer, str(offered.release_id))
+    assert (offered.status, offered.release_hash) == ("accepted", release.transaction_hash)
+    assert world.chain.peek_transaction(str(release.transaction_hash)) is None
+    world.reorg(20)
+    world.advance(1)
+    going_on = world.paid(id)
+    assert (going_on.status, going_on.labels) == ("accepted", ("reorged",))
+    assert (going_on.release_id, going_on.release_hash) == (release.id, release.transaction_hash)
+
+
+def test_a_retried_release_that_was_not_sent_is_withdrawn(memory_world: World) -> None:
+    world = settled_world(memory_world)
+    payment = world.payment("25.00")
+    world.pay(payment, "25.00")
+    world.fail("transfer")
+    until(world, payment, "action_required")
+    again = world.reconcile(payment, "retry_execution")
+    assert again.status == "executing"
+    world.hold_sends(60)
+    world.reorg(40)
+    world.service.scanner("sandbox").wake(8453)
+    world.advance(5)
+    stopped = world.paid(again.id)
+    assert (stopped.status, stopped.release_id) == ("action_required", None)
+    assert world.get(OutboundTransfer, str(again.release_id)).status == "withdrawn"
+
+
 @pytest.mark.parametrize("status", ["executing", "succeeded"])
 @pytest.mark.parametrize("reinclude", [False, True])
 def test_what_was_sent_stays_sent_once_whatever_is_undone(
