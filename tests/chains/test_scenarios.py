@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from payments_core.errors import OptionLocked
 from payments_core.payments.details import PaymentDetails
-from tests.chains.scenes import Scene
+from tests.chains.scenes import ELSEWHERE, Scene
 from tests.service.payer import Payer
 from tests.service.world import atomic
 
@@ -55,6 +58,40 @@ def test_a_wallet_pays_exactly(world: Scene) -> None:
     assert (receipt.block_number, receipt.block_hash) == (view.block.number, view.block.hash)
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")
     assert world.sent() == 1
+
+
+def test_a_transaction_that_no_node_knows_locks_its_option_for_two_minutes(world: Scene) -> None:
+    payer = Payer(world, "25.00")
+    option = payer.select(payer.option())
+    other = payer.option(payer_address=world.wallet)
+    payer.submit(option)
+    world.look()
+    world.advance(60)
+    choices = (payer.option, lambda: payer.select(other), lambda: world.option(payer.payment))
+    for choose in choices:
+        with pytest.raises(OptionLocked) as refused:
+            choose()
+        assert refused.value.option_id == option.option.id
+    world.advance(60)
+    assert payer.select(other).option.selection_status == "selected"
+    assert world.option(payer.payment).option.selection_status == "selected"
+
+
+def test_a_submission_that_was_answered_locks_its_option_no_more(world: Scene) -> None:
+    payer = Payer(world, "25.00")
+    option = payer.select(payer.option())
+    other = payer.option(payer_address=world.wallet)
+    payer.submit(option, world.spend("25.00", ELSEWHERE))
+    world.look()
+    assert payer.select(other).option.selection_status == "selected"
+    payer.submit(other, world.spend("10.00", escrow_of(payer.payment)))
+    world.look()
+    with pytest.raises(OptionLocked):
+        payer.option()
+    world.finish()
+    assert payer.paid().labels == ("underpaid",)
+    rest = payer.select(payer.option(payer_address=ELSEWHERE))
+    assert rest.option.required == atomic("15")
 
 
 def test_a_short_payment_waits_for_the_rest(world: Scene) -> None:

@@ -133,7 +133,7 @@ class DirectOptions:
             require_payable(payment, now=now)
             if method not in payment.allowed_methods or method not in AVAILABLE_METHODS:
                 raise CapabilityNotActive(method)
-            _require_no_pending_funds(tx, payment, "create option")
+            _require_no_pending_funds(tx, payment, "create option", now=now)
             same = _find_same_offer(tx, payment, payer)
             if same is not None:
                 own = tuple(receipt for receipt in receipts if receipt.option_id == same.id)
@@ -186,7 +186,7 @@ class DirectOptions:
                 return Decision(
                     DirectOptionDetails(payment, option, known.receipts, known.pending_amount)
                 )
-            _require_no_pending_funds(tx, payment, "select option")
+            _require_no_pending_funds(tx, payment, "select option", now=now)
             selected = direct.select(option, now=now)
             before = supersede_selected(tx, payment, now)
             selecting = attrs.evolve(payment, selected_option_id=option.id, updated_at=now)
@@ -285,11 +285,13 @@ def _find_same_offer(
     )
 
 
-def _require_no_pending_funds(tx: Transaction, payment: Payment, action: str) -> None:
+def _require_no_pending_funds(
+    tx: Transaction, payment: Payment, action: str, *, now: Instant
+) -> None:
     """Raise OptionLocked where funds are on their way already, InvalidState where none may come."""
     if payment.authorized:
         raise OptionLocked(None)  # a vault's option is its payer's alone
-    require_no_pending_submission(tx, payment)
+    require_no_pending_submission(tx, payment, now=now)
     if payment.status not in OPEN:
         raise InvalidState("payment", payment.status, action)
 

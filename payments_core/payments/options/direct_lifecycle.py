@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import attrs
 
-from payments_core.clock import Instant
+from payments_core.clock import MINUTE, Instant
 from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.errors import InvalidState, OptionExpired, OptionSuperseded, ResourceConflict
@@ -20,6 +20,10 @@ from payments_core.payments.record import Payment
 
 MAX_SUBMISSIONS = 5
 """So many transactions one option names; a scan finds the others, and these too."""
+
+SUBMISSION_LOCK_MS = 2 * MINUTE
+"""So long a submission locks its option while no node knows the transaction: it may be on its way
+to the nodes, and a second payment beside it would be too much. An invented one locks no longer."""
 
 
 def new_direct_option(
@@ -117,16 +121,25 @@ def has_submitted(option: DirectOption, chain_id: int, transaction_hash: str) ->
 
 
 def is_locked(option: DirectOption, payment: Payment) -> bool:
-    """Whether a transfer that the payer named is on its way.
+    """Whether a transfer that the payer named is on its way, as nodes know.
 
-    What strangers send is none of the payer's doing, or dust would hold every choice up. Nor is a
-    transaction that nobody has seen.
+    What strangers send is none of the payer's doing, or dust would hold every choice up.
     """
-    named = {
-        tracked_transaction_id(payment.id, item.chain_id, item.transaction_hash)
-        for item in option.submissions
-    }
+    named = {_tracked_id(option, item) for item in option.submissions}
     return not named.isdisjoint(payment.sighted)
+
+
+def list_new_submissions(option: DirectOption, *, now: Instant) -> tuple[str, ...]:
+    """The evidence ids of submissions that lock the option although no node may know them yet."""
+    return tuple(
+        _tracked_id(option, item)
+        for item in option.submissions
+        if now < item.submitted_at + SUBMISSION_LOCK_MS
+    )
+
+
+def _tracked_id(option: DirectOption, item: Submission) -> str:
+    return tracked_transaction_id(option.payment_id, item.chain_id, item.transaction_hash)
 
 
 def apply_observation(

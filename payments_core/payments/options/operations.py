@@ -82,7 +82,7 @@ class VaultOptions:
             asset = require_same_asset(payment, chain_id, asset_symbol)
             if payment.authorized:
                 raise OptionLocked(_own_selected_option_id(tx, payment, authority.account_id))
-            require_no_pending_submission(tx, payment)
+            require_no_pending_submission(tx, payment, now=now)
             if payment.status not in OPEN:
                 raise InvalidState("payment", payment.status, "create option")
             require_vault_option_capacity(tx, payment, authority.account_id)

@@ -144,6 +144,9 @@ def test_a_submission_is_noted_once_and_locks_only_while_it_is_on_its_way() -> N
     assert not direct.is_locked(option, attrs.evolve(payment, sighted=(ONE,)))
     named = tracked_transaction_id(payment.id, 8453, "0x1")
     assert direct.is_locked(option, attrs.evolve(payment, sighted=(ONE, named)))
+    end = LATER + direct.SUBMISSION_LOCK_MS
+    assert direct.list_new_submissions(option, now=end - 1) == (named,)
+    assert direct.list_new_submissions(option, now=end) == ()
 
 
 # Hints.
