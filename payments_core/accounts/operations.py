@@ -336,6 +336,7 @@ class Accounts:
                 address=chain.derive(AddressSpec(authority.partition, "vault", account.id)),
                 policy_id=policy_id,
                 created_at=account.created_at,
+                updated_at=account.created_at,
             )
             policy = Policy(
                 id=policy_id,

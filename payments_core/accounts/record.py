@@ -113,6 +113,11 @@ class Wallet(Record):
         return self.verified_at is not None
 
     @property
+    def updated_at(self) -> Instant:
+        """When it changed last: only a proof changes it."""
+        return self.created_at if self.verified_at is None else self.verified_at
+
+    @property
     def verified_address(self) -> str | None:
         """The address with its chain type, once verified."""
         return address_key(self.chain_type, self.address) if self.verified else None

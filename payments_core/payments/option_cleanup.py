@@ -61,6 +61,29 @@ def close_open_options(
     return Decision(ended_all).merge(decision, direct_options)
 
 
+def close_pending_options(
+    tx: Transaction, payment: Payment, *, now: Instant, except_option_id: str | None = None
+) -> Decision[None]:
+    """Cancel the options that nobody pays by yet, but `except_option_id`: no more is wanted.
+
+    What is on its way by another option still arrives, as excess.
+    """
+    decision: Decision[None] = Decision(None)
+    for option_id in payment.option_ids:
+        if option_id == except_option_id:
+            continue
+        option, operation = lock_option(tx, option_id)
+        if option.status != "pending":
+            continue
+        decision = decision.merge(options.close(option, "cancel", now=now).as_decision())
+        stopped = funding.close(operation, "cancel", payment, now=now)
+        if stopped.record != operation:
+            decision = decision.merge(stopped.as_decision())
+    return decision.merge(
+        _close_direct_options(tx, payment, "cancel", now=now, except_option_id=except_option_id)
+    )
+
+
 def _close_direct_options(
     tx: Transaction, payment: Payment, trigger: str, *, now: Instant, except_option_id: str | None
 ) -> Decision[tuple[DirectOptionDetails, ...]]:

@@ -12,7 +12,7 @@ from payments_core.engine.identifiers import IdSequence
 from payments_core.engine.step import Step
 from payments_core.money import Atomic
 from payments_core.payments import lifecycle
-from payments_core.payments.option_cleanup import close_open_options
+from payments_core.payments.option_cleanup import close_open_options, close_pending_options
 from payments_core.payments.record import Payment
 from payments_core.storage.port import Transaction
 
@@ -29,7 +29,8 @@ def advance_payment(
     ended: str | None = None,
 ) -> Decision[None]:
     """The step with what it leads to at once: the release of what is covered, or the expiry of
-    what waits in vain. `ended` is an option that the caller's own decision brings to its end."""
+    what waits in vain. In both cases the Payment's other options end. `ended` is an option that the
+    caller's own decision brings to its end."""
     payment = step.record
     if payment.status == "accepted" and payment.release_id is None:
         outgoing = new_release(payment, id_sequence.issue("out"), now=now)
@@ -40,7 +41,10 @@ def advance_payment(
         return (
             attrs.evolve(step, record=releasing)
             .as_decision()
-            .merge(Decision(None, inserts=(outgoing,), jobs=(job,)))
+            .merge(
+                Decision(None, inserts=(outgoing,), jobs=(job,)),
+                close_pending_options(tx, payment, now=now, except_option_id=ended),
+            )
         )
     if payment.status == "awaiting_payment" and now >= payment.expires_at:
         expired = step.then(lifecycle.expire, now=now)

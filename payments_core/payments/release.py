@@ -134,7 +134,7 @@ class ReleaseOwner:
             return decision
         succeeded = outcome.reason is None
         return decision.merge(
-            settle_reservation(tx, reservation_of_send(locked), facts, succeeded=succeeded)
+            settle_reservation(tx, reservation_of_send(locked), facts, succeeded=succeeded, now=now)
         )
 
     def on_reversed(

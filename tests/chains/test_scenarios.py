@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from payments_core.errors import OptionLocked
+from payments_core.errors import InvalidState, OptionLocked
 from payments_core.payments.details import PaymentDetails
-from tests.chains.scenes import ELSEWHERE, Scene
+from tests.chains.scenes import ELSEWHERE, AnvilScene, Scene, SimulatedScene
 from tests.service.payer import Payer
 from tests.service.world import atomic
 
@@ -41,6 +41,36 @@ def test_a_vault_pays_exactly(world: Scene) -> None:
     assert world.sent() == 2
 
 
+def test_a_vault_is_deployed_once_it_has_paid(world: Scene) -> None:
+    before = world.vault_of()
+    assert (before.status, before.updated_at) == ("counterfactual", before.created_at)
+    option = world.authorized("25.00")
+    world.run()
+    assert world.vault_of().status == "counterfactual"  # the transfer is not final yet
+    world.finish()
+    payer, merchant = world.vault_of(), world.vault_of(world.merchant)
+    assert (payer.status, merchant.status) == ("deployed", "counterfactual")
+    assert payer.updated_at > payer.created_at
+    payment = world.service.payments.get(world.server, option.payment.id)
+    world.refund(payment, "5.00")
+    world.finish()
+    assert world.vault_of() == payer  # once
+    assert world.vault_of(world.merchant).status == "deployed"
+    if isinstance(world, AnvilScene):
+        for account, has_code in ((world.payer, True), (world.merchant, True), (None, False)):
+            address = world.vault_address(account) if account else escrow_of(world.payment("1.00"))
+            assert (world.node.ask("eth_getCode", address, "latest") != "0x") == has_code
+
+
+def test_a_vault_whose_transfer_failed_is_not_deployed(simulated_world: SimulatedScene) -> None:
+    world = simulated_world
+    option = world.authorized("25.00")
+    world.drain()
+    world.finish()
+    assert world.operation_now(option).status == "failed"
+    assert world.vault_of().status == "counterfactual"
+
+
 def test_a_wallet_pays_exactly(world: Scene) -> None:
     payer = Payer(world, "25.00")
     option = payer.select(payer.option())
@@ -58,6 +88,39 @@ def test_a_wallet_pays_exactly(world: Scene) -> None:
     assert (receipt.block_number, receipt.block_hash) == (view.block.number, view.block.hash)
     assert world.newest(world.vault_address(world.merchant)) == atomic("25")
     assert world.sent() == 1
+
+
+def test_the_options_of_a_covered_payment_end_with_it(world: Scene) -> None:
+    payer = Payer(world, "25.00")
+    direct = payer.option()
+    vault = world.option(payer.payment)
+    world.spend("25.00", escrow_of(payer.payment))
+    world.finish()
+    assert payer.paid().status == "succeeded"
+    now = world.option_now(vault)
+    assert (now.status, now.action_id, now.action_expires_at) == ("cancelled", None, None)
+    assert world.operation_now(vault).status == "cancelled"
+    assert payer.status(direct)[0] == "succeeded"  # the one by which it was paid
+    for act in (
+        lambda: world.service.vault_options.refresh(world.client, payer.id, vault.option.id),
+        lambda: payer.refresh(direct),
+        lambda: world.authorize(vault),
+    ):
+        with pytest.raises(InvalidState):
+            act()
+
+
+def test_an_option_that_a_vault_left_over_ends_and_still_takes_what_comes(world: Scene) -> None:
+    payer = Payer(world, "25.00")
+    direct = payer.option(payer_address=world.wallet)
+    world.authorize(world.option(payer.payment))
+    world.finish()
+    assert payer.paid().status == "succeeded"
+    assert payer.status(direct) == ("cancelled", None, 0)
+    world.spend("3.00", escrow_of(payer.payment))
+    world.finish()
+    assert payer.status(direct) == ("cancelled", None, atomic("3"))
+    assert payer.paid().excess == atomic("3")
 
 
 def test_a_transaction_that_no_node_knows_locks_its_option_for_two_minutes(world: Scene) -> None:

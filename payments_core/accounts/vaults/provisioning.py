@@ -110,6 +110,7 @@ class VaultProvisioning:
                 address=chain.derive(AddressSpec(authority.partition, "vault", account_id)),
                 policy_id=policy_id,
                 created_at=now,
+                updated_at=now,
             )
             policy = Policy(id=policy_id, vault_id=vault.id, created_at=now, updated_at=now)
             return Decision(

@@ -9,22 +9,32 @@ import attrs
 from payments_core.chains.port import Contract
 from payments_core.clock import Instant
 from payments_core.money import ZERO, Atomic, Money, atomic
-from payments_core.storage.records import Collection, Index, Record, Unique
+from payments_core.storage.records import Collection, Document, Index, Record, Unique
 
 VaultStatus = Literal["counterfactual", "deployed"]
 PolicyStatus = Literal["active", "paused"]
 DestinationType = Literal["wallet", "account"]
 
 
+def _add_updated_at(document: Document) -> Document:
+    return {**document, "updated_at": document["created_at"]}
+
+
 @attrs.frozen(kw_only=True)
 class Vault(Record):
-    """An account's vault on one chain; on all EVM chains it has the same address."""
+    """An account's vault on one chain; on all EVM chains it has the same address.
+
+    Its first payment puts its code on the chain: it is `deployed` when that is final.
+    """
 
     collection: ClassVar[Collection] = Collection(
         "vaults",
         columns={"account_id": str, "chain_id": int},
         indexes=(Index("by_account", key=("account_id",), order=("chain_id",)),),
         uniques=(Unique("account_chain", ("account_id", "chain_id")),),
+        schema=2,
+        upgrades={1: _add_updated_at},
+        oldest_reader=1,
     )
 
     account_id: str
@@ -33,6 +43,7 @@ class Vault(Record):
     status: VaultStatus = "counterfactual"
     policy_id: str
     created_at: Instant
+    updated_at: Instant
 
     @property
     def contract(self) -> Contract:

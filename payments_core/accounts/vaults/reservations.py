@@ -116,12 +116,19 @@ def void_reservation(tx: Transaction, reservation: Reservation) -> Decision[None
 
 
 def settle_reservation(
-    tx: Transaction, reservation: Reservation, reading: BalanceReading, *, succeeded: bool
+    tx: Transaction,
+    reservation: Reservation,
+    reading: BalanceReading,
+    *,
+    succeeded: bool,
+    now: Instant,
 ) -> Decision[None]:
     """The reservation ended: its transfer is final, with success or without.
 
-    `reading` was taken after that was known. Raises StaleBalance.
+    `reading` was taken after that was known. A vault that has paid has its code on the chain.
+    Raises StaleBalance.
     """
+    deployed = _mark_deployed(tx, reading.vault, now=now) if succeeded else Decision(None)
     balance, amount = _lock_balance(tx, reservation)
     total, height = reading.balances.amounts[reading.vault.address], reading.balances.height
     if succeeded:
@@ -130,7 +137,17 @@ def settle_reservation(
         after = void_after_failure(
             balance, amount, total, height, counted_at=reservation.counted_at
         )
-    return Decision(None, replaces=(after,))
+    return deployed.merge(Decision(None, replaces=(after,)))
+
+
+def _mark_deployed(tx: Transaction, known: Vault, *, now: Instant) -> Decision[None]:
+    if known.status == "deployed":  # it never goes back
+        return Decision(None)
+    vault = tx.get(Vault, known.id, for_update=True)
+    assert vault is not None
+    if vault.status == "deployed":
+        return Decision(None)
+    return Decision(None, replaces=(attrs.evolve(vault, status="deployed", updated_at=now),))
 
 
 def _lock_balance(tx: Transaction, reservation: Reservation) -> tuple[VaultBalance, Money]:

@@ -35,7 +35,12 @@ OPTION = StateMachine(
         Transition("creating", "fail", "failed", why="The provider made no offer."),
         Transition("pending", "fund", "processing", why="Funds are on their way."),
         Transition("pending", "expire", "expired", why="The offer's time ran out."),
-        Transition("pending", "cancel", "cancelled", why="The Payment was cancelled."),
+        Transition(
+            "pending",
+            "cancel",
+            "cancelled",
+            why="The Payment was cancelled, or it is covered and takes no more funds.",
+        ),
         Transition("pending", "fail", "failed", why="The provider withdrew the offer."),
         Transition("processing", "verify", "succeeded", why="The receipt is proven and final."),
         Transition("processing", "fail", "failed", why="The funds will not come."),
@@ -103,11 +108,14 @@ def refresh(option: Option, action_id: str, required: int, *, now: Instant) -> S
 def require_live_action(option: Option, action_id: str, *, now: Instant) -> None:
     """Raise unless `action_id` is the option's live action.
 
-    Raises OptionSuperseded, OptionExpired, ActionAlreadyUsed, ActionInvalid, ActionExpired.
+    Raises OptionSuperseded, OptionExpired, ActionAlreadyUsed, InvalidState (it was cancelled),
+    ActionInvalid, ActionExpired.
     """
     _require_open(option)
     if action_id in option.used_action_ids:
         raise ActionAlreadyUsed()
+    if option.status == "cancelled":
+        raise InvalidState("payment option", option.status, "authorize")
     if option.action_id is None or option.action_expires_at is None:
         raise ActionInvalid()
     if action_id != option.action_id:

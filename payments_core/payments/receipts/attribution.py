@@ -14,6 +14,7 @@ from payments_core.chains.backoff import POLL_MS
 from payments_core.clock import MINUTE, Instant
 from payments_core.engine.decision import Decision
 from payments_core.payments.details import lock_direct_option
+from payments_core.payments.machine import OPEN
 from payments_core.payments.options import direct_lifecycle as direct
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core.payments.options.record import DirectOption
@@ -63,6 +64,8 @@ def update_direct_option(
     moved = direct.apply_observation(option, before, after, tracked.id, gained, now)
     if after.status == "awaiting_payment" and now >= after.expires_at:  # it expires in this commit
         moved = moved.then(direct.close, "expire", now=now)
+    elif after.status not in OPEN:  # it takes no more funds
+        moved = moved.then(direct.close, "cancel", now=now)
     return Decision(None) if moved.record == option else moved.as_decision()
 
 

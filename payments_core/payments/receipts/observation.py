@@ -401,7 +401,8 @@ def _confirm_operation(
     succeeded = options.apply_trigger(attempt.option, "verify", now=case.now, paid=paid)
     reservation = reservation_of_operation(confirmed.record, payment)
     return confirmed.as_decision().merge(
-        succeeded.as_decision(), settle_reservation(case.tx, reservation, reading, succeeded=True)
+        succeeded.as_decision(),
+        settle_reservation(case.tx, reservation, reading, succeeded=True, now=case.now),
     )
 
 
@@ -443,7 +444,9 @@ def _fail_operation(
     void = mark_failed(case.tx, attempt.operation.outgoing_id)
     nothing = fail_funding(
         case.tx, case.id_sequence, case.partition, step, attempt.option, attempt.operation, "fail",
-        lambda: settle_reservation(case.tx, reservation, reading, succeeded=False),
+        lambda: settle_reservation(
+            case.tx, reservation, reading, succeeded=False, now=case.now
+        ),
         reason=next((reason for reason in reasons if reason), failed), now=case.now,
     )  # fmt: skip
     return void.merge(nothing)

@@ -101,7 +101,9 @@ class RefundOwner:
             return decision
         succeeded = outcome.reason is None
         return decision.merge(
-            settle_reservation(tx, _reservation_of_refund(locked[1]), facts, succeeded=succeeded)
+            settle_reservation(
+                tx, _reservation_of_refund(locked[1]), facts, succeeded=succeeded, now=now
+            )
         )
 
     def on_reversed(

@@ -25,6 +25,11 @@ class ClientSession(Record):
     expires_at: Instant
     revoked_at: Instant | None = None
 
+    @property
+    def updated_at(self) -> Instant:
+        """When it changed last: only its revocation changes it."""
+        return self.created_at if self.revoked_at is None else self.revoked_at
+
 
 @attrs.frozen(kw_only=True)
 class SessionExchange(Record):

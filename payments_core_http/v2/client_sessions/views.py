@@ -22,6 +22,7 @@ class CreatedClientSession:
     exchangeExpiresAt: str
     expiresAt: str
     createdAt: str
+    updatedAt: str
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -34,6 +35,7 @@ class ClientSessionView:
     exchangeExpiresAt: str
     expiresAt: str
     createdAt: str
+    updatedAt: str
     revokedAt: str | None
 
 
@@ -59,6 +61,7 @@ def created_client_session(created: CreatedSession) -> CreatedClientSession:
         exchangeExpiresAt=format_iso(session.exchange_expires_at),
         expiresAt=format_iso(session.expires_at),
         createdAt=format_iso(session.created_at),
+        updatedAt=format_iso(session.updated_at),
     )
 
 
@@ -71,6 +74,7 @@ def client_session(session: ClientSession) -> ClientSessionView:
         exchangeExpiresAt=format_iso(session.exchange_expires_at),
         expiresAt=format_iso(session.expires_at),
         createdAt=format_iso(session.created_at),
+        updatedAt=format_iso(session.updated_at),
         revokedAt=format_iso_or_none(session.revoked_at),
     )
 

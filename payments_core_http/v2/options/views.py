@@ -16,6 +16,7 @@ from payments_core.clock import format_iso, format_iso_or_none
 from payments_core.money import format_amount
 from payments_core.payments.details import OptionDetails
 from payments_core.payments.funding.record import FundingOperation
+from payments_core.payments.machine import OPEN
 from payments_core.payments.options.lifecycle import OPTION
 from payments_core.payments.options.record import Option
 from payments_core.payments.receipts.record import Receipt
@@ -175,6 +176,7 @@ def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
     required, paid = record.required, record.paid
     recipient = required - required * payment.fee_bps // 10_000
     is_terminal = record.status in OPTION.terminal
+    is_open = record.selection_status == "selected" and payment.status in OPEN
     chain_amount = ChainAmount(
         amountAtomic=str(required),
         assetSymbol=asset.symbol,
@@ -194,9 +196,9 @@ def option(details: OptionDetails, *, for_partner: bool = False) -> OptionView:
         payerAmount=token_amount(asset, required),
         recipientAmount=token_amount(asset, recipient),
         providerFee=token_amount(asset, record.fee),
-        execution=None if for_partner else _execution(record),
+        execution=_execution(record) if is_open and not for_partner else None,
         expiresAt=format_iso(record.expires_at),
-        refreshable=record.status == "pending" and record.selection_status == "selected",
+        refreshable=is_open and record.status == "pending",
         feeAmountAtomic=str(record.fee),
         actionExpiresAt=format_iso_or_none(record.action_expires_at),
         quoteExpiresAt=format_iso_or_none(record.action_expires_at),

@@ -34,6 +34,7 @@ class VaultDetailsView:
     status: VaultStatus
     policyId: str
     createdAt: str
+    updatedAt: str
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -118,6 +119,7 @@ def vault(record: Vault) -> VaultDetailsView:
         status=record.status,
         policyId=record.policy_id,
         createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
     )
 
 

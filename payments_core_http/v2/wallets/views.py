@@ -22,6 +22,7 @@ class WalletView:
     verified: bool
     verifiedAt: str | None
     createdAt: str
+    updatedAt: str
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -51,6 +52,7 @@ def wallet(record: Wallet) -> WalletView:
         verified=record.verified,
         verifiedAt=format_iso_or_none(record.verified_at),
         createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
     )
 
 

@@ -68,18 +68,18 @@ awaiting_payment, part received      I   V   =   =   I   I   I   I   I   I   ar 
 processing                           ca  I   L   =   I   I   I   I   I   I   =   ac  .   I   I
 processing, part received            I   I   L   =   I   I   I   I   I   I   =   ac  =   I   I
 processing, a transfer seen          I   =   =   =   I   I   I   I   I   I   =   ac  .   I   I
-accepted                             I   I   I   =   I   I   I   N   I   I   =   =   ar  ex  I
-executing                            I   I   I   =   I   I   I   N   I   I   =   =   =   I   I
-succeeded                            I   I   I   =   =   I   I   N   I   I   =   =   =   I   =
-succeeded, overpaid                  I   I   I   =   =   I   I   =   I   I   =   =   =   I   =
-partially_refunded                   I   I   I   =   =   I   I   N   I   I   =   =   =   I   =
+accepted                             I   I   I   I   I   I   I   N   I   I   =   =   ar  ex  I
+executing                            I   I   I   I   I   I   I   N   I   I   =   =   =   I   I
+succeeded                            I   I   I   I   =   I   I   N   I   I   =   =   =   I   =
+succeeded, overpaid                  I   I   I   I   =   I   I   =   I   I   =   =   =   I   =
+partially_refunded                   I   I   I   I   =   I   I   N   I   I   =   =   =   I   =
 refunded                             I   I   I   I   I   I   I   N   I   I   =   =   =   I   I
 refunded, never released             I   I   I   I   I   I   I   N   I   I   =   =   =   I   I
-action_required, short               I   I   I   =   =   ac  =   N   N   fa  =   =   =   I   I
-action_required, late                I   I   I   =   =   ac  =   N   N   fa  =   =   =   I   I
-action_required, overpaid            I   I   I   =   =   ac  =   =   N   fa  =   =   =   I   I
-action_required, release failed      I   I   I   =   =   N   =   N   ex  fa  =   =   =   I   I
-action_required, reorged             I   I   I   =   A   N   N   N   N   fa  =   =   .   I   I
+action_required, short               I   I   I   I   =   ac  =   N   N   fa  =   =   =   I   I
+action_required, late                I   I   I   I   =   ac  =   N   N   fa  =   =   =   I   I
+action_required, overpaid            I   I   I   I   =   ac  =   =   N   fa  =   =   =   I   I
+action_required, release failed      I   I   I   I   =   N   =   N   ex  fa  =   =   =   I   I
+action_required, reorged             I   I   I   I   A   N   N   N   N   fa  =   =   .   I   I
 failed                               I   I   I   I   =   I   =   N   I   I   =   =   =   I   I
 expired                              I   X   X   X   A   I   N   N   I   I   =   ar  .   I   I
 expired, received after the window   I   X   X   X   =   I   =   N   I   I   =   ar  =   I   I

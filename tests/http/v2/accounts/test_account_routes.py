@@ -87,6 +87,7 @@ class TestWallets:
             "verified": True,
             "verifiedAt": asked["createdAt"],
             "createdAt": asked["createdAt"],
+            "updatedAt": asked["createdAt"],
         }
         assert made["id"].startswith("wallet_")
         assert payer.call("GET", "/wallets").json["data"] == [made] == payer.account["wallets"]

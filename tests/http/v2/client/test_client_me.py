@@ -238,7 +238,7 @@ def test_the_recipient_reads_its_payment_with_its_token_alone(checkout: Checkout
     assert set(seen.json) == PAYMENT_FIELDS - {"metadata"}
     whole = checkout.read(payment["id"])
     differing = {name for name in seen.json if seen.json[name] != whole[name]}
-    assert differing == {"options", "selectedOptionId"}
+    assert differing == {"options", "reconciliation", "selectedOptionId"}
     for hidden in ("margin", "private", payment["clientSecret"], checkout.payer, option["id"]):
         assert hidden not in seen.body.decode()
 

@@ -53,7 +53,7 @@ def test_a_session_is_created() -> None:
     body = seen.json
     assert list(body) == [
         "clientSessionId", "clientSessionToken", "accountId", "permissions", "exchangeExpiresAt",
-        "expiresAt", "createdAt",
+        "expiresAt", "createdAt", "updatedAt",
     ]  # fmt: skip
     assert body["accountId"] == door.account_id
     assert body["permissions"] == ["account:read", "payments:read"]

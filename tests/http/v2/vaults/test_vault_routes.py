@@ -36,6 +36,7 @@ class TestVaults:
         assert [vault["chainId"] for vault in seen["data"]] == [1, 10, 137, 8453, 42161]
         assert list(seen["data"][0]) == [
             "id", "vaultId", "accountId", "chainId", "address", "status", "policyId", "createdAt",
+            "updatedAt",
         ]  # fmt: skip
         first = checkout.door.call("GET", vaults_of(checkout) + "?limit=3").json
         rest = f"{vaults_of(checkout)}?limit=3&cursor={first['nextCursor']}"

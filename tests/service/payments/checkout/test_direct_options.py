@@ -119,7 +119,7 @@ class TestWhichOptionATransferIsFor:
         payer.submit(named, hash)
         world.finish()
         assert payer.status(named) == ("succeeded", None, FULL)
-        assert payer.status(selected) == ("pending", "selected", 0)
+        assert payer.status(selected) == ("cancelled", "selected", 0)
 
     def test_the_one_of_its_sender(self, world: World) -> None:
         payer = Payer(world)
@@ -137,7 +137,7 @@ class TestWhichOptionATransferIsFor:
         payer.pay()
         world.finish()
         assert payer.status(selected) == ("succeeded", "selected", FULL)
-        assert payer.status(newest) == ("pending", None, 0)
+        assert payer.status(newest) == ("cancelled", None, 0)
 
     def test_the_newest_where_a_vault_is_selected(self, world: World) -> None:
         payer = Payer(world)
@@ -146,7 +146,7 @@ class TestWhichOptionATransferIsFor:
         payer.pay()
         world.finish()
         assert payer.status(newest) == ("succeeded", None, FULL)
-        assert payer.status(first)[0] == "pending"
+        assert payer.status(first)[0] == "cancelled"
 
     def test_a_superseded_one_still_matches_the_wallet_that_it_named(self, world: World) -> None:
         payer = Payer(world)
@@ -175,7 +175,7 @@ class TestWhichOptionATransferIsFor:
         vault = world.authorize(world.option(payer.payment))
         world.finish()
         assert world.option_now(vault).status == "succeeded"
-        assert payer.status(option) == ("pending", None, 0)
+        assert payer.status(option) == ("cancelled", None, 0)
 
 
 class TestReorgs:

@@ -178,7 +178,7 @@ class TestAHintThatIsNot:
         payer.submit(option, hash)
         world.finish()
         assert world.option_now(vault).status == "succeeded"
-        assert payer.status(option) == ("pending", None, 0)
+        assert payer.status(option) == ("cancelled", None, 0)
         assert payer.paid().received == FULL
 
     def test_a_transfer_of_another_token_or_of_nothing(self, world: World) -> None:
