@@ -73,7 +73,7 @@ class LostTransactions:
         if max(used, sender.seen_nonce) > outgoing.slot:
             # Bytes are stored before they are sent: they may be another worker's.
             current = load_transfer(self._storage, authority.partition, outgoing.id)
-            if current.raw is not None or current.slot != outgoing.slot:
+            if current.status != "reserved" or current.slot != outgoing.slot:
                 return current
             sender = self._find_lost_blocks(authority, chain, sender, outgoing, used)
         lost = sender.lost
@@ -148,9 +148,9 @@ class LostTransactions:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
             sender = _lock_sender(tx, outgoing)
             current = lock_transfer(tx, outgoing.id)
-            assert current.slot is not None
-            if current.raw is not None or current.slot != outgoing.slot:
+            if current.status != "reserved" or current.slot != outgoing.slot:
                 return Decision(current)
+            assert current.slot is not None
             free = max(current.slot, lost.nonce)
             closed = attrs.evolve(
                 current,
@@ -184,9 +184,9 @@ class LostTransactions:
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[OutboundTransfer]:
             sender = _lock_sender(tx, outgoing)
             current = lock_transfer(tx, outgoing.id)
-            assert current.slot is not None
-            if current.raw is not None or current.slot != outgoing.slot:
+            if current.status != "reserved" or current.slot != outgoing.slot:
                 return Decision(current)
+            assert current.slot is not None
             stored = attrs.evolve(current, searched_to=max(current.searched_to, searched))
             changed: tuple[Record, ...] = ()
             if searched >= lost.last and current.slot < lost.nonce:

@@ -213,7 +213,7 @@ class Outbox:
                 return None
             if outgoing.raw is None:
                 outgoing = self._lost.compare(authority, self._chains[chain_id], outgoing)
-            if outgoing.raw is None:
+            if outgoing.status == "reserved":
                 outgoing = self._sign(authority, outgoing)
             if outgoing.raw is not None:
                 break
