@@ -388,6 +388,7 @@ REPEAT_REASONS: Mapping[str, str] = {
     "submit": "transfer_submitted",
     "settle": "transfer_final",
     "receipt_returned": "receipt_returned",
+    "return_reorged": "return_reorged",
     "reconcile_accept": "reconciled",
     "retry_execution": "reconciled",
     "reconcile_refund": "refunded",
