@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     from payments_core.payments.options.record import DirectOption, Option, Submission
     from payments_core.payments.receipts.record import Receipt
     from payments_core.payments.record import (
+        DecisionNote,
         Destination,
         PayerTotal,
         Payment,
@@ -149,7 +150,7 @@ __all__ = [
     "YieldSettings", "Holding", "VaultPolicy", "ProvisionedVault", "VaultYield", "Asset",
     "Money", "Deposit", "DepositAddress", "IssuedAddress", "DepositCheck", "PaymentDetails",
     "OptionDetails", "DirectOptionDetails", "Payment", "Destination", "Source", "PayerTotal",
-    "TimelineEntry", "Reconciliation", "JournalBalances", "JournalEntry", "ReceiptsWithJournal",
+    "TimelineEntry", "Reconciliation", "DecisionNote", "JournalBalances", "JournalEntry", "ReceiptsWithJournal",
     "Receipt", "Option", "DirectOption", "Submission", "FundingOperation", "Refund",
     "MandateDetails", "Mandate", "PaymentSession", "Dispute", "CheckoutState", "ExchangedLink",
     "CheckoutMethod", "Shop", "Claims", "PaymentSettings", "Event", "Endpoint", "OlderSecret",
@@ -224,7 +225,7 @@ _MODULES = {
     "payments_core.payments.options.record": "DirectOption Option Submission",
     "payments_core.payments.receipts.record": "Receipt",
     "payments_core.payments.record": (
-        "Destination PayerTotal Payment Reconciliation Source TimelineEntry"
+        "DecisionNote Destination PayerTotal Payment Reconciliation Source TimelineEntry"
     ),
     "payments_core.payments.refunds.operations": "NewRefund",
     "payments_core.payments.refunds.record": "Refund",

@@ -20,6 +20,7 @@ def each(sources: str, trigger: str, target: str, event: str | None, label: str 
 
 
 OPEN = "awaiting_payment processing"
+RELEASE_SENT = "executing succeeded partially_refunded refunded"
 LATER = "accepted executing succeeded partially_refunded action_required refunded"
 CLOSED = "expired cancelled"
 CLOSED_OR_FAILED = "expired cancelled failed"
@@ -65,7 +66,11 @@ PAYMENT: set[Row] = {
     *each(f"{LATER} {CLOSED_OR_FAILED}", "missed_release", "=", "payment.late", "late"),
     *each(f"{OPEN} {LATER} {CLOSED_OR_FAILED}", "receipt_reorged", "=", "payment.reorged",
           "reorged"),
-    *each("accepted executing succeeded partially_refunded refunded", "receipt_returned", "=",
+    *each(f"processing {RELEASE_SENT} action_required failed", "funds_returned", "=",
+          "payment.late", "returned"),
+    *each(f"processing {RELEASE_SENT} action_required failed", "return_reorged", "=",
+          "payment.reorged", None),
+    *each(f"accepted {RELEASE_SENT}", "receipt_returned", "=",
           "payment.reorged", None),
     *each(CLOSED_OR_FAILED, "reconcile_refund", "=", "payment.reconciled", None),
     *each(f"{LATER} {CLOSED_OR_FAILED}", "refund_excess", "=", "payment.reconciled", None),
