@@ -203,14 +203,8 @@ class EntitlementRequired(Forbidden):
     """The app's environment does not have this product."""
 
     code = "entitlement_required"
-    sentence = "The product {product} is not enabled {where}."
+    sentence = "The product {product} is not enabled for this environment."
     product: str
-    where: str = "for this environment"
-    """For people only: an environment without the product, or settings that do not enable it."""
-
-    @property
-    def details(self) -> Mapping[str, Any]:
-        return {"product": self.product}
 
 
 @attrs.frozen

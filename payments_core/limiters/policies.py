@@ -79,6 +79,11 @@ APP_POLICIES = (
         re.compile("(/.*)?/deposit-addresses(/.*)?"),
         "to `deposit-addresses`, `/check` among them",
     ),
+    RatePolicy(
+        "chain_reads_minute", "environment", 120, MINUTE, "any",
+        re.compile("/v2/accounts/[^/]+/balances|/sdk/v1/get-balances?"),
+        "for balances, each of which asks the nodes of chains",
+    ),
 )  # fmt: skip
 """For calls that are made with a server key or a client token, once it has proven whose it is."""
 

@@ -144,6 +144,13 @@ class PublicPayments:
         return None
 
 
+@attrs.frozen
+class _CheckoutDisabled(EntitlementRequired):
+    """The environment has the product, and its settings do not enable it: for programs the same."""
+
+    sentence = "The product {product} is not enabled in the payment settings: set enabled to true."
+
+
 def require_origin_allowed(terms: PaymentTerms, origin: str | None) -> None:
     """Return if browsers on that origin may create Payments.
 
@@ -151,7 +158,7 @@ def require_origin_allowed(terms: PaymentTerms, origin: str | None) -> None:
     OriginNotAllowed.
     """
     if not terms.enabled:
-        raise EntitlementRequired("public_checkout", "in the payment settings: set enabled to true")
+        raise _CheckoutDisabled("public_checkout")
     if not terms.allows_origin(origin):
         raise OriginNotAllowed()
 

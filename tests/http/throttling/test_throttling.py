@@ -110,6 +110,8 @@ class TestPolicies:
              "sensitive_minute partner_app_minute deposit_address_app_minute"),
             ("GET", "/v2/accounts/{accountId}/deposit-addresses",
              "general_minute partner_app_minute partner_app_burst"),
+            ("GET", "/v2/accounts/{accountId}/balances",
+             "general_minute partner_app_minute partner_app_burst chain_reads_minute"),
         ],
     )  # fmt: skip
     def test_what_counts_where(self, method: str, path: str, counted: str) -> None:
@@ -127,6 +129,7 @@ class TestPolicies:
             "partner_app_burst": (120, 10),
             "payments_app_minute": (180, 60),
             "deposit_address_app_minute": (120, 60),
+            "chain_reads_minute": (120, 60),
             "payment_state": (60, 60),
             "payment_link": (30, 60),
             "public_creation": (10, 60),
