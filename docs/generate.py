@@ -43,8 +43,8 @@ from payments_core.webhooks.lifecycle import DELIVERY, ENDPOINT
 from payments_core_http.errors import status_of
 from payments_core_http.openapi.error_responses import wire_name
 from payments_core_http.openapi.resources import list_resources
+from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Route
-from payments_core_http.v2 import routes as tables
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -174,7 +174,7 @@ def routes() -> str:
 
 def errors_of_all() -> list[str]:
     """The codes that the pipeline answers, whatever the route."""
-    own = {error.code for route in tables.ROUTES for error in route.errors}
+    own = {error.code for route in ROUTES for error in route.errors}
     own -= {ClientTokenExpired.code}  # the exchange names it, and every client token expires
     return [code(kind.code) for kind in error_kinds() if kind.code not in own]
 
@@ -230,7 +230,9 @@ def error_codes() -> str:
         (
             "# Errors",
             "An error answers `{error: {code, message, details}}`; `details` holds the facts"
-            " and always the `requestId`.",
+            " and always the `requestId`.\n"
+            "The legacy interface answers `{success: false, error, code, requestId}` with the same"
+            " statuses and codes; `error` is the message.",
             table(
                 ("Status", "Code", "Meaning", "Details"),
                 (
@@ -284,7 +286,8 @@ ROUTE_HEAD = ("Route", "What for", "Credential", "Needs", "Key", "Answers", "Err
 HEADERS = {
     "`Idempotency-Key`": "1 to 256 printable ASCII characters, kept for 30 days, or for one hour by"
     " public creation. Every `POST`,"
-    " `PUT` and `PATCH` with a key or a client token takes one; *required* says where it must be"
+    " `PUT` and `PATCH` of v2 with a key or a client token takes one, and those of v1 that change"
+    " something; *required* says where it must be"
     " sent. The same request with the same key gets the same answer, with"
     " `Idempotent-Replayed: true`.",
     "`Service-Version`": "The date of the contract that you were written for. It must be the one"
@@ -309,6 +312,7 @@ CREDENTIALS = {
     "session_token": "client session token (Bearer)",
     "payment_secret": "Payment client secret (Bearer)",
     "app_id": "none; the app id and an allowed `Origin`",
+    "basic_app_id": "app id alone (Basic)",
     "none": "none",
 }
 

@@ -191,7 +191,13 @@ def _codes(response: Schema, document: Document) -> dict[str, Schema]:
     """The errors of a response by their codes."""
     schema = _schema(response)
     forms = [resolved(form, document) for form in schema.get("oneOf", [schema])]
-    return {form["properties"]["error"]["properties"]["code"]["const"]: form for form in forms}
+    return {_code_of(form): form for form in forms}
+
+
+def _code_of(form: Schema) -> str:
+    """The code of an error's schema, which stands within `error`, or beside it in v1."""
+    fields = form["properties"]
+    return str(fields["error"].get("properties", fields)["code"]["const"])
 
 
 def _changed_defaults(

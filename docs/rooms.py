@@ -56,6 +56,8 @@ ROOMS: dict[str, dict[str, str]] = {
         "versions": "The version that a request asks for.",
         "observability": "Logs, metrics, traces, health, the management listener.",
         "v2": "The routes of v2, a folder for each resource.",
+        "v1": "The routes of the legacy interface, a folder for each resource.",
+        "routes": "The routes of both generations.",
         "openapi": "The OpenAPI document, made from the routes.",
         "reference": "The reference pages, made from the same.",
         "app": "The pipeline in order.",

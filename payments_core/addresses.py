@@ -40,6 +40,20 @@ def normalize_wallet_address(chain_type: ChainType, text: str) -> str:
     return address
 
 
+def identify_chain_type(text: str) -> ChainType:
+    """The chain type that an address has the form of. Raises AddressError for no such form.
+
+    `0x` and 40 hex digits are an EVM address, never a short one of Aptos.
+    """
+    if _EVM.fullmatch(text):
+        return "evm"
+    if _APTOS.fullmatch(text):
+        return "aptos"
+    if decode_base58(text, 32) is not None:
+        return "solana"
+    raise AddressError("must be an EVM, Solana or Aptos address")
+
+
 def encode_checksum_address(raw: bytes) -> str:
     """The EIP-55 text of 20 bytes."""
     # eth-utils takes a quarter of a second to import: only those who need it wait for it.

@@ -35,18 +35,41 @@ class Asset:
 
 
 @attrs.frozen
+class NativeCurrency:
+    """What a chain's fees are paid in."""
+
+    name: str
+    symbol: str
+    decimals: int
+
+
+@attrs.frozen
 class ChainEntry:
-    """A chain of the registry."""
+    """A chain of the registry. `rpc_url` and `explorer_url` are public: wallets are given them."""
 
     chain_id: int
     name: str
     chain_type: ChainType
     assets: tuple[Asset, ...]
+    native_currency: NativeCurrency
+    rpc_url: str
+    explorer_url: str
 
 
-def _evm_chain(chain_id: int, name: str, usdc: str, *more: Asset) -> ChainEntry:
+ETHER = NativeCurrency("Ether", "ETH", 18)
+
+
+def _evm_chain(
+    chain_id: int,
+    name: str,
+    usdc: str,
+    *more: Asset,
+    rpc_url: str,
+    explorer_url: str,
+    native_currency: NativeCurrency = ETHER,
+) -> ChainEntry:
     assets = (Asset(chain_id, "USDC", usdc, 6), *more)
-    return ChainEntry(chain_id, name, "evm", assets)
+    return ChainEntry(chain_id, name, "evm", assets, native_currency, rpc_url, explorer_url)
 
 
 CHAINS: Mapping[int, ChainEntry] = {
@@ -57,13 +80,49 @@ CHAINS: Mapping[int, ChainEntry] = {
             "Ethereum",
             "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
             Asset(1, "USDT", "0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
+            rpc_url="https://ethereum-rpc.publicnode.com",
+            explorer_url="https://etherscan.io",
         ),
-        _evm_chain(8453, "Base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
-        _evm_chain(137, "Polygon", "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"),
-        _evm_chain(42161, "Arbitrum", "0xaf88d065e77c8cC2239327C5EDb3A432268e5831"),
-        _evm_chain(10, "Optimism", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"),
+        _evm_chain(
+            8453,
+            "Base",
+            "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+            rpc_url="https://mainnet.base.org",
+            explorer_url="https://basescan.org",
+        ),
+        _evm_chain(
+            137,
+            "Polygon",
+            "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359",
+            rpc_url="https://polygon-rpc.com",
+            explorer_url="https://polygonscan.com",
+            native_currency=NativeCurrency("POL", "POL", 18),
+        ),
+        _evm_chain(
+            42161,
+            "Arbitrum",
+            "0xaf88d065e77c8cC2239327C5EDb3A432268e5831",
+            rpc_url="https://arb1.arbitrum.io/rpc",
+            explorer_url="https://arbiscan.io",
+        ),
+        _evm_chain(
+            10,
+            "Optimism",
+            "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85",
+            rpc_url="https://mainnet.optimism.io",
+            explorer_url="https://optimistic.etherscan.io",
+        ),
     )
 }
+
+READABLE_USDC: Mapping[ChainType, Asset] = {
+    "evm": CHAINS[137].assets[0],
+    "solana": Asset(0, "USDC", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", 6),
+    "aptos": Asset(
+        0, "USDC", "0xbae207659db88bea0cbead6da0ed00aac12edcdda169e591cd41c94180b46f3b", 6
+    ),
+}
+"""The USDC whose balance a wallet is shown, by chain type; 0 where a chain's number is ours."""
 
 
 def chain_entry(chain_id: int) -> ChainEntry:

@@ -7,6 +7,8 @@ from functools import cached_property
 
 import attrs
 
+from payments_core.accounts.address_balances import AddressBalances
+from payments_core.accounts.directory import AccountDirectory
 from payments_core.accounts.operations import Accounts
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.accounts.vaults.policies import VaultPolicies
@@ -165,6 +167,16 @@ class PaymentsService:
     def accounts(self) -> Accounts:
         """A partner's users; each has a vault on every chain."""
         return Accounts(self.ports, self.chains)
+
+    @cached_property
+    def account_directory(self) -> AccountDirectory:
+        """Accounts by username, payment address or wallet address."""
+        return AccountDirectory(self.ports)
+
+    @cached_property
+    def address_balances(self) -> AddressBalances:
+        """What any address holds of USDC, ours or not."""
+        return AddressBalances(self.chains, self._chain_reads)
 
     @cached_property
     def wallets(self) -> Wallets:

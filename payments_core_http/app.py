@@ -22,10 +22,11 @@ from payments_core_http import cors
 from payments_core_http.authentication import CHALLENGES, authenticate, find_admitted_origin
 from payments_core_http.calls import ApiCall
 from payments_core_http.errors import (
+    ENCODERS,
     MethodNotAllowed,
     RateLimited,
     RouteNotFound,
-    encode_error,
+    error_form_of,
     headers_of,
     status_of,
     to_payments_error,
@@ -40,9 +41,9 @@ from payments_core_http.observability.requests import (
     observe,
 )
 from payments_core_http.reference import routes as reference
+from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Route, group_by_path, has_encoded_slash
 from payments_core_http.throttling import RateLimitContext, Throttle
-from payments_core_http.v2.routes import ROUTES
 from payments_core_http.versions import require_version_agreement
 from payments_core_http.wire.query import read_query
 from payments_core_http.wire.request_body import read_body
@@ -331,7 +332,7 @@ class Pipeline:
                 request.rate_limit_reason = told.reason
             return ResponseParts(
                 status_of(type(told)),
-                encode_error(told, request.id),
+                ENCODERS[error_form_of(req.path)](told, request.id),
                 headers_of(told, context.challenge),
             )
 

@@ -29,6 +29,7 @@ _MAX_CHARACTERS = 2_000
 _SECRET_HEADER = "HTTP_X_SERVICE_PAYMENT_SECRET"
 _BASIC = re.compile(r"basic +([A-Za-z0-9+/]+={0,2})", re.ASCII | re.IGNORECASE)
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+)", re.ASCII | re.IGNORECASE)
+_BASIC_APP_ID = re.compile(r"([!-9;-~]+):?", re.ASCII)
 _BASIC_PAIR = re.compile(r"([!-9;-~]+):([!-~]+)", re.ASCII)
 
 CHALLENGES: Mapping[Credential, str] = {
@@ -38,6 +39,7 @@ CHALLENGES: Mapping[Credential, str] = {
     "session_token": "Bearer",
     "payment_secret": "Bearer",
     "app_id": "Bearer",
+    "basic_app_id": "Bearer",
     "none": "Bearer",
 }
 """`WWW-Authenticate` of a 401: never Basic to a browser, which would ask its user."""
@@ -98,6 +100,9 @@ def authenticate(
     header = environ.get("HTTP_AUTHORIZATION", "")
     if len(header) > _MAX_CHARACTERS:
         raise Unauthorized()
+    if route.credential == "basic_app_id":
+        environment = service.tenants.identify_app(_parse_app_id(header), mode=mode)
+        return _caller_bound_to(environment.api_version, environment=environment)
     if route.credential == "server_key":
         app_id, secret = _parse_basic(header)
         environment, key = service.tenants.authenticate(app_id, secret, mode=mode)
@@ -127,7 +132,23 @@ def _caller_bound_to(api_version: str, **facts: Any) -> Caller:
 
 
 def _parse_basic(header: str) -> tuple[str, str]:
-    """The user and password of a Basic header, which must be the one text that encodes them."""
+    """The user and password of a Basic header."""
+    pair = _BASIC_PAIR.fullmatch(_decode_basic(header))
+    if pair is None:
+        raise Unauthorized()
+    return pair[1], pair[2]
+
+
+def _parse_app_id(header: str) -> str:
+    """The app id of a Basic header that has nothing else, with or without a colon behind it."""
+    match = _BASIC_APP_ID.fullmatch(_decode_basic(header))
+    if match is None or not PATH_IDS["appId"].is_valid(match[1]):
+        raise Unauthorized()
+    return match[1]
+
+
+def _decode_basic(header: str) -> str:
+    """What a Basic header says, which must be the one text that encodes it."""
     match = _BASIC.fullmatch(header)
     if match is None:
         raise Unauthorized()
@@ -135,10 +156,9 @@ def _parse_basic(header: str) -> tuple[str, str]:
         decoded = base64.b64decode(match[1], validate=True)
     except binascii.Error:
         raise Unauthorized() from None
-    pair = _BASIC_PAIR.fullmatch(decoded.decode("latin-1"))
-    if pair is None or base64.b64encode(decoded).decode() != match[1]:
+    if base64.b64encode(decoded).decode() != match[1]:
         raise Unauthorized()
-    return pair[1], pair[2]
+    return decoded.decode("latin-1")
 
 
 def _parse_bearer(header: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -30,6 +30,12 @@ from payments_core.errors import (
 )
 from payments_core.storage.port import StorageUnavailable
 from payments_core_http.redaction import redact
+
+ErrorForm = Literal["nested", "flat"]
+"""`{error: {code, message, details}}`, and the legacy interface's `{success, error, code}`."""
+
+LEGACY_PREFIX = "/sdk/v1/"
+"""What the paths of the legacy interface begin with, also those that it does not have."""
 
 RateLimitReason = Literal["rate_limit_exceeded", "rate_limiter_unavailable", "abuse_blocked"]
 
@@ -167,6 +173,28 @@ def encode_error(error: PaymentsError, request_id: str) -> bytes:
     details["requestId"] = request_id
     body = {"error": {"code": error.code, "message": error.message, "details": details}}
     return msgspec.json.encode(body)
+
+
+def encode_flat_error(error: PaymentsError, request_id: str) -> bytes:
+    """The body `{success: false, error, code, requestId}`: the message, and no details."""
+    body = {
+        "success": False,
+        "error": error.message,
+        "code": error.code,
+        "requestId": request_id,
+    }
+    return msgspec.json.encode(body)
+
+
+def error_form_of(path: str) -> ErrorForm:
+    """How errors are written at a path, whether there is a route or not."""
+    return "flat" if path.startswith(LEGACY_PREFIX) else "nested"
+
+
+ENCODERS: Mapping[ErrorForm, Callable[[PaymentsError, str], bytes]] = {
+    "nested": encode_error,
+    "flat": encode_flat_error,
+}
 
 
 def headers_of(error: PaymentsError, challenge: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Routes as rows: what a row says, and what the ids in its path look like.
 
-The tables of routes live with their resources, in `v2/<resource>/routes.py`; what every row goes
-through is `app.py`.
+The tables of routes live with their resources, in `v2/<resource>/routes.py` and
+`v1/<resource>/routes.py`; what every row goes through is `app.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from payments_core.engine.identifiers import id_pattern, is_identifier
 from payments_core.errors import NotFound, PaymentsError
 from payments_core.payments.checkout import links
 from payments_core.tenants.authorization import Requirement
-from payments_core_http.errors import RouteNotFound
+from payments_core_http.errors import ErrorForm, RouteNotFound, error_form_of
 
 if TYPE_CHECKING:
     from payments_core.service import PaymentsService
@@ -30,6 +30,7 @@ Credential = Literal[
     "session_token",
     "payment_secret",
     "app_id",
+    "basic_app_id",
     "none",
 ]
 Idempotency = Literal["required", "accepted", "ignored"]
@@ -160,6 +161,11 @@ class Route:
     def __attrs_post_init__(self) -> None:
         if self.idempotency != "ignored" and self.needs is None:
             raise ValueError(f"{self.path}: idempotency needs a principal")
+
+    @property
+    def error_form(self) -> ErrorForm:
+        """How its errors are written."""
+        return error_form_of(self.path)
 
     @property
     def name(self) -> str:

@@ -346,7 +346,7 @@ def test_every_row_is_about_files_that_are_there() -> None:
     rows = [glob for rule in IMPORTS for glob in (rule.files, *rule.unless)]
     rows += [*MAY_TOUCH_THE_WORLD, *NO_FLOATS, *(row.partition(":")[0] for row in LONGER)]
     idle = [glob for glob in rows if not any(matches(path, glob) for path in python_files())]
-    assert set(idle) <= {"payments_core_http/v1/**"}  # the legacy routes, which come later
+    assert set(idle) <= {"payments_core_http/v1/**"}  # which can be taken out
 
 
 def test_every_pinned_package_has_its_hashes_and_no_address() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -19,9 +18,10 @@ from payments_core.accounts.record import (
     SubjectType,
     Wallet,
 )
+from payments_core.accounts.usernames import require_usable, username_key
 from payments_core.accounts.vaults.record import Policy, Vault
 from payments_core.addresses import AddressError, normalize_wallet_address
-from payments_core.assets import ChainType, asset_of
+from payments_core.assets import DEFAULT_CHAIN_ID, DEFAULT_SYMBOL, ChainType, asset_of
 from payments_core.chains.port import AddressSpec, Chain
 from payments_core.engine.decision import Decision, lock_shared
 from payments_core.engine.idempotency.record import IdempotentRequest
@@ -51,8 +51,8 @@ from payments_core.validation.fields import (
 )
 from payments_core.validation.inputs import validate_input
 
-USERNAME = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
-USERNAME_RULE = "must be 3 to 20 letters, digits or underscores"
+DEFAULT_SETTLEMENT = Settlement(chain_id=DEFAULT_CHAIN_ID, asset_symbol=DEFAULT_SYMBOL)
+"""What a preference begins with of which only a half is told."""
 
 
 @attrs.frozen(kw_only=True)
@@ -75,13 +75,14 @@ NewWallets = Annotated[Sequence[NewWallet], Meta(max_length=MAX_WALLETS)]
 class NewAccount:
     """What an account is made from.
 
-    `external_user_id` is the partner's own id of the user, unique in the environment. `username`
-    has 3 to 20 letters, digits or underscores and is unique whatever its case; with it the account
-    has a payment address. There are at most 50 `wallets`. Without `settlement` the account is paid
-    in the asset of each Payment. `metadata` is JSON that is stored and given back.
+    `external_user_id` is the partner's own id of the user, unique in the environment; without it
+    the account's id takes its place. `username` has 3 to 20 letters, digits or underscores, is not
+    a reserved name and is unique whatever its case; with it the account has a payment address.
+    There are at most 50 `wallets`. Without `settlement` the account is paid in the asset of each
+    Payment. `metadata` is JSON that is stored and given back.
     """
 
-    external_user_id: ExternalUserId
+    external_user_id: ExternalUserId | None = None
     subject_type: SubjectType
     username: Username | None = None
     email: Email | None = None
@@ -122,18 +123,21 @@ class Accounts:
     ) -> AccountDetails:
         """A new account. Raises ValidationFailed, Conflicting, UsernameTaken, UnsupportedChain."""
         new = validate_input(new)
+        if new.username is not None:
+            require_usable(new.username)
         wallets = _normalize_wallets(new.wallets)
         if new.settlement is not None:
             asset_of(new.settlement.chain_id, new.settlement.asset_symbol)
         now = self._clock.now()
 
         def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[AccountDetails]:
+            account_id = id_sequence.issue("acct")
             account = Account(
-                id=id_sequence.issue("acct"),
-                external_user_id=new.external_user_id,
+                id=account_id,
+                external_user_id=new.external_user_id or account_id,
                 subject_type=new.subject_type,
                 username=new.username,
-                username_key=new.username.lower() if new.username else None,
+                username_key=username_key(new.username) if new.username else None,
                 partner_id=authority.environment.partner_id,
                 email=new.email,
                 settlement=new.settlement,
@@ -176,7 +180,7 @@ class Accounts:
             account = snapshot.get(Account, account_id)
             if account is None:
                 raise NotFound("account")
-            return _load_details(snapshot, account)
+            return load_details(snapshot, account)
 
         return self._storage.read(authority.partition, load)
 
@@ -194,7 +198,7 @@ class Accounts:
 
         def load(snapshot: Snapshot) -> Page[AccountDetails]:
             page = snapshot.find(Account, index, key, after=after, limit=limit, skip_damaged=True)
-            load_one = partial(_load_details, snapshot)
+            load_one = partial(load_details, snapshot)
             return Page(load_listed(authority.partition, page.records, load_one), page.next)
 
         return self._storage.read(authority.partition, load)
@@ -269,26 +273,53 @@ class Accounts:
 
         return self._apply_change(authority, account_id, change, idempotent)
 
+    def adjust_settlement(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        chain_id: int | None = None,
+        asset_symbol: str | None = None,
+        idempotent: IdempotentRequest | None = None,
+    ) -> AccountDetails:
+        """Change the half of the settlement preference that is given.
+
+        The other half stays, or is that of the service's default. Raises as `set_settlement` does.
+        """
+
+        def change(account: Account) -> Account:
+            current = _require_not_closed(account).settlement or DEFAULT_SETTLEMENT
+            wanted = Settlement(
+                chain_id=current.chain_id if chain_id is None else chain_id,
+                asset_symbol=asset_symbol or current.asset_symbol,
+            )
+            asset_of(wanted.chain_id, wanted.asset_symbol)
+            return attrs.evolve(account, settlement=wanted)
+
+        return self._apply_change(authority, account_id, change, idempotent)
+
     def set_username(
         self,
         authority: Authority,
         account_id: str,
         username: str,
         *,
+        once: bool = False,
         idempotent: IdempotentRequest | None = None,
     ) -> AccountDetails:
-        """Give an account that has none its username, for ever; its own again changes nothing.
+        """Give an account that has none its username, for ever.
 
+        Its own again changes nothing; with `once` that is refused too.
         Raises ValidationFailed, NotFound, AccountSuspended for a closed account, InvalidState
         where it has another, UsernameTaken, whatever the case of the letters.
         """
-        if not USERNAME.fullmatch(username):
-            raise ValidationFailed.at("username", USERNAME_RULE)
+        require_usable(username)
 
         def change(account: Account) -> Account:
-            if _require_not_closed(account).username not in (None, username):
+            known = _require_not_closed(account).username
+            if known is not None and (once or known != username):
                 raise InvalidState("handle", "set", "change")
-            return attrs.evolve(account, username=username, username_key=username.lower())
+            return attrs.evolve(account, username=username, username_key=username_key(username))
 
         taken = {"username": UsernameTaken()}
         return self._apply_change(authority, account_id, change, idempotent, taken)
@@ -349,7 +380,8 @@ class Accounts:
         return tuple(vaults), tuple(policies)
 
 
-def _load_details(snapshot: Snapshot, account: Account) -> AccountDetails:
+def load_details(snapshot: Snapshot, account: Account) -> AccountDetails:
+    """An account with what belongs to it, as one snapshot has it."""
     vaults = snapshot.find(Vault, "by_account", (account.id,), limit=100)
     wallets = snapshot.find(Wallet, "by_account", (account.id,), limit=MAX_WALLETS)
     return AccountDetails(account, vaults.records, wallets.records)

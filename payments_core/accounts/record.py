@@ -92,6 +92,7 @@ class Wallet(Record):
             Index("by_account", key=("account_id",), order=("created_at", "ordinal")),
             Index("by_address", key=("account_id", "chain_type", "address")),
             Index("by_verified_address", key=("verified_address",)),
+            Index("by_linked_address", key=("chain_type", "address"), order=("created_at",)),
         ),
         uniques=(
             Unique("address_of_account", ("account_id", "chain_type", "address")),

@@ -259,6 +259,17 @@ class Tenants:
             api_version=environment.api_version,
         )
 
+    def identify_app(self, app_id: str, *, mode: str) -> Environment:
+        """The environment that an app id alone stands for in this mode. Raises Unauthorized.
+
+        Nobody has proven anything by it: an app id is no secret.
+        """
+        app = self._storage.read(DIRECTORY, lambda snapshot: snapshot.get(App, app_id))
+        environment_id = app.environments.get(mode) if app else None
+        if environment_id is None:
+            raise Unauthorized()
+        return self.get_environment(environment_id)
+
     def authenticate(self, app_id: str, secret: str, *, mode: str) -> tuple[Environment, Key]:
         """The environment and the live key of a server credential. Raises Unauthorized."""
         return self._resolve_secret(secret, mode, app_id)

@@ -20,6 +20,7 @@ PREFIXES: Mapping[str, str] = {
     "challengeId": "wallet_challenge",
     "depositAddressId": "deposit_address",
     "depositId": "deposit",
+    "kycProviderToken": "verification",
     "fundingOperationId": "pay_funding",
     "outboxEventId": "evt",
     "policyId": "policy",
@@ -27,6 +28,7 @@ PREFIXES: Mapping[str, str] = {
     "refundId": "refund",
     "requestId": "req",
     "selectedOptionId": "pay_option",
+    "userId": "acct",
     "verificationId": "verification",
     "webhookEndpointId": "webhook",
 }

@@ -16,8 +16,8 @@ from payments_core_http.openapi.resources import group_by_resource
 from payments_core_http.openapi.schemas import COMPONENTS, Schemas
 from payments_core_http.openapi.webhooks import add_examples as add_webhook_examples
 from payments_core_http.openapi.webhooks import build_webhooks, make_header_parameters
+from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Route
-from payments_core_http.v2.routes import ROUTES
 
 SPECIFICATION = "3.1.0"
 _WIDTH = 96
@@ -134,6 +134,11 @@ SECURITY_SCHEMES: Schema = {
         "type": "http",
         "scheme": "basic",
         "description": "App id and app secret, from the partner's backend alone.",
+    },
+    "appId": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "The app id alone, with or without a colon behind it, and no secret.",
     },
     "appSecretAsBearer": _bearer_scheme("The app secret, without the app id."),
     "accessToken": _bearer_scheme("The result of exchanging a client session's token."),

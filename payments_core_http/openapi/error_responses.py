@@ -16,7 +16,7 @@ import msgspec
 from payments_core import errors
 from payments_core.errors import PaymentsError
 from payments_core_http import errors as wire
-from payments_core_http.errors import encode_error, status_of
+from payments_core_http.errors import ENCODERS, ErrorForm, status_of
 from payments_core_http.openapi.conventions import Schema, rules_of
 from payments_core_http.openapi.examples import example_detail, example_id
 from payments_core_http.openapi.schemas import Schemas
@@ -128,22 +128,27 @@ class ErrorResponses:
     def add_responses(self, route: Route) -> dict[str, Schema]:
         """The error responses of a route by status."""
         return {
-            str(status): self._add_response(kinds) for status, kinds in errors_of(route).items()
+            str(status): self._add_response(kinds, route.error_form)
+            for status, kinds in errors_of(route).items()
         }
 
-    def _add_response(self, kinds: list[ErrorClass]) -> Schema:
+    def _add_response(self, kinds: list[ErrorClass], form: ErrorForm) -> Schema:
         for kind in kinds:
-            self.examples.setdefault(kind.code, _make_error_example(kind))
-        response = self._build_response(kinds)
-        name = _response_name(kinds)
+            name = _EXAMPLE_PREFIX[form] + kind.code
+            self.examples.setdefault(name, _make_error_example(kind, form))
+        response = self._build_response(kinds, form)
+        name = _SCHEMA_PREFIX[form] + _response_name(kinds)
         if len(name) > _MAX_RESPONSE_NAME_CHARACTERS:
             return response
         self.responses[name] = response
         return {"$ref": RESPONSES + name}
 
-    def _build_response(self, kinds: list[ErrorClass]) -> Schema:
+    def _build_response(self, kinds: list[ErrorClass], form: ErrorForm) -> Schema:
         status = status_of(kinds[0])
-        schemas = [self._schemas.add(_schema_name(kind), _error_schema(kind)) for kind in kinds]
+        prefix, make_schema = _SCHEMA_PREFIX[form], _SCHEMA_MAKERS[form]
+        schemas = [
+            self._schemas.add(prefix + _schema_name(kind), make_schema(kind)) for kind in kinds
+        ]
         return {
             "description": " or ".join(f"`{kind.code}`" for kind in kinds) + ".",
             "headers": {
@@ -153,7 +158,10 @@ class ErrorResponses:
             "content": {
                 "application/json": {
                     "schema": schemas[0] if len(schemas) == 1 else {"oneOf": schemas},
-                    "examples": {kind.code: {"$ref": EXAMPLES + kind.code} for kind in kinds},
+                    "examples": {
+                        kind.code: {"$ref": EXAMPLES + _EXAMPLE_PREFIX[form] + kind.code}
+                        for kind in kinds
+                    },
                 }
             },
         }
@@ -216,6 +224,30 @@ def _error_schema(kind: ErrorClass) -> Schema:
     }
 
 
+def _flat_error_schema(kind: ErrorClass) -> Schema:
+    """The envelope of one error of the legacy interface."""
+    properties: Schema = {
+        "success": {"type": "boolean", "const": False},
+        "error": {"type": "string"},
+        "code": {"type": "string", "const": kind.code},
+        "requestId": {"type": "string", **rules_of("requestId")},
+    }
+    return {
+        "type": "object",
+        "description": describe_error(kind),
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+_SCHEMA_MAKERS: Mapping[ErrorForm, Callable[[ErrorClass], Schema]] = {
+    "nested": _error_schema,
+    "flat": _flat_error_schema,
+}
+_SCHEMA_PREFIX: Mapping[ErrorForm, str] = {"nested": "", "flat": "Legacy"}
+_EXAMPLE_PREFIX: Mapping[ErrorForm, str] = {"nested": "", "flat": "legacy_"}
+
+
 def details_of(kind: ErrorClass) -> dict[str, Schema]:
     """The schemas of an error's details by their names on the wire."""
     found: dict[str, Schema] = {}
@@ -252,9 +284,9 @@ def _detail_schema(fact: str, name: str, kind: Any) -> Schema:
 _TYPES: Mapping[Any, str] = {str: "string", int: "integer", bool: "boolean"}
 
 
-def _make_error_example(kind: ErrorClass) -> Schema:
+def _make_error_example(kind: ErrorClass, form: ErrorForm) -> Schema:
     facts = {field.name: example_detail(kind.code, field) for field in _required_fields(kind)}
-    body = msgspec.json.decode(encode_error(kind(**facts), example_id("req")))
+    body = msgspec.json.decode(ENCODERS[form](kind(**facts), example_id("req")))
     return {"summary": describe_error(kind), "value": body}
 
 

@@ -26,6 +26,7 @@ SCHEMES: Mapping[Credential, str] = {
     "client_token": "accessToken",
     "session_token": "sessionToken",
     "payment_secret": "paymentSecret",
+    "basic_app_id": "appId",
 }
 """The security scheme of each credential; what is open to all has none."""
 

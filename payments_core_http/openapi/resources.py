@@ -6,10 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from payments_core_http.observability import health
+from payments_core_http.routes import GENERATIONS, ROUTES
 from payments_core_http.routing import Route
-from payments_core_http.v2 import routes as tables
 
-TITLE_OF = {"OWN": "With a client token: the own account", "PAYER": "With a client token: paying"}
+TITLE_OF = {
+    "OWN": "With a client token: the own account",
+    "PAYER": "With a client token: paying",
+    "LEGACY_ACCOUNTS": "Legacy v1: Money Accounts",
+    "LEGACY_CHAINS": "Legacy v1: chains and balances",
+}
 """Of the tuples of routes whose names say too little."""
 
 Resource = tuple[str, tuple[Route, ...]]
@@ -18,21 +23,22 @@ _READING_VERBS = ("read", "list", "check")
 
 
 def list_resources() -> Iterable[Resource]:
-    """The routes by resource: each tuple that `v2/routes.py` gathers, and a title."""
+    """The routes by resource: each tuple that a generation's `routes.py` gathers, and a title."""
     yield "Health", health.ROUTES
     named = {
         rows: TITLE_OF.get(name, name.replace("_", " ").capitalize())
+        for tables in GENERATIONS
         for name, rows in vars(tables).items()
         if name.isupper() and name != "ROUTES"
     }
-    if left := set(tables.ROUTES).difference(*named):
+    if left := set(ROUTES).difference(*named):
         raise ValueError(f"in no resource's tuple: {[route.name for route in left]}")
-    for rows in sorted(named, key=lambda rows: tables.ROUTES.index(rows[0])):
+    for rows in sorted(named, key=lambda rows: ROUTES.index(rows[0])):
         yield named[rows], rows
 
 
 def group_by_resource(routes: Sequence[Route]) -> list[Resource]:
-    """The same for some routes; those that v2 does not have stand under `Others`."""
+    """The same for some routes; those that are not served stand under `Others`."""
     wanted = set(routes)
     found = [
         (title, tuple(row for row in rows if row in wanted)) for title, rows in list_resources()

@@ -68,9 +68,9 @@ def refused(*arguments: str) -> str:
 
 def test_the_line_says_where_it_is_and_what_opens_it(sandbox: SandboxChild) -> None:
     assert set(sandbox.facts) == LINE
-    assert sandbox.facts["baseUrl"] == sandbox.facts["publicUrl"]
+    assert sandbox.facts["baseUrl"] == sandbox.facts["publicUrl"] == sandbox.facts["sdkBaseUrl"]
     assert sandbox.facts["restrictedKeys"] == {}
-    absent = ("sdkBaseUrl", "dashboardUrl", "apiKey", "operator")
+    absent = ("dashboardUrl", "apiKey", "operator")
     assert all(sandbox.facts[name] is None for name in absent)
     assert sandbox.port != 0
     assert opens(sandbox)

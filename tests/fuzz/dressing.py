@@ -5,12 +5,14 @@ What is chosen follows from the request alone, so that it is chosen again when t
 
 from __future__ import annotations
 
+import base64
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from schemathesis.core.parameters import ParameterLocation
 
+from payments_core_http.errors import LEGACY_PREFIX
 from payments_core_http.routing import PATH_IDS
 from tests.fuzz.shop import Shop
 from tests.http.authorization.estate import BASE, HOOK, ORIGIN, PAYEE
@@ -38,11 +40,13 @@ LIKELY: Mapping[str, Sequence[Any]] = {
     "chainId": (BASE,),
     "externalUserId": ("shop-buyer", "shop-seller"),
     "payerAddress": (PAYEE,),
-    "paymentAddress": ("shopper@shop",),
+    "paymentAddress": ("shop_seller@shop",),
     "since": ("2026-09-21T14:00:00Z",),
     "successUrl": (f"{ORIGIN}/paid",),
     "to": (PAYEE,),
     "url": (f"{HOOK}/c", "http://127.0.0.1:9/hook"),
+    "preferredSettlementChain": (BASE,),
+    "preferredSettlementToken": ("USDC",),
     "username": ("shopper",),
 }
 """Values that lead further than made-up ones, by the name of their field."""
@@ -71,6 +75,8 @@ class Dresser:
                 case.path_parameters = path
         if meta is not None and meta.generation.mode.is_positive:
             case.body = self._filled(dice, corner, case.body)
+            if case.path.startswith(LEGACY_PREFIX):  # it names objects there, having no other place
+                case.query = self._filled(dice, corner, case.query)
         if case.path == "/v2/public/apps/{appId}/payments" and dice.roll("origin") < 90:
             case.headers["Origin"] = ORIGIN
         for name, value in case.headers.items():
@@ -89,6 +95,8 @@ class Dresser:
         shop = self._shop
         if scheme == "appSecret":
             return shop.basic(shop.restricted if dice.roll("key") < 5 else None)
+        if scheme == "appId":
+            return f"Basic {base64.b64encode(shop.app_id.encode()).decode()}"
         if scheme == "appSecretAsBearer":
             return f"Bearer {shop.estate.secret}"
         if scheme in ("accessToken", "sessionToken"):
@@ -115,6 +123,8 @@ class Dresser:
             return value
         if name in IN_BODIES and value not in self._shop.seen:
             return corner[name]
+        if name == "userId":
+            return corner["accountId"]
         if name in LIKELY:
             return dice.one(name, LIKELY[name])
         if isinstance(value, list):

@@ -27,6 +27,21 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (".*", "query", "must not contain a credential.*"): (
         "What looks like a credential is refused in every URL, whatever it is called."
     ),
+    (".*", "username", "is reserved"): "Which names are reserved is no part of the contract.",
+    (
+        ".*",
+        r"address|addresses\[\]",
+        "must (be an EVM|be 0x|be base58|have a|not be) .*",
+    ): ADDRESS,
+    ("registerLegacyUser", r"addresses\[\]", "is given twice"): (
+        "Two addresses in other letters may be one."
+    ),
+    ("setLegacyPreferences", "preferredSettlementChain", "is required, .*"): OF_OTHERS,
+    (
+        "readLegacyUser|readLegacyKyc",
+        "userId|username|paymentAddress",
+        "is required, .*|cannot be given together .*",
+    ): "Which parameters of a query exclude each other is told in words.",
     (".*", "cursor", "is not a cursor of this list"): GIVEN_BEFORE,
     (".*", "(.*[.])?(address|payerAddress|to|from)", "must be (0x and|base58 of) .*"): ADDRESS,
     ("createRefund", "destination", "must be 0x and .*"): ADDRESS,
@@ -96,7 +111,11 @@ def refuses_only_for_a_reason(ctx: CheckContext, response: Response, case: Case)
     meta = case.meta
     if response.status_code != 400 or meta is None or not meta.generation.mode.is_positive:
         return
-    error = response.json().get("error", {"code": "of another form", "details": {}})
+    answered = response.json()
+    error = answered.get("error", {"code": "of another form", "details": {}})
+    if isinstance(error, str):  # the legacy form, whose sentence begins with the field
+        path, _, message = error.removesuffix(".").partition(" ")
+        error = {"details": {"fields": [{"path": path, "message": message}]}}
     fields = error["details"].get("fields") or [{"path": "", "message": error["code"]}]
     name = case.operation.definition.raw["operationId"]
     for field in fields:

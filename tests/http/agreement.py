@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
+from payments_core_http.errors import LEGACY_PREFIX
 from payments_core_http.openapi.document import build_document
 from payments_core_http.routing import Route
 
@@ -48,9 +49,9 @@ class Agreement:
         answered = json.loads(body) if body and is_json else None
         operation = self.document["paths"].get(path, {}).get(method.lower())
         if operation is None or method == "HEAD":
-            self._check_unrouted(status, answered)
+            self._check_unrouted(environ["PATH_INFO"], status, answered)
             return
-        if answered is not None and status >= 400 and answered["error"]["code"] in SERVER_S_OWN:
+        if answered is not None and status >= 400 and code_of(answered) in SERVER_S_OWN:
             return
         where = f"{method} {path} {status}"
         described = operation["responses"].get(str(status))
@@ -70,8 +71,11 @@ class Agreement:
         if status < 300 and method != "GET":  # whose body nobody reads
             self._check_request(operation, f"/paths/{escaped(path)}/{method.lower()}", sent)
 
-    def _check_unrouted(self, status: int, answered: Any) -> None:
+    def _check_unrouted(self, path: str, status: int, answered: Any) -> None:
         if status >= 400 and answered is not None:
+            if path.startswith(LEGACY_PREFIX):
+                assert answered.keys() == {"success", "error", "code", "requestId"}
+                return
             assert set(answered) == {"error"}
             assert answered["error"].keys() == {"code", "message", "details"}
 
@@ -94,6 +98,12 @@ class Agreement:
         matching = (path for pattern, path in self._paths if pattern.fullmatch(asked))
         # `/a/{id}` and `/a/b` may both fit; the one that names more is meant.
         return min(matching, key=lambda path: path.count("{"), default="")
+
+
+def code_of(answered: Any) -> str:
+    """The code of an error, in either generation's form."""
+    error = answered["error"]
+    return str(error["code"] if isinstance(error, dict) else answered["code"])
 
 
 def told(error: Any) -> str:

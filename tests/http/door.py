@@ -39,8 +39,8 @@ from payments_core.versions import FIRST_VERSION, Versions
 from payments_core.webhooks.transports.sockets import SocketTransport
 from payments_core_http.app import create_app
 from payments_core_http.calls import ApiCall
+from payments_core_http.routes import ROUTES
 from payments_core_http.routing import ListOf, Route
-from payments_core_http.v2.routes import ROUTES
 from payments_core_http.wire.query import PageQuery
 from tests.http.agreement import Agreement
 from tests.http.seen import Seen

@@ -11,8 +11,8 @@ from payments_core.limiters.memory import MemoryLimiter
 from payments_core.limiters.policies import RateLimits
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core_http.app import create_app
+from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import Throttle
-from payments_core_http.v2.routes import ROUTES
 from tests.http.checkout import BASE, Checkout
 from tests.http.door import ROWS, Seen
 from tests.service.world import WALLET

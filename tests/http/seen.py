@@ -23,7 +23,9 @@ class Seen:
 
     @property
     def code(self) -> str:
-        return str(self.json["error"]["code"])
+        """The code of an error, in either generation's form."""
+        error = self.json["error"]
+        return str(error["code"] if isinstance(error, dict) else self.json["code"])
 
     @property
     def faults(self) -> dict[str, str]:

@@ -10,8 +10,8 @@ import attrs
 from payments_core.telemetry import NOOP_TELEMETRY, Telemetry
 from payments_core_http.app import create_app
 from payments_core_http.observability.requests import RequestObserver
+from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import Throttle
-from payments_core_http.v2.routes import ROUTES
 from tests.http.door import ROWS, Door
 
 

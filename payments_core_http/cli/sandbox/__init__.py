@@ -232,7 +232,7 @@ class StartedSandbox:
         )
         return {
             "baseUrl": self.url,
-            "sdkBaseUrl": None,
+            "sdkBaseUrl": self.url,
             "publicUrl": self.url,
             "dashboardUrl": None,
             **self.keys.render_document(),

@@ -106,6 +106,7 @@ function credentialsFor(operation) {
   const way = ways.filter(complete).sort((one, other) => other.length - one.length)[0] || ways[0];
   for (const name of way || []) {
     if (name === "appSecret") headers.Authorization = basic();
+    else if (name === "appId") headers.Authorization = "Basic " + btoa(value("appId"));
     else if (name === "appSecretAsBearer") headers.Authorization = `Bearer ${value("appSecret")}`;
     else if (name === "paymentSecretHeader") {
       headers["X-Service-Payment-Secret"] = value("paymentSecret");

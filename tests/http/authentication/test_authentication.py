@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from payments_core.clock import FixedClock
 from payments_core.credentials.secrets import new_secret
-from payments_core_http.v2.routes import ROUTES
+from payments_core_http.routes import ROUTES
 from tests.http.door import Door
 
 BASIC = 'Basic realm="payments", charset="UTF-8"'

@@ -89,8 +89,6 @@ class _Maker:
             "a Bearer of nothing": {"Authorization": "Bearer "},
             "a malformed token": bearer("cat_AAAA"),
             "another scheme": {"Authorization": f"Digest {own.secret}"},
-            "the app id alone": _encoded(own.app_id),
-            "the app id and a colon": _encoded(f"{own.app_id}:"),
             "the app id as its own secret": basic(own.app_id, own.app_id),
             "the secret without the app id": _encoded(f":{own.secret}"),
             "the key's id for the secret": basic(own.app_id, own.key.id),
@@ -100,9 +98,19 @@ class _Maker:
         }
         for name, headers in plain.items():
             yield Credential(name, none, partial(_fixed, headers))
+        whose: dict[str, tuple[str, Any]] = {
+            "the app id alone": (own.app_id, {}),
+            "the app id and a colon": (f"{own.app_id}:", {}),
+            "a stranger's app id": (self._world.stranger.app_id, {"tenant": "stranger"}),
+            "an app id that never was": ("app_" + "A" * 24, {"genuine": False}),
+            "an environment's id for the app's": (own.environment_id, {"genuine": False}),
+        }
+        for name, (text, facts) in whose.items():
+            told = Facts(kind="app id", **facts)
+            yield Credential(name, told, partial(_fixed, _encoded(text)))
         for name, origin in (("none", None), ("another", "https://evil.example")):
-            facts = Facts(kind="none", origin=name)  # type: ignore[arg-type]
-            yield Credential(f"a page of origin {origin}", facts, partial(_from, origin))
+            page = Facts(kind="none", origin=name)  # type: ignore[arg-type]
+            yield Credential(f"a page of origin {origin}", page, partial(_from, origin))
 
     # Server keys.
 
@@ -336,5 +344,6 @@ def right(everyone: Mapping[str, Credential], row: Row) -> Credential:
         "session token": "a session token",
         "client": "a token with everything",
         "payer": "a Payment's secret",
+        "app id": "the app id alone",
     }
     return everyone[names.get(row.caller, "nothing")]

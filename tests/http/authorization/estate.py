@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,11 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+def listed_address(name: str) -> str:
+    """A wallet address that nobody else lists."""
+    return "0x" + hashlib.sha256(name.encode()).hexdigest()[:40]
+
+
 class Estate:
     """An environment with two accounts: a buyer, who is "own", and a seller, the neighbour.
 
@@ -53,6 +59,7 @@ class Estate:
         self.payments: dict[str, Any] = {}
         self.ids: Ids = {"appId": app_id, "environmentId": environment_id}
         self.neighbours: Ids = {}
+        self.listed = listed_address(f"{name}-buyer")
         self._calls = 0
 
     def furnish(self, origin: str) -> Estate:
@@ -137,14 +144,15 @@ class Estate:
 
     def _accounts(self) -> None:
         for number, (who, ids) in enumerate((("buyer", self.ids), ("seller", self.neighbours))):
-            wallet = {"address": f"0x{number + 1:040x}", "chainType": "evm"}
+            wallets = [f"0x{number + 1:040x}", listed_address(f"{self.name}-{who}")]
             made = self.call(
                 "POST",
                 "/v2/accounts",
                 {
                     "externalUserId": f"{self.name}-{who}",
                     "subjectType": "individual",
-                    "wallets": [wallet],
+                    "wallets": [{"address": one, "chainType": "evm"} for one in wallets],
+                    **({"username": f"{self.name}_{who}"} if who == "seller" else {}),
                 },
             )
             account_id = made["id"]
@@ -162,6 +170,8 @@ class Estate:
                 clientSessionId=self.session(account_id)["clientSessionId"],
                 challengeId=self._challenge(account_id, number)["id"],
             )
+            if made["paymentAddress"]:
+                ids["paymentAddress"] = made["paymentAddress"]
         self.chain.mine(3)
         _, self.buyers = self.access(self.ids["accountId"])
         _, self.sellers = self.access(self.neighbours["accountId"])

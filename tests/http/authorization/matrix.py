@@ -89,8 +89,9 @@ class Matrix:
     def in_the_other_mode(self, row: Row) -> Iterator[Fault]:
         """The process of the other mode opens to nothing of this one's."""
         for name in (
-            "nothing", "a standard key", "a key of the other mode", "a restricted key with nothing",
-            "a token with everything", "a session token", "a Payment's secret",
+            "nothing", "the app id alone", "a standard key", "a key of the other mode",
+            "a restricted key with nothing", "a token with everything", "a session token",
+            "a Payment's secret",
         ):  # fmt: skip
             credential = self.credentials[name]
             wanted = expected(row, credential.facts, LIVE)
@@ -168,7 +169,7 @@ class Matrix:
                 lambda left=left: tenants.set_products(own.environment_id, left),  # type: ignore[misc]
                 Expected(403, "entitlement_required"),
             )
-        if row.caller not in ("payer", "shop"):
+        if row.caller not in ("payer", "shop", "app id"):
             deeds["the key"] = (
                 lambda: tenants.revoke_key(own.environment_id, own.key.id),
                 Expected(401, "unauthorized"),
@@ -267,9 +268,11 @@ class Matrix:
         world = self.world
         target = filled(row.path, ids or world.ids(row))
         body = world.body(row)
+        query = world.query(row)
         if credential.facts.leak == "query":
-            target += f"?key={credential.leaked}"
-        elif credential.facts.leak == "body" and row.writes:
+            query += f"&key={credential.leaked}"
+        target += f"?{query.removeprefix('&')}" if query else ""
+        if credential.facts.leak == "body" and row.writes:
             body = {**(body or {}), "unheard": credential.leaked}
         headers = open_page(credential.headers(world, row))
         if row.writes:

@@ -10,7 +10,9 @@ from typing import Literal
 
 import attrs
 
-Caller = Literal["key", "bearer key", "session token", "client", "payer", "shop", "nobody"]
+Caller = Literal[
+    "key", "bearer key", "session token", "client", "payer", "shop", "app id", "nobody"
+]  # fmt: skip
 Second = Literal["none", "needed", "may be"]
 """Whether the Payment's secret goes beside a client's token."""
 
@@ -42,7 +44,8 @@ class Row:
     `ok` is what the right credential's request is answered with, and `code` the error's, where
     there is nothing that could succeed. `sandbox` rows are for deployments of a single app.
     `outside` rows act on the chain or the clock, which no transaction spans. `names` is for those
-    whose body names an object, and `grants` is the permission that the body gives away.
+    whose body or query names an object, and `grants` is the permission that the body gives away.
+    `legacy` has the products of v1, which has no scopes.
     """
 
     method: str
@@ -55,6 +58,7 @@ class Row:
     sandbox: bool = False
     outside: bool = False
     names: bool = False
+    legacy: frozenset[str] = frozenset()
     ok: int = 200
     code: str | None = None
     grants: str | None = None
@@ -79,7 +83,7 @@ class Row:
             return CHECKOUT
         if self.path.startswith("/v2/public/payment-links/"):
             return CHECKOUT
-        granted = {PRODUCT_OF_SCOPE[scope] for scope in self.scopes}
+        granted = {PRODUCT_OF_SCOPE[scope] for scope in self.scopes} | self.legacy
         permissions = [*self.permissions, *([self.grants] if self.grants else [])]
         return frozenset(granted.union(*(PRODUCTS_OF_PERMISSION[name] for name in permissions)))
 
@@ -100,6 +104,17 @@ def _standard(method: str, path: str, ok: int = 200, **more: object) -> Row:
 
 def _sandbox(method: str, path: str, outside: bool = False, **more: object) -> Row:
     return _standard(method, f"/v2/sandbox{path}", sandbox=True, outside=outside, **more)
+
+
+def _legacy(method: str, path: str, products: str = "accounts", **more: object) -> Row:
+    """With a secret, unless told otherwise: a standard key's."""
+    whole = frozenset({"legacy_sdk", *products.split()})
+    facts = {"caller": "key", "standard": True, "legacy": whole, "names": True, **more}
+    return Row(method=method, path=f"/sdk/v1/{path}", **facts)  # type: ignore[arg-type]
+
+
+def _anybody(method: str, path: str, products: str = "accounts", **more: object) -> Row:
+    return _legacy(method, path, products, **{"caller": "app id", "standard": False, **more})
 
 
 def _client(method: str, path: str, permission: str, ok: int = 200, second: Second = "none") -> Row:
@@ -228,6 +243,18 @@ TABLE: tuple[Row, ...] = (
     _sandbox("POST", "/transfers", outside=True),
     _sandbox("POST", "/bank-deposits", outside=True, ok=422, code="capability_not_active"),
     _sandbox("POST", "/payouts/{paymentId}", outside=True, ok=422, code="capability_not_active"),
+    # The legacy interface.
+    _legacy("POST", "register", names=False),
+    _anybody("GET", "check-username", names=False),
+    _legacy("POST", "update-username"),
+    _legacy("POST", "update-preferences"),
+    _anybody("POST", "generate", "deposit_addresses"),
+    _legacy("GET", "get-user"),
+    _legacy("GET", "get-user-byaddress"),
+    _anybody("GET", "resolve"),
+    _anybody("GET", "is-kyc-done"),
+    _legacy("POST", "get-balance", outside=True),
+    Row(method="GET", path="/sdk/v1/supported-chains", caller="nobody"),
 )  # fmt: skip
 
 
@@ -240,7 +267,9 @@ class Facts:
     belongs into no URL and no body. `tenant` and `account` are whose it is.
     """
 
-    kind: Literal["none", "key", "publishable", "session token", "access token", "payment secret"]
+    kind: Literal[
+        "none", "app id", "key", "publishable", "session token", "access token", "payment secret"
+    ]  # fmt: skip
     presented: Literal["as told", "otherwise"] = "as told"
     genuine: bool = True
     restricted: bool = False
@@ -292,6 +321,7 @@ _KIND = {
     "session token": "session token",
     "client": "access token",
     "payer": "payment secret",
+    "app id": "app id",
 }
 
 
@@ -324,6 +354,8 @@ def expected(row: Row, facts: Facts, place: Place, off: frozenset[str] = frozens
 def _credential(row: Row, facts: Facts, place: Place) -> Expected | None:
     if row.is_open:
         return None
+    if row.caller == "app id":  # which names an environment in either mode
+        return None if facts.kind == "app id" and facts.genuine else UNAUTHORIZED
     is_right = facts.kind == _KIND[row.caller] and facts.presented == "as told" and facts.genuine
     if not is_right or facts.mode != place.mode:
         return UNAUTHORIZED

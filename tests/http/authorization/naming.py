@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
-from tests.http.authorization.estate import basic, bearer
+from tests.http.authorization.estate import basic, bearer, listed_address
 from tests.http.authorization.matrix import ALONE, CROWDED, Matrix
 from tests.http.authorization.model import LEAKED, MISSING, Expected
 from tests.http.authorization.objects import PREFIXES, Owner
@@ -31,6 +32,7 @@ class Naming:
     method: str = "POST"
     client: bool = False
     alone: bool = False
+    app_id: bool = False
 
     @property
     def cell(self) -> str:
@@ -105,6 +107,29 @@ NAMINGS: tuple[Naming, ...] = (
         "/v2/client/me/payments/{paymentId}/options/{optionId}/authorize",
         {"actionId": "{id}", "proof": _APPROVED}, "actionId", EVERYONE, INVALID, client=True,
     ),
+    # The legacy interface names objects in bodies and queries alone.
+    Naming(
+        "/sdk/v1/update-username", {"userId": "{id}", "username": "taken_over"}, "accountId",
+        FOREIGN,
+    ),
+    Naming(
+        "/sdk/v1/update-preferences", {"userId": "{id}", "preferredSettlementChain": 10},
+        "accountId", FOREIGN,
+    ),
+    Naming("/sdk/v1/get-balance", {"userId": "{id}"}, "accountId", FOREIGN),
+    Naming("/sdk/v1/get-balance", {"paymentAddress": "{id}"}, "paymentAddress", FOREIGN),
+    Naming("/sdk/v1/get-user?userId={id}", None, "accountId", FOREIGN, method="GET"),
+    Naming("/sdk/v1/get-user-byaddress?address={id}", None, "listed", FOREIGN, method="GET"),
+    Naming(
+        "/sdk/v1/generate", {"userId": "{id}", "chainId": 10}, "accountId", FOREIGN, app_id=True
+    ),
+    Naming(
+        "/sdk/v1/resolve?paymentAddress={id}", None, "paymentAddress", FOREIGN, method="GET",
+        app_id=True,
+    ),
+    Naming(
+        "/sdk/v1/is-kyc-done?userId={id}", None, "accountId", FOREIGN, method="GET", app_id=True
+    ),
     # Filters by what is not ours find nothing.
     Naming("/v2/payments?accountId={id}", None, "accountId", FOREIGN, EMPTY, "GET"),
     Naming("/v2/accounts?externalUserId={id}", None, "externalUserId", FOREIGN, EMPTY, "GET"),
@@ -125,6 +150,8 @@ def named(matrix: Matrix, naming: Naming) -> Iterator[str]:
         if naming.client:
             secret = own.payments["out"]["clientSecret"]
             headers |= {**bearer(own.buyers), "X-Service-Payment-Secret": secret}
+        elif naming.app_id:
+            headers |= {"Authorization": f"Basic {b64encode(own.app_id.encode()).decode()}"}
         else:
             headers |= basic(own.app_id, own.secret)
         body = _filled(naming.body, {"id": id, "signature": own.signature})
@@ -141,10 +168,15 @@ def named(matrix: Matrix, naming: Naming) -> Iterator[str]:
 def _id(matrix: Matrix, name: str, owner: Owner) -> str:
     world = matrix.world
     if owner == "nobody":
-        return PREFIXES.get(name, "wallet_challenge_") + "A" * 24
+        own = {"listed": listed_address("nobody"), "paymentAddress": "nobody@own"}
+        return own.get(name) or PREFIXES.get(name, "wallet_challenge_") + "A" * 24
     if name == "externalUserId":
         return {"production": "live-buyer", "stranger": "strange-buyer"}[owner]
     estate = {"production": world.production, "stranger": world.stranger}.get(owner, world.own)
+    if name == "listed":
+        return estate.listed
+    if name == "paymentAddress":
+        return estate.neighbours["paymentAddress"]
     if name == "actionId":
         if owner == "neighbour":
             return str(world.own.sellers_action)

@@ -121,6 +121,11 @@ class World:
             del ids["appId"]  # it is our own
         return ids
 
+    def query(self, row: Row) -> str:
+        """What the row's right request has behind its path."""
+        make = None if row.writes and row.method != "HEAD" else QUERIES.get(f"GET {row.path}")
+        return make(self) if make else ""
+
     def body(self, row: Row) -> Any:
         """What the row's right request brings."""
         make = BODIES.get(row.name)
@@ -205,5 +210,30 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
         "onrampBankAccountId": "onramp_account_" + "A" * 24, "amount": "1.00", "rail": "wire",
     },
     "POST /v2/sandbox/payouts/{paymentId}": lambda w: {"outcome": "settle"},
+    "POST /sdk/v1/register": lambda w: {"username": "newcomer"},
+    "POST /sdk/v1/update-username": lambda w: {
+        "userId": w.own.ids["accountId"], "username": "buyer",
+    },
+    "POST /sdk/v1/update-preferences": lambda w: {
+        "userId": w.own.ids["accountId"], "preferredSettlementChain": OPTIMISM,
+    },
+    "POST /sdk/v1/generate": lambda w: {
+        "userId": w.own.ids["accountId"], "chainId": OPTIMISM,
+    },
+    "POST /sdk/v1/get-balance": lambda w: {"userId": w.own.ids["accountId"]},
 }  # fmt: skip
 """A body that succeeds for every row that takes one."""
+
+
+def _user(world: World) -> str:
+    return f"userId={world.own.ids['accountId']}"
+
+
+QUERIES: Mapping[str, Callable[[World], str]] = {
+    "GET /sdk/v1/check-username": lambda w: "username=newcomer",
+    "GET /sdk/v1/get-user": _user,
+    "GET /sdk/v1/get-user-byaddress": lambda w: f"address={w.own.listed}",
+    "GET /sdk/v1/resolve": lambda w: f"paymentAddress={w.own.neighbours['paymentAddress']}",
+    "GET /sdk/v1/is-kyc-done": _user,
+}
+"""A query that succeeds for every row that needs one."""

@@ -9,7 +9,7 @@ import pytest
 
 from payments_core_http.observability import health
 from payments_core_http.reference import routes as reference
-from payments_core_http.v2.routes import ROUTES
+from payments_core_http.routes import ROUTES
 from tests.http.authorization.matrix import BY_NAME, CROWDED, Fault, matrix
 from tests.http.authorization.model import TABLE, Row
 from tests.http.authorization.naming import NAMINGS, Naming, named
@@ -24,6 +24,8 @@ commits = pytest.mark.parametrize(
 NOT_ONCE = {
     "POST /v2/client/auth/exchange",
     "POST /v2/public/payment-links/{code}/exchange",
+    "POST /sdk/v1/generate",
+    "POST /sdk/v1/get-balance",
     "POST /v2/client-sessions",  # what it gave away is cut to the products wherever it is used
 }
 """Writing rows that take no Idempotency-Key, as no DELETE does, or whose replay gives nothing."""

@@ -25,8 +25,8 @@ from payments_core_http.openapi.document import build_document, format_document
 from payments_core_http.openapi.error_responses import errors_of
 from payments_core_http.openapi.operations import SCHEMES
 from payments_core_http.openapi.resources import operation_id
+from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Credential, Nothing, Route
-from payments_core_http.v2.routes import ROUTES
 from payments_core_http.wire.structuring import Reader
 from tests.http.agreement import Agreement, objects_in
 from tests.http.checkout import Checkout
@@ -185,9 +185,13 @@ def test_every_error_code_is_described_with_its_status() -> None:
             continue
         uses = [route for route in ROWS if kind in errors_of(route).get(status_of(kind), ())]
         if uses:
-            example = WHOLE["components"]["examples"][kind.code]["value"]
-            assert example["error"]["code"] == kind.code
-            assert example["error"]["details"].keys() >= {"requestId"}
+            prefixes = {"nested": "", "flat": "legacy_"}
+            for form in {route.error_form for route in uses}:
+                name = prefixes[form] + kind.code
+                example = WHOLE["components"]["examples"][name]["value"]
+                error = example["error"] if form == "nested" else example
+                assert error["code"] == kind.code
+                assert {**error, **error.get("details", {})}.keys() >= {"requestId"}
 
 
 # Bodies: what the schema says is what the reader does

@@ -16,7 +16,7 @@ from payments_core.engine.events import CATALOGUE
 from payments_core_http.observability import health
 from payments_core_http.openapi.document import build_document
 from payments_core_http.reference.pages import render_page
-from payments_core_http.v2.routes import ROUTES
+from payments_core_http.routes import ROUTES
 from tests.http.door import Door, Seen
 
 STATIC = Path(payments_core_http.reference.__file__).parent / "static"

@@ -13,8 +13,8 @@ from payments_core.limiters.policies import APP_POLICIES, ROUTE_POLICIES, RULES,
 from payments_core.limiters.port import Limiter
 from payments_core_http.app import create_app
 from payments_core_http.client_address import identify_client, parse_networks
+from payments_core_http.routes import ROUTES
 from payments_core_http.throttling import Throttle
-from payments_core_http.v2.routes import ROUTES
 from tests.http.counting import CountingLimiter
 from tests.http.door import ROWS, Door, Seen
 

@@ -16,8 +16,8 @@ import pytest
 
 from payments_core.storage.memory.adapter import MemoryStorage
 from payments_core.tenants.record import PERMISSION_PRODUCTS
+from payments_core_http.routes import ROUTES
 from payments_core_http.routing import Route
-from payments_core_http.v2.routes import ROUTES
 from payments_core_http.wire.query import PageQuery
 from tests.http.checkout import Checkout
 from tests.http.door import Seen

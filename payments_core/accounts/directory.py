@@ -1,0 +1,82 @@
+"""Accounts by what people call them: a username, a payment address, a wallet address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from payments_core.accounts.operations import AccountDetails, load_details
+from payments_core.accounts.record import Account, Wallet, address_key
+from payments_core.accounts.usernames import is_reserved, require_form, username_key
+from payments_core.addresses import AddressError, identify_chain_type, normalize_address
+from payments_core.engine.ports import Ports
+from payments_core.errors import NotFound, ValidationFailed
+from payments_core.storage.port import Snapshot
+from payments_core.tenants.authorization import Authority
+
+
+class AccountDirectory:
+    """Finds accounts of an environment."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._storage = ports.storage
+
+    def find_by_username(self, authority: Authority, username: str) -> AccountDetails:
+        """The account with that username, whatever its case. Raises NotFound."""
+        return self._find(authority, lambda snapshot: _load_named(snapshot, username), "account")
+
+    def find_by_payment_address(self, authority: Authority, address: str) -> AccountDetails:
+        """The account that `<username>@<partner id>` pays. Raises NotFound."""
+        username, _, resolver = address.rpartition("@")
+        if resolver != authority.environment.partner_id:
+            raise NotFound("payment address")
+        return self._find(
+            authority, lambda snapshot: _load_named(snapshot, username), "payment address"
+        )
+
+    def find_by_wallet(self, authority: Authority, address: str) -> AccountDetails:
+        """The account that a wallet address is linked to; its form tells the chain type.
+
+        Of several accounts that list it, the one that has proven to hold its key, or else the one
+        that listed it first. Raises ValidationFailed for what is no address, NotFound.
+        """
+        try:
+            chain_type = identify_chain_type(address)
+            canonical = normalize_address(chain_type, address)
+        except AddressError as error:
+            raise ValidationFailed.at("address", str(error)) from None
+
+        def load(snapshot: Snapshot) -> Account | None:
+            key = (address_key(chain_type, canonical),)
+            found = snapshot.find(Wallet, "by_verified_address", key, limit=1).records
+            if not found:
+                listed = (chain_type, canonical)
+                found = snapshot.find(Wallet, "by_linked_address", listed, limit=1).records
+            return snapshot.get(Account, found[0].account_id) if found else None
+
+        return self._find(authority, load, "account")
+
+    def is_username_free(self, authority: Authority, username: str) -> bool:
+        """Whether an account could have the username now. Raises ValidationFailed."""
+        require_form(username)
+        if is_reserved(username):
+            return False
+        return self._storage.read(
+            authority.partition, lambda snapshot: _load_named(snapshot, username) is None
+        )
+
+    def _find(
+        self, authority: Authority, load: Callable[[Snapshot], Account | None], noun: str
+    ) -> AccountDetails:
+        def read(snapshot: Snapshot) -> AccountDetails | None:
+            account = load(snapshot)
+            return None if account is None else load_details(snapshot, account)
+
+        details = self._storage.read(authority.partition, read)
+        if details is None:
+            raise NotFound(noun)
+        return details
+
+
+def _load_named(snapshot: Snapshot, username: str) -> Account | None:
+    page = snapshot.find(Account, "by_username", (username_key(username),), limit=1)
+    return page.records[0] if page.records else None

@@ -1,0 +1,49 @@
+"""Usernames: which texts can be one (interface "Money Account", contract §5).
+
+Letters differ by more than their case: `username_key` is what must be unique. So a name cannot look
+like another one that has capitals in other places.
+"""
+
+from __future__ import annotations
+
+import re
+
+from payments_core.errors import ValidationFailed
+
+RULE = "must be 3 to 20 letters, digits or underscores"
+IS_RESERVED = "is reserved"
+
+RESERVED = frozenset({
+    "abuse", "accounts", "admin", "administrator", "api", "billing", "compliance", "contact",
+    "escrow", "finance", "fraud", "help", "helpdesk", "hostmaster", "info", "legal", "mail",
+    "moderator", "no_reply", "noreply", "null", "official", "operator", "owner", "payment",
+    "payments", "postmaster", "refund", "refunds", "root", "sandbox", "security", "service",
+    "settlement", "staff", "superuser", "support", "sysadmin", "system", "team", "treasury",
+    "undefined", "vault", "verify", "webmaster",
+})  # fmt: skip
+"""Names that payers would take for the service or its operator, by their keys."""
+
+_PATTERN = re.compile(r"[A-Za-z0-9_]{3,20}", re.ASCII)
+
+
+def username_key(username: str) -> str:
+    """The username without the case of its letters; two accounts never have the same."""
+    return username.lower()
+
+
+def is_reserved(username: str) -> bool:
+    """Whether no account can have the name, though it has the form of one."""
+    return username_key(username) in RESERVED
+
+
+def require_form(username: str) -> None:
+    """Raise ValidationFailed for a text that is no username."""
+    if not _PATTERN.fullmatch(username):
+        raise ValidationFailed.at("username", RULE)
+
+
+def require_usable(username: str) -> None:
+    """Raise ValidationFailed for a text that is no username, and for a reserved one."""
+    require_form(username)
+    if is_reserved(username):
+        raise ValidationFailed.at("username", IS_RESERVED)

@@ -1,0 +1,1 @@
+"""Money Accounts: rows, bodies, handlers, views."""

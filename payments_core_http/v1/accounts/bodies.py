@@ -1,0 +1,124 @@
+"""What the routes of Money Accounts take in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import attrs
+from msgspec import Meta
+
+from payments_core.accounts.record import MAX_WALLETS
+from payments_core.addresses import AddressError, identify_chain_type, normalize_wallet_address
+from payments_core.errors import FieldError
+from payments_core.validation.fields import (
+    AccountId,
+    Address,
+    AssetSymbol,
+    ChainId,
+    PaymentAddress,
+    Username,
+)
+
+
+@attrs.frozen(kw_only=True)
+class RegisterMoneyAccount:
+    """A new Money Account. An address given here proves nothing; its form tells the chain type."""
+
+    username: Username | None = None
+    addresses: Annotated[tuple[Address, ...], Meta(max_length=MAX_WALLETS)] = ()
+    preferredSettlementChain: ChainId | None = None
+    preferredSettlementToken: AssetSymbol | None = None
+
+    def faults(self) -> list[FieldError]:
+        """An address of no chain type, and one that is given twice."""
+        found: list[FieldError] = []
+        seen: set[tuple[str, str]] = set()
+        for place, text in enumerate(self.addresses):
+            try:
+                chain_type = identify_chain_type(text)
+                key = (chain_type, normalize_wallet_address(chain_type, text))
+            except AddressError as error:
+                found.append(FieldError(f"addresses[{place}]", str(error)))
+                continue
+            if key in seen:
+                found.append(FieldError(f"addresses[{place}]", "is given twice"))
+            seen.add(key)
+        return found
+
+
+@attrs.frozen(kw_only=True)
+class ChooseUsername:
+    """The username of an account that has none."""
+
+    userId: AccountId
+    username: Username
+
+
+@attrs.frozen(kw_only=True)
+class ChoosePreferences:
+    """Where the account wants to be paid; what is absent stays as it is."""
+
+    userId: AccountId
+    preferredSettlementChain: ChainId | None = None
+    preferredSettlementToken: AssetSymbol | None = None
+
+    def faults(self) -> list[FieldError]:
+        """A body that would change nothing."""
+        if self.preferredSettlementChain is None and self.preferredSettlementToken is None:
+            return [
+                FieldError(
+                    "preferredSettlementChain",
+                    "is required, or in its place preferredSettlementToken",
+                )
+            ]
+        return []
+
+
+@attrs.frozen(kw_only=True)
+class GenerateAddress:
+    """Whose deposit address, and on which chain."""
+
+    userId: AccountId
+    chainId: ChainId
+
+
+@attrs.frozen(kw_only=True)
+class NamedUser:
+    """An account by its id or its username."""
+
+    exactly_one_of = (("userId", "username"),)
+
+    userId: AccountId | None = None
+    username: Username | None = None
+
+
+@attrs.frozen(kw_only=True)
+class AnyNameOfUser:
+    """An account by its id, its username or its payment address."""
+
+    exactly_one_of = (("userId", "username", "paymentAddress"),)
+
+    userId: AccountId | None = None
+    username: Username | None = None
+    paymentAddress: PaymentAddress | None = None
+
+
+@attrs.frozen(kw_only=True)
+class UserAddress:
+    """A wallet address that is linked to an account; its form tells the chain type."""
+
+    address: Address
+
+
+@attrs.frozen(kw_only=True)
+class UserPaymentAddress:
+    """`<username>@<resolver>`."""
+
+    paymentAddress: PaymentAddress
+
+
+@attrs.frozen(kw_only=True)
+class WantedUsername:
+    """A username that an account might have."""
+
+    username: Username

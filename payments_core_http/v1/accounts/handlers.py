@@ -1,0 +1,150 @@
+"""Money Accounts: the accounts of v2, by v1's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from payments_core.accounts.operations import (
+    DEFAULT_SETTLEMENT,
+    AccountDetails,
+    NewAccount,
+    NewWallet,
+)
+from payments_core.accounts.record import Settlement
+from payments_core.addresses import identify_chain_type
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
+from payments_core_http.v1.accounts import bodies, views
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def register(
+    service: PaymentsService, call: ApiCall[bodies.RegisterMoneyAccount, None]
+) -> Response:
+    """A new account."""
+    body = call.body
+    settlement = None
+    if body.preferredSettlementChain is not None or body.preferredSettlementToken is not None:
+        settlement = Settlement(
+            chain_id=body.preferredSettlementChain or DEFAULT_SETTLEMENT.chain_id,
+            asset_symbol=body.preferredSettlementToken or DEFAULT_SETTLEMENT.asset_symbol,
+        )
+    new = NewAccount(
+        subject_type="individual",
+        username=body.username,
+        wallets=[
+            NewWallet(address=address, chain_type=identify_chain_type(address))
+            for address in body.addresses
+        ],
+        settlement=settlement,
+    )
+    return call.run_idempotent(
+        lambda idempotent: service.accounts.create(call.authority, new, idempotent=idempotent),
+        lambda details: views.MoneyAccountAnswer(
+            data=views.money_account(details), requestId=call.request_id
+        ),
+    )
+
+
+def check_username(
+    service: PaymentsService, call: ApiCall[None, bodies.WantedUsername]
+) -> Response:
+    """Whether a username is available."""
+    username = call.query.username
+    data = views.UsernameAvailabilityView(
+        username=username,
+        available=service.account_directory.is_username_free(call.authority, username),
+    )
+    return call.answer(views.UsernameAvailabilityAnswer(data=data, requestId=call.request_id))
+
+
+def set_username(service: PaymentsService, call: ApiCall[bodies.ChooseUsername, None]) -> Response:
+    """The payment address that the username makes."""
+    body = call.body
+    return call.run_idempotent(
+        lambda idempotent: service.accounts.set_username(
+            call.authority, body.userId, body.username, once=True, idempotent=idempotent
+        ),
+        lambda details: views.ChosenUsernameAnswer(
+            data=views.chosen_username(details), requestId=call.request_id
+        ),
+    )
+
+
+def set_preferences(
+    service: PaymentsService, call: ApiCall[bodies.ChoosePreferences, None]
+) -> Response:
+    """The account's changed preferences."""
+    body = call.body
+    return call.run_idempotent(
+        lambda idempotent: service.accounts.adjust_settlement(
+            call.authority,
+            body.userId,
+            chain_id=body.preferredSettlementChain,
+            asset_symbol=body.preferredSettlementToken,
+            idempotent=idempotent,
+        ),
+        lambda details: views.PreferencesAnswer(
+            data=views.preferences(details), requestId=call.request_id
+        ),
+    )
+
+
+def generate_address(
+    service: PaymentsService, call: ApiCall[bodies.GenerateAddress, None]
+) -> Response:
+    """The account's deposit address on a chain."""
+    issued = service.deposits.issue_address(call.authority, call.body.userId, call.body.chainId)
+    data = views.generated_address(issued.address)
+    return call.answer(views.GeneratedAddressAnswer(data=data, requestId=call.request_id))
+
+
+def read_user(service: PaymentsService, call: ApiCall[None, bodies.NamedUser]) -> Response:
+    """An account by its id or its username."""
+    details = find_user(service, call, call.query.userId, call.query.username)
+    return call.answer(
+        views.MoneyAccountAnswer(data=views.money_account(details), requestId=call.request_id)
+    )
+
+
+def read_address_owner(
+    service: PaymentsService, call: ApiCall[None, bodies.UserAddress]
+) -> Response:
+    """The account that a wallet address is linked to."""
+    details = service.account_directory.find_by_wallet(call.authority, call.query.address)
+    return call.answer(
+        views.AddressOwnerAnswer(data=views.address_owner(details), requestId=call.request_id)
+    )
+
+
+def resolve(service: PaymentsService, call: ApiCall[None, bodies.UserPaymentAddress]) -> Response:
+    """The account behind a payment address."""
+    details = find_user(service, call, None, None, call.query.paymentAddress)
+    return call.answer(
+        views.ResolvedAddressAnswer(data=views.resolved_address(details), requestId=call.request_id)
+    )
+
+
+def read_kyc(service: PaymentsService, call: ApiCall[None, bodies.AnyNameOfUser]) -> Response:
+    """Whether an account is verified."""
+    query = call.query
+    details = find_user(service, call, query.userId, query.username, query.paymentAddress)
+    return call.answer(views.KycDoneAnswer(data=views.kyc_done(details), requestId=call.request_id))
+
+
+def find_user(
+    service: PaymentsService,
+    call: ApiCall[Any, Any],
+    user_id: str | None,
+    username: str | None,
+    payment_address: str | None = None,
+) -> AccountDetails:
+    """The account by the one of its names that is given. Raises NotFound."""
+    if user_id is not None:
+        return service.accounts.get(call.authority, user_id)
+    if username is not None:
+        return service.account_directory.find_by_username(call.authority, username)
+    assert payment_address is not None
+    return service.account_directory.find_by_payment_address(call.authority, payment_address)

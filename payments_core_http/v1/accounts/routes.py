@@ -1,0 +1,73 @@
+"""Rows of Money Accounts."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import Route
+from payments_core_http.v1.accounts import bodies, views
+from payments_core_http.v1.accounts import handlers as accounts
+from payments_core_http.v1.requirements import ACCOUNTS_KEY, ANYBODY, ANYBODY_DEPOSITS
+
+LEGACY_ACCOUNTS = (
+    Route(
+        "POST", "/sdk/v1/register", accounts.register, needs=ACCOUNTS_KEY,
+        body=bodies.RegisterMoneyAccount,
+        errors=(errors.UsernameTaken, errors.UnsupportedChain, errors.UnsupportedAsset),
+        answers=views.MoneyAccountAnswer, operation="registerLegacyUser",
+        summary="Create a Money Account.",
+    ),
+    Route(
+        "GET", "/sdk/v1/check-username", accounts.check_username, needs=ANYBODY,
+        credential="basic_app_id", query=bodies.WantedUsername,
+        answers=views.UsernameAvailabilityAnswer, operation="checkLegacyUsername",
+        summary="Tell whether an account could have a username.",
+    ),
+    Route(
+        "POST", "/sdk/v1/update-username", accounts.set_username, needs=ACCOUNTS_KEY,
+        body=bodies.ChooseUsername,
+        errors=(NotFound, errors.AccountSuspended, errors.InvalidState, errors.UsernameTaken),
+        answers=views.ChosenUsernameAnswer, operation="setLegacyUsername",
+        summary="Give an account its username, once.",
+    ),
+    Route(
+        "POST", "/sdk/v1/update-preferences", accounts.set_preferences, needs=ACCOUNTS_KEY,
+        body=bodies.ChoosePreferences,
+        errors=(
+            NotFound, errors.AccountSuspended, errors.UnsupportedChain, errors.UnsupportedAsset,
+        ),
+        answers=views.PreferencesAnswer, operation="setLegacyPreferences",
+        summary="Choose the chain and token in which an account wants to be paid.",
+    ),
+    Route(
+        "POST", "/sdk/v1/generate", accounts.generate_address, needs=ANYBODY_DEPOSITS,
+        credential="basic_app_id", body=bodies.GenerateAddress, idempotency="ignored",
+        errors=(NotFound, errors.AccountSuspended, errors.UnsupportedChain),
+        answers=views.GeneratedAddressAnswer, operation="generateLegacyAddress",
+        summary="Give an account its deposit address on a chain; the same at every call.",
+    ),
+    Route(
+        "GET", "/sdk/v1/get-user", accounts.read_user, needs=ACCOUNTS_KEY,
+        query=bodies.NamedUser, errors=(NotFound,),
+        answers=views.MoneyAccountAnswer, operation="readLegacyUser",
+        summary="Read a Money Account by its id or its username.",
+    ),
+    Route(
+        "GET", "/sdk/v1/get-user-byaddress", accounts.read_address_owner, needs=ACCOUNTS_KEY,
+        query=bodies.UserAddress, errors=(NotFound,),
+        answers=views.AddressOwnerAnswer, operation="readLegacyAddressOwner",
+        summary="Read the Money Account that a wallet address is linked to.",
+    ),
+    Route(
+        "GET", "/sdk/v1/resolve", accounts.resolve, needs=ANYBODY, credential="basic_app_id",
+        query=bodies.UserPaymentAddress, errors=(NotFound,),
+        answers=views.ResolvedAddressAnswer, operation="resolveLegacyAddress",
+        summary="Read the account that a payment address pays.",
+    ),
+    Route(
+        "GET", "/sdk/v1/is-kyc-done", accounts.read_kyc, needs=ANYBODY, credential="basic_app_id",
+        query=bodies.AnyNameOfUser, errors=(NotFound,),
+        answers=views.KycDoneAnswer, operation="readLegacyKyc",
+        summary="Tell whether an account is verified.",
+    ),
+)  # fmt: skip

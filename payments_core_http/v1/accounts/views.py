@@ -1,0 +1,265 @@
+"""Money Accounts as v1 gives them out (interface "Money Account")."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.accounts.operations import AccountDetails
+from payments_core.accounts.record import KycStatus
+from payments_core.accounts.vaults.record import Vault
+from payments_core.assets import DEFAULT_CHAIN_ID, ChainType
+from payments_core.clock import format_iso
+from payments_core.deposits.record import DepositAddress
+from payments_core_http.v1.envelope import Success
+
+LegacyKycStatus = Literal["not_started", "pending", "completed", "rejected"]
+
+_KYC: dict[KycStatus, LegacyKycStatus] = {
+    "not_started": "not_started",
+    "pending": "pending",
+    "approved": "completed",
+    "rejected": "rejected",
+}
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class MoneyAccountView:
+    """A Money Account: the account that v2 has under the same id."""
+
+    userId: str
+    username: str | None
+    paymentAddress: str | None
+    vaultAddress: str
+    addresses: tuple[str, ...]
+    kycStatus: LegacyKycStatus
+    isKYC: bool
+    kycProviderToken: str | None
+    preferredSettlementChain: int | None
+    preferredSettlementToken: str | None
+    createdAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class LinkedAddressView:
+    """A wallet address of an account."""
+
+    address: str
+    chainType: ChainType
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AddressOwnerView:
+    """The account that a wallet address is linked to."""
+
+    userId: str
+    partnerId: str
+    username: str | None
+    addresses: tuple[LinkedAddressView, ...]
+    vaultAddress: str
+    isKYC: bool
+    kycProviderToken: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ResolvedAddressView:
+    """The account that a payment address pays."""
+
+    userId: str
+    username: str
+    paymentAddress: str
+    vaultAddress: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class KycDoneView:
+    """Whether an account is verified. The token is a reference that opens nothing."""
+
+    isKYC: bool
+    kycProviderToken: str | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PreferencesView:
+    """Where an account wants to be paid."""
+
+    userId: str
+    preferredSettlementChain: int
+    preferredSettlementToken: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ChosenUsernameView:
+    """The payment address that a username makes."""
+
+    paymentAddress: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class UsernameAvailabilityView:
+    """Whether an account could have the username now."""
+
+    username: str
+    available: bool
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class GeneratedAddressView:
+    """An account's deposit address on a chain; the same at every call."""
+
+    userId: str
+    depositAddress: str
+    chainType: ChainType
+    chainId: int
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class MoneyAccountAnswer(Success):
+    """A Money Account."""
+
+    data: MoneyAccountView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class AddressOwnerAnswer(Success):
+    """The account that an address is linked to."""
+
+    data: AddressOwnerView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ResolvedAddressAnswer(Success):
+    """The account behind a payment address."""
+
+    data: ResolvedAddressView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class KycDoneAnswer(Success):
+    """Whether an account is verified."""
+
+    data: KycDoneView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PreferencesAnswer(Success):
+    """The changed preferences."""
+
+    data: PreferencesView
+    message: str = "The settlement preferences were updated."
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class ChosenUsernameAnswer(Success):
+    """The new payment address."""
+
+    data: ChosenUsernameView
+    message: str = "The username was set."
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class UsernameAvailabilityAnswer(Success):
+    """Whether a username is available."""
+
+    data: UsernameAvailabilityView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class GeneratedAddressAnswer(Success):
+    """A deposit address."""
+
+    data: GeneratedAddressView
+
+
+def money_account(details: AccountDetails) -> MoneyAccountView:
+    """An account with what belongs to it."""
+    account, settlement = details.account, details.account.settlement
+    return MoneyAccountView(
+        userId=account.id,
+        username=account.username,
+        paymentAddress=account.payment_address,
+        vaultAddress=vault_address(details),
+        addresses=tuple(wallet.address for wallet in details.wallets),
+        kycStatus=_KYC[account.kyc_status],
+        isKYC=_is_verified(details),
+        kycProviderToken=account.verification_id,
+        preferredSettlementChain=settlement.chain_id if settlement else None,
+        preferredSettlementToken=settlement.asset_symbol if settlement else None,
+        createdAt=format_iso(account.created_at),
+    )
+
+
+def address_owner(details: AccountDetails) -> AddressOwnerView:
+    """The account that an address is linked to."""
+    return AddressOwnerView(
+        userId=details.account.id,
+        partnerId=details.account.partner_id,
+        username=details.account.username,
+        addresses=tuple(
+            LinkedAddressView(address=wallet.address, chainType=wallet.chain_type)
+            for wallet in details.wallets
+        ),
+        vaultAddress=vault_address(details),
+        isKYC=_is_verified(details),
+        kycProviderToken=details.account.verification_id,
+    )
+
+
+def resolved_address(details: AccountDetails) -> ResolvedAddressView:
+    """The account behind a payment address, which therefore has a username."""
+    account = details.account
+    assert account.username is not None
+    assert account.payment_address is not None
+    return ResolvedAddressView(
+        userId=account.id,
+        username=account.username,
+        paymentAddress=account.payment_address,
+        vaultAddress=vault_address(details),
+    )
+
+
+def kyc_done(details: AccountDetails) -> KycDoneView:
+    """Whether an account is verified."""
+    return KycDoneView(
+        isKYC=_is_verified(details), kycProviderToken=details.account.verification_id
+    )
+
+
+def preferences(details: AccountDetails) -> PreferencesView:
+    """The preferences of an account that has some."""
+    settlement = details.account.settlement
+    assert settlement is not None
+    return PreferencesView(
+        userId=details.account.id,
+        preferredSettlementChain=settlement.chain_id,
+        preferredSettlementToken=settlement.asset_symbol,
+    )
+
+
+def chosen_username(details: AccountDetails) -> ChosenUsernameView:
+    """The payment address of an account that has one."""
+    assert details.account.payment_address is not None
+    return ChosenUsernameView(paymentAddress=details.account.payment_address)
+
+
+def generated_address(address: DepositAddress) -> GeneratedAddressView:
+    """A deposit address."""
+    return GeneratedAddressView(
+        userId=address.account_id,
+        depositAddress=address.address,
+        chainType=address.chain_type,
+        chainId=address.chain_id,
+    )
+
+
+def vault_address(details: AccountDetails) -> str:
+    """The vault on the chain where the account wants to be paid, or on the service's default."""
+    settlement = details.account.settlement
+    by_chain: dict[int, Vault] = {vault.chain_id: vault for vault in details.vaults}
+    wanted = by_chain.get(settlement.chain_id if settlement else DEFAULT_CHAIN_ID)
+    return (wanted or by_chain.get(DEFAULT_CHAIN_ID) or details.vaults[0]).address
+
+
+def _is_verified(details: AccountDetails) -> bool:
+    return details.account.kyc_status == "approved"

@@ -1,0 +1,1 @@
+"""Chains and balances: rows, bodies, handlers, views."""

@@ -1,0 +1,21 @@
+"""What the routes of balances take in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.validation.fields import AccountId, Address, PaymentAddress
+
+
+@attrs.frozen(kw_only=True)
+class ReadBalance:
+    """Whose balance: an account's vault, or any address. It is of USDC; on EVM, of Polygon's."""
+
+    exactly_one_of = (("userId", "paymentAddress", "address"),)
+
+    userId: AccountId | None = None
+    paymentAddress: PaymentAddress | None = None
+    address: Address | None = None
+    chainType: Literal["evm", "solana", "aptos"] = "evm"

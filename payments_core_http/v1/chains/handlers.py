@@ -1,0 +1,37 @@
+"""The chains of the registry, and what addresses hold on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.assets import CHAINS
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
+from payments_core_http.v1.accounts.handlers import find_user
+from payments_core_http.v1.chains import bodies, views
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def list_chains(service: PaymentsService, call: ApiCall[None, None]) -> Response:
+    """The chains of the registry."""
+    data = views.SupportedChainsView(
+        chains=tuple(
+            views.supported_chain(entry, is_active=entry.chain_id in service.chains)
+            for entry in CHAINS.values()
+        )
+    )
+    return call.answer(views.SupportedChainsAnswer(data=data, requestId=call.request_id))
+
+
+def read_balance(service: PaymentsService, call: ApiCall[bodies.ReadBalance, None]) -> Response:
+    """What an account's vault, or any address, holds of USDC."""
+    body = call.body
+    if body.address is not None:
+        found = service.address_balances.read(body.chainType, body.address)
+    else:
+        details = find_user(service, call, body.userId, None, body.paymentAddress)
+        found = service.address_balances.read_vault(body.chainType, details)
+    data = views.address_balance(found)
+    return call.answer(views.AddressBalanceAnswer(data=data, requestId=call.request_id))

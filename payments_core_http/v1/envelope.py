@@ -1,0 +1,19 @@
+"""The envelope of every success: `{success: true, data, message?, requestId}`.
+
+A route's answer is a class of its own that adds its `data`, and its `message` where it has one.
+Errors have the form of `payments_core_http/errors.py: encode_flat_error`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class Success:
+    """What every success has."""
+
+    success: Literal[True] = True
+    requestId: str

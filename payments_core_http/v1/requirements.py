@@ -1,0 +1,13 @@
+"""Whom the routes of v1 let in (interface "v1 credentials by route", contract §2).
+
+With a secret it is a standard key; with the app id alone it is anybody. Each asks for the product
+`legacy_sdk`, and for the product of what it touches: v1 opens nothing that is switched off.
+"""
+
+from __future__ import annotations
+
+from payments_core.tenants.authorization import Requirement
+
+ACCOUNTS_KEY = Requirement("server", products=("legacy_sdk", "accounts"), standard_only=True)
+ANYBODY = Requirement("public", products=("legacy_sdk", "accounts"))
+ANYBODY_DEPOSITS = Requirement("public", products=("legacy_sdk", "deposit_addresses"))

@@ -1,0 +1,9 @@
+"""The whole of v1 that is served: one row per route, by resource."""
+
+from __future__ import annotations
+
+from payments_core_http.routing import Route
+from payments_core_http.v1.accounts.routes import LEGACY_ACCOUNTS
+from payments_core_http.v1.chains.routes import LEGACY_CHAINS
+
+ROUTES: tuple[Route, ...] = (*LEGACY_ACCOUNTS, *LEGACY_CHAINS)

@@ -1,0 +1,126 @@
+"""Exchanges with the legacy interface as they are written in `tests/vectors/v1`.
+
+A file is about one route: requests in order, each with the body that answers it, or without where
+it only prepares what follows; `binds` then keeps parts of its answer under names. The order of
+fields is free, and types are exact: a number is no digit string. A text in braces is a name: its
+form is one of `FORMS`, by the letters that it begins with, and it stands for the same text
+everywhere in the file. `{requestId}` is another each time.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.http.door import Door
+from tests.http.seen import Seen
+
+FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
+
+_ID = "[A-Za-z0-9_-]{24}"
+_EVM_ADDRESS = "0x[0-9a-fA-F]{40}"
+FORMS: Mapping[str, str] = {
+    "requestId": f"req_{_ID}",
+    "own": f"acct_{_ID}",
+    "user": f"acct_{_ID}",
+    "kyc": f"verification_{_ID}",
+    "vault": _EVM_ADDRESS,
+    "deposit": _EVM_ADDRESS,
+}
+_NAME = re.compile(r"\{(\w+)\}")
+
+
+def read_files() -> Mapping[str, Any]:
+    """Every file by the name of its route."""
+    return {
+        path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))
+    }
+
+
+class Player:
+    """Sends a file's requests to a door, and compares what is answered."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        self._bound: dict[str, str] = {"own": door.account_id}
+
+    def play(self, exchange: Mapping[str, Any]) -> Seen:
+        """Send one request. Fails where the answer is not the one that is written."""
+        if "products" in exchange:  # what the app is entitled to, from now on
+            self.door.service.tenants.set_products(self.door.partition, exchange["products"])
+        body = exchange.get("body")
+        seen = self.door.call(
+            exchange["method"],
+            self._filled(exchange["target"]),
+            None if body is None else self._filled(body),
+            auth=self._credential(exchange.get("credential", "secret")),
+            raw=exchange["raw"].encode() if "raw" in exchange else None,
+            headers=exchange.get("headers"),
+        )
+        if "status" in exchange:
+            assert seen.status == exchange["status"], seen.body
+            faults = list(self._compare(exchange["response"], seen.json, ""))
+            assert not faults, f"{exchange['name']}: {faults} in {seen.body!r}"
+            assert seen.json["requestId"] == seen.headers["x-request-id"]
+        else:
+            assert seen.status < 300, seen.body
+            self._bind(exchange.get("binds", {}), seen.json)
+        return seen
+
+    def _credential(self, name: str) -> str | None:
+        door = self.door
+        return {
+            "secret": door.basic(),
+            "restricted": door.basic(door.restricted_secret),
+            "app id": _encode(door.app_row.id),
+            "app id and colon": _encode(f"{door.app_row.id}:"),
+            "none": None,
+        }[name]
+
+    def _bind(self, names: Mapping[str, str], answered: Any) -> None:
+        """Keep what stands at a path of an answer under a name."""
+        for name, path in names.items():
+            found = answered
+            for part in path.split("."):
+                found = found[int(part)] if part.isdigit() else found[part]
+            self._bound[name] = found
+
+    def _filled(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return _NAME.sub(lambda match: self._bound.get(match[1], match[0]), value)
+        if isinstance(value, dict):
+            return {name: self._filled(item) for name, item in value.items()}
+        return [self._filled(item) for item in value] if isinstance(value, list) else value
+
+    def _compare(self, golden: Any, actual: Any, path: str) -> Iterator[str]:
+        if isinstance(golden, str) and (match := _NAME.fullmatch(golden)):
+            yield from self._compare_name(match[1], actual, path)
+        elif type(golden) is not type(actual):
+            yield f"{path}: {actual!r} where {golden!r} is written"
+        elif isinstance(golden, dict):
+            if golden.keys() != actual.keys():
+                yield f"{path}: fields {sorted(golden.keys() ^ actual.keys())}"
+            for name in golden.keys() & actual.keys():
+                yield from self._compare(golden[name], actual[name], f"{path}.{name}")
+        elif isinstance(golden, list):
+            if len(golden) != len(actual):
+                yield f"{path}: {len(actual)} items where {len(golden)} are written"
+            for place, pair in enumerate(zip(golden, actual, strict=False)):
+                yield from self._compare(*pair, f"{path}.{place}")
+        elif golden != actual:
+            yield f"{path}: {actual!r} where {golden!r} is written"
+
+    def _compare_name(self, name: str, actual: Any, path: str) -> Iterator[str]:
+        form = next(form for start, form in FORMS.items() if name.startswith(start))
+        if not isinstance(actual, str) or not re.fullmatch(form, actual):
+            yield f"{path}: {actual!r} is no {name}"
+        elif name != "requestId" and self._bound.setdefault(name, actual) != actual:
+            yield f"{path}: {actual!r} where {self._bound[name]!r} was told before"
+
+
+def _encode(text: str) -> str:
+    return "Basic " + base64.b64encode(text.encode()).decode()
