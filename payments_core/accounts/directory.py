@@ -25,8 +25,12 @@ class AccountDirectory:
         return self._find(authority, lambda snapshot: _load_named(snapshot, username), "account")
 
     def find_by_payment_address(self, authority: Authority, address: str) -> AccountDetails:
-        """The account that `<username>@<partner id>` pays. Raises NotFound."""
+        """The account that `<username>@<partner id>` pays. Raises ValidationFailed, NotFound."""
         username, _, resolver = address.rpartition("@")
+        if not username or not resolver:
+            raise ValidationFailed.at(
+                "paymentAddress", "must be a payment address: <username>@<partner id>"
+            )
         if resolver != authority.environment.partner_id:
             raise NotFound("payment address")
         return self._find(

@@ -36,6 +36,9 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     ("registerLegacyUser", r"addresses\[\]", "is given twice"): (
         "Two addresses in other letters may be one."
     ),
+    (".*", "paymentAddress", "must be a payment address: .*"): (
+        "A pattern for what stands before and behind the @ would be read by nobody."
+    ),
     ("setLegacyPreferences", "preferredSettlementChain", "is required, .*"): OF_OTHERS,
     (
         "readLegacyUser|readLegacyKyc",

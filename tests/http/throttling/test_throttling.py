@@ -325,7 +325,7 @@ class TestAbuse:
             "/apple-touch-icon-120x120-precomposed.png", "/robots.txt",
             "/.well-known/change-password", "/.well-known/apple-app-site-association",
             "/pay/" + "x" * 22, "/pay/" + "x" * 22 + "/style.css", "/pay", "/pay/",
-            "/sdk/v1/get-user", "/sdk/v1/no-such-route", "/sdk/v1",
+            "/sdk/v1/get-nothing", "/sdk/v1/no-such-route", "/sdk/v1",
             "/dashboard", "/dashboard/payments", "/docs/", "/docs/no-such-file.js",
         ],
     )  # fmt: skip

@@ -27,10 +27,16 @@ def test_a_name_is_found_whatever_its_case(world: World) -> None:
     assert find.find_by_payment_address(world.server, "nine_9@acme").account.id == made.id
 
 
-@pytest.mark.parametrize("address", ["nobody@acme", "nine_9@another", "@acme"])
+@pytest.mark.parametrize("address", ["nobody@acme", "nine_9@another", "nine_9@@acme"])
 def test_a_payment_address_of_nobody_is_not_found(world: World, address: str) -> None:
     world.account("user-9", username="nine_9")
     with pytest.raises(NotFound):
+        world.service.account_directory.find_by_payment_address(world.server, address)
+
+
+@pytest.mark.parametrize("address", ["nine_9", "@acme", "nine_9@", "@"])
+def test_what_is_no_payment_address_is_refused(world: World, address: str) -> None:
+    with pytest.raises(ValidationFailed):
         world.service.account_directory.find_by_payment_address(world.server, address)
 
 
