@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payments_core.accounts.record import Account, Wallet, WalletChallenge
+from payments_core.accounts.record import Account, SignedMessage, Wallet, WalletChallenge
 from payments_core.accounts.vaults.record import (
     Policy,
     PolicyVersion,
@@ -67,6 +67,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     Account,
     Wallet,
     WalletChallenge,
+    SignedMessage,
     Verification,
     Vault,
     Policy,

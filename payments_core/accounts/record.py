@@ -144,6 +144,19 @@ class WalletChallenge(Record):
     used_at: Instant | None = None
 
 
+@attrs.frozen(kw_only=True)
+class SignedMessage(Record):
+    """A text of the caller's own that a wallet has signed to be linked, by the digest of both.
+
+    It is kept for ever: the text has no end of its own, and its signature works once.
+    """
+
+    collection: ClassVar[Collection] = Collection("signed_messages")
+
+    account_id: str
+    used_at: Instant
+
+
 def address_key(chain_type: ChainType, address: str) -> str:
     """A canonical address with its chain type; one EVM address is the same on every EVM chain."""
     return f"{chain_type}:{address}"

@@ -12,6 +12,7 @@ import hashlib
 import re
 
 import attrs
+import msgspec
 
 from payments_core.addresses import decode_base58
 from payments_core.assets import ChainType
@@ -24,6 +25,8 @@ from payments_core.chains.signatures import (
 from payments_core.errors import FieldError
 
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})*)", re.ASCII)
+_OFFCHAIN_DOMAIN = b"\xffsolana offchain"
+_MAX_LEDGER_BYTES, _MAX_OFFCHAIN_BYTES = 1_212, 65_515
 _ONE_ED25519_KEY = b"\x00"  # the scheme's byte in Aptos addresses
 
 
@@ -32,15 +35,49 @@ class SignedText:
     """A text, and what is said to be a wallet's signature of it.
 
     `address` is canonical. `nonce` and `public_key` are for Aptos, whose wallets sign more than
-    the text and whose addresses hide the key; a public key for another chain type is a fault.
+    the text and whose addresses hide the key; without a nonce the text is the whole of what an
+    Aptos wallet signed. A public key for another chain type is a fault.
     """
 
     chain_type: ChainType
     address: str
     text: str
-    nonce: str
+    nonce: str | None
     signature: str = attrs.field(repr=False)
     public_key: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class MessageSignature:
+    """A text of the caller's own, and what is said to be a wallet's signature of it.
+
+    `message` has 1 to 2,000 characters; for Aptos it is the whole of what the wallet signed, with
+    its prefix. `address` may have any form of its chain type.
+    """
+
+    chain_type: ChainType
+    address: str
+    message: str
+    signature: str = attrs.field(repr=False)
+    public_key: str | None = None
+
+    @property
+    def signed_text(self) -> SignedText:
+        """The text as signatures are checked against it; the address must be canonical."""
+        return SignedText(
+            chain_type=self.chain_type,
+            address=self.address,
+            text=self.message,
+            nonce=None,
+            signature=self.signature,
+            public_key=self.public_key,
+        )
+
+    @property
+    def message_id(self) -> str:
+        """What names this text of this wallet, whoever links it; the address must be canonical."""
+        named = (self.chain_type, self.address, self.message)
+        return hashlib.sha256(msgspec.json.encode(named)).hexdigest()
 
 
 @attrs.frozen
@@ -97,6 +134,26 @@ def aptos_message(text: str, nonce: str) -> str:
     return f"APTOS\nmessage: {text}\nnonce: {nonce}"
 
 
+def offchain_messages(text: str) -> tuple[bytes, ...]:
+    """What Solana's command line and hardware wallets sign: the text in an envelope, version 0.
+
+    The envelope says the text's format, which the signer chooses; a text has at most two of them.
+    Source: `offchain_message.rs` of the Solana SDK.
+    """
+    message = text.encode()
+    if not message or len(message) > _MAX_OFFCHAIN_BYTES:
+        return ()
+    fits_ledger = len(message) <= _MAX_LEDGER_BYTES
+    is_printable = all(0x20 <= byte <= 0x7E for byte in message)
+    formats = (fits_ledger and is_printable, fits_ledger, not fits_ledger)
+    length = len(message).to_bytes(2, "little")
+    return tuple(
+        _OFFCHAIN_DOMAIN + bytes([0, number]) + length + message
+        for number, applies in enumerate(formats)
+        if applies
+    )
+
+
 def aptos_address(public_key: bytes) -> str:
     """The address of an account with a single Ed25519 key that was never rotated."""
     return "0x" + hashlib.sha3_256(public_key + _ONE_ED25519_KEY).hexdigest()
@@ -108,12 +165,14 @@ def _require_evm(signed: SignedText) -> None:
 
 
 def _require_solana(signed: SignedText) -> None:
-    """Wallets' `signMessage` signs the bytes of the text as they are; the address is the key."""
+    """Wallets' `signMessage` signs the bytes of the text as they are, and the command line in an
+    envelope; the address is the key."""
     signature = _parse_solana_signature(signed.signature)
     if signature is None:
         raise SignatureError("must be 64 bytes in base58 or base64")
     key = decode_base58(signed.address, 32)
-    if key is None or not _is_ed25519_signature(key, signed.text.encode(), signature):
+    forms = (signed.text.encode(), *offchain_messages(signed.text))
+    if key is None or not any(_is_ed25519_signature(key, form, signature) for form in forms):
         raise SignatureError(NOT_SIGNED)
 
 
@@ -128,7 +187,8 @@ def _find_aptos_faults(signed: SignedText) -> list[FieldError]:
     elif aptos_address(key) != signed.address:
         faults.append(FieldError("publicKey", "is not the key of this address"))
     elif signature is not None:
-        message = aptos_message(signed.text, signed.nonce).encode()
+        text, nonce = signed.text, signed.nonce
+        message = (text if nonce is None else aptos_message(text, nonce)).encode()
         if not _is_ed25519_signature(key, message, signature):
             faults.append(FieldError("signature", NOT_SIGNED))
     return faults

@@ -14,9 +14,18 @@ import attrs
 from payments_core.accounts.challenges import CHALLENGE_TTL_MS, NONCE_BYTES, challenge_text
 from payments_core.accounts.erc1271 import ContractSignatureChecker
 from payments_core.accounts.events import account_event
+from payments_core.accounts.operations import AccountDetails, load_details
 from payments_core.accounts.queries import list_for_account
-from payments_core.accounts.record import MAX_WALLETS, Account, Wallet, WalletChallenge, address_key
+from payments_core.accounts.record import (
+    MAX_WALLETS,
+    Account,
+    SignedMessage,
+    Wallet,
+    WalletChallenge,
+    address_key,
+)
 from payments_core.accounts.wallet_signatures import (
+    MessageSignature,
     SignedText,
     contract_claim,
     find_signature_faults,
@@ -41,7 +50,7 @@ from payments_core.errors import (
     ResourceConflict,
     ValidationFailed,
 )
-from payments_core.storage.port import Page, Position, Transaction, Where
+from payments_core.storage.port import Page, Position, Snapshot, Transaction, Where
 from payments_core.tenants.authorization import Authority
 
 MAX_LABEL = 128
@@ -140,25 +149,75 @@ class Wallets:
             challenge = _lock_usable_challenge(tx, challenge_id, account_id, now)
             if refusal is not None:
                 raise refusal
-            known = _find_linked_wallet(tx, account_id, challenge)
-            if known is None:
-                if account.wallet_count >= MAX_WALLETS:
-                    raise ResourceConflict(f"An account has at most {MAX_WALLETS} wallets.")
-                wallet = _link_wallet(id_sequence.issue("wallet"), challenge, label, now)
-            else:
-                wallet = attrs.evolve(known, verified_at=now, label=label or known.label)
-            added = 1 if known is None else 0
-            changed = attrs.evolve(
-                account, wallet_count=account.wallet_count + added, updated_at=now
+            proven = Wallet(
+                id=id_sequence.issue("wallet"),
+                account_id=account_id,
+                chain_type=challenge.chain_type,
+                address=challenge.address,
+                label=label,
+                verified_at=now,
+                created_at=now,
             )
+            link = _decide_link(tx, authority, account, proven)
             used = attrs.evolve(challenge, used_at=now)
-            # A unique key that is taken after all means that a find was stale: look again.
-            return Decision(
-                wallet,
-                inserts=(wallet,) if known is None else (),
-                replaces=(changed, used, *(() if known is None else (wallet,))),
-                events=(account_event("account.updated", changed, authority),),
+            return attrs.evolve(link, replaces=(*link.replaces, used))
+
+        return self._committer.commit(authority, decide, idempotent=idempotent)
+
+    def add_by_message(
+        self,
+        authority: Authority,
+        account_id: str,
+        wallet: MessageSignature,
+        *,
+        idempotent: IdempotentRequest | None = None,
+    ) -> AccountDetails:
+        """Link the wallet that signed a text of the caller's own; it is verified from now on.
+
+        A wallet's signature of a text works once in the environment, for whichever account. Raises
+        NotFound, AccountSuspended, ActionAlreadyUsed, ValidationFailed, DependencyFailed and
+        Conflicting as `add` does.
+        """
+        try:
+            address = normalize_wallet_address(wallet.chain_type, wallet.address)
+        except AddressError as error:
+            raise ValidationFailed.at("address", str(error)) from None
+        wallet = attrs.evolve(wallet, address=address)
+        used_id = wallet.message_id
+
+        def load(snapshot: Snapshot) -> tuple[AccountDetails, bool]:
+            account = snapshot.get(Account, account_id)
+            if account is None:
+                raise NotFound("account")
+            is_used = snapshot.get(SignedMessage, used_id) is not None
+            return load_details(snapshot, account), is_used
+
+        details, is_used = self._storage.read(authority.partition, load)
+        may_ask = details.account.status == "active" and not is_used
+        refusal = self._find_signature_refusal(wallet.signed_text, may_ask=may_ask)
+        now = self._clock.now()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[AccountDetails]:
+            account = _require_active(tx.get(Account, account_id, for_update=True))
+            if tx.get(SignedMessage, used_id, for_update=True) is not None:
+                raise ActionAlreadyUsed("message")
+            if refusal is not None:
+                raise refusal
+            used = SignedMessage(id=used_id, account_id=account_id, used_at=now)
+            proven = Wallet(
+                id=id_sequence.issue("wallet"),
+                account_id=account_id,
+                chain_type=wallet.chain_type,
+                address=wallet.address,
+                ordinal=account.wallet_count,
+                verified_at=now,
+                created_at=now,
             )
+            link = _decide_link(tx, authority, account, proven)
+            rows = {one.id: one for one in details.wallets} | {link.result.id: link.result}
+            linked = AccountDetails(account, details.vaults, tuple(rows.values()))
+            taken = {"id": ActionAlreadyUsed("message")}
+            return Decision(linked, inserts=(used,), refusals=taken).merge(link)
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
@@ -229,9 +288,14 @@ class Wallets:
             signature=signature,
             public_key=public_key,
         )
+        may_ask = _may_answer(challenge, account_id, self._clock.now())
+        return self._find_signature_refusal(signed, may_ask=may_ask)
+
+    def _find_signature_refusal(self, signed: SignedText, *, may_ask: bool) -> PaymentsError | None:
+        """Why a signature proves nothing; chains are asked about contracts where that `may_ask`."""
         faults = find_signature_faults(signed)
         claim = contract_claim(signed) if faults else None
-        if claim is not None and _may_answer(challenge, account_id, self._clock.now()):
+        if claim is not None and may_ask:
             try:
                 if self._contract_wallets.is_accepted(claim):
                     return None
@@ -268,37 +332,51 @@ def _lock_usable_challenge(
     return challenge
 
 
+def _decide_link(
+    tx: Transaction, authority: Authority, account: Account, proven: Wallet
+) -> Decision[Wallet]:
+    """The account, which is locked, with a wallet that it has just proven to hold.
+
+    Raises Conflicting as `_find_linked_wallet` does, and where the account has too many wallets.
+    """
+    known = _find_linked_wallet(tx, account.id, proven.chain_type, proven.address)
+    if known is None and account.wallet_count >= MAX_WALLETS:
+        raise ResourceConflict(f"An account has at most {MAX_WALLETS} wallets.")
+    wallet = proven
+    if known is not None:
+        wallet = attrs.evolve(
+            known, verified_at=proven.verified_at, label=proven.label or known.label
+        )
+    count = account.wallet_count + (1 if known is None else 0)
+    changed = attrs.evolve(account, wallet_count=count, updated_at=proven.created_at)
+    # A unique key that is taken after all means that a find was stale: look again.
+    return Decision(
+        wallet,
+        inserts=(wallet,) if known is None else (),
+        replaces=(changed, *(() if known is None else (wallet,))),
+        events=(account_event("account.updated", changed, authority),),
+    )
+
+
 def _find_linked_wallet(
-    tx: Transaction, account_id: str, challenge: WalletChallenge
+    tx: Transaction, account_id: str, chain_type: ChainType, address: str
 ) -> Wallet | None:
     """The account's wallet of that address, locked, if it lists one.
 
     Raises Conflicting where the address is verified for another account. A find may miss either
     of them; the unique keys do not.
     """
-    key = address_key(challenge.chain_type, challenge.address)
+    key = address_key(chain_type, address)
     for found in tx.find(Wallet, "by_verified_address", (key,), limit=1).records:
         holder = tx.get(Wallet, found.id, for_update=True)
         if holder is not None and holder.account_id != account_id:
             raise ResourceConflict("This address is verified for another account.")
         if holder is not None:
             return holder
-    own = (account_id, challenge.chain_type, challenge.address)
+    own = (account_id, chain_type, address)
     for found in tx.find(Wallet, "by_address", own, limit=1).records:
         return tx.get(Wallet, found.id, for_update=True)
     return None
-
-
-def _link_wallet(id: str, challenge: WalletChallenge, label: str | None, now: Instant) -> Wallet:
-    return Wallet(
-        id=id,
-        account_id=challenge.account_id,
-        chain_type=challenge.chain_type,
-        address=challenge.address,
-        label=label,
-        verified_at=now,
-        created_at=now,
-    )
 
 
 def _find_stale_challenges(

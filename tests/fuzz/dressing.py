@@ -16,6 +16,7 @@ from payments_core_http.errors import LEGACY_PREFIX
 from payments_core_http.routing import PATH_IDS
 from tests.fuzz.shop import Shop
 from tests.http.authorization.estate import BASE, HOOK, ORIGIN, PAYEE
+from tests.signers import EvmWallet
 
 if TYPE_CHECKING:
     from schemathesis import AuthContext, Case
@@ -51,6 +52,15 @@ LIKELY: Mapping[str, Sequence[Any]] = {
 }
 """Values that lead further than made-up ones, by the name of their field."""
 
+_SIGNER = EvmWallet(98)
+SIGNED: Mapping[str, str] = {
+    "address": _SIGNER.address,
+    "chainType": "evm",
+    "message": "Link my wallet.",
+    "signature": _SIGNER.sign("Link my wallet."),
+}
+"""Fields that prove something together."""
+
 ALWAYS = ("cancelUrl", "successUrl")
 """Fields that are never left as made up: bodies take any text behind `https://`, and answers say
 that what they repeat is a `uri`."""
@@ -77,6 +87,10 @@ class Dresser:
             case.body = self._filled(dice, corner, case.body)
             if case.path.startswith(LEGACY_PREFIX):  # it names objects there, having no other place
                 case.query = self._filled(dice, corner, case.query)
+        is_good = meta is not None and meta.generation.mode.is_positive
+        if case.path == "/sdk/v1/add-address" and is_good and dice.roll("sign") < 90:
+            case.body = {**case.body, **SIGNED}
+            case.body.pop("publicKey", None)
         if case.path == "/v2/public/apps/{appId}/payments" and dice.roll("origin") < 90:
             case.headers["Origin"] = ORIGIN
         for name, value in case.headers.items():

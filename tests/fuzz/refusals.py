@@ -39,6 +39,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (".*", "paymentAddress", "must be a payment address: .*"): (
         "A pattern for what stands before and behind the @ would be read by nobody."
     ),
+    ("addLegacyAddress", "signature|publicKey", ".*"): ADDRESS,
     ("setLegacyPreferences", "preferredSettlementChain", "is required, .*"): OF_OTHERS,
     (
         "readLegacyUser|readLegacyKyc",

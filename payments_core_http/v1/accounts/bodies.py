@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import attrs
 from msgspec import Meta
@@ -16,6 +16,8 @@ from payments_core.validation.fields import (
     AssetSymbol,
     ChainId,
     PaymentAddress,
+    PublicKey,
+    Signature,
     Username,
 )
 
@@ -44,6 +46,24 @@ class RegisterMoneyAccount:
                 found.append(FieldError(f"addresses[{place}]", "is given twice"))
             seen.add(key)
         return found
+
+
+@attrs.frozen(kw_only=True)
+class AddAddress:
+    """A wallet's signature of a message, which links the wallet. A message works once.
+
+    EVM: 65 bytes in hex, by `personal_sign`, or for a contract wallet what its contract accepts
+    (ERC-1271). Solana: 64 bytes in base58 or base64, of the message as it is or in the envelope of
+    off-chain messages. Aptos: 64 bytes in hex, of the full message with its prefix, and the public
+    key beside them.
+    """
+
+    userId: AccountId
+    address: Address
+    chainType: Literal["evm", "solana", "aptos"]
+    signature: Signature = attrs.field(repr=False)
+    message: Annotated[str, Meta(min_length=1, max_length=2_000)]
+    publicKey: PublicKey | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -11,6 +11,7 @@ from payments_core.accounts.operations import (
     NewWallet,
 )
 from payments_core.accounts.record import Settlement
+from payments_core.accounts.wallet_signatures import MessageSignature
 from payments_core.addresses import identify_chain_type
 from payments_core.engine.idempotency.record import Response
 from payments_core_http.calls import ApiCall
@@ -69,6 +70,26 @@ def set_username(service: PaymentsService, call: ApiCall[bodies.ChooseUsername, 
         ),
         lambda details: views.ChosenUsernameAnswer(
             data=views.chosen_username(details), requestId=call.request_id
+        ),
+    )
+
+
+def add_address(service: PaymentsService, call: ApiCall[bodies.AddAddress, None]) -> Response:
+    """The account's addresses, with the one that signed."""
+    body = call.body
+    wallet = MessageSignature(
+        chain_type=body.chainType,
+        address=body.address,
+        message=body.message,
+        signature=body.signature,
+        public_key=body.publicKey,
+    )
+    return call.run_idempotent(
+        lambda idempotent: service.wallets.add_by_message(
+            call.authority, body.userId, wallet, idempotent=idempotent
+        ),
+        lambda details: views.LinkedAddressesAnswer(
+            data=views.linked_addresses(details), requestId=call.request_id
         ),
     )
 

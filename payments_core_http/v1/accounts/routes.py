@@ -31,6 +31,16 @@ LEGACY_ACCOUNTS = (
         summary="Give an account its username, once.",
     ),
     Route(
+        "POST", "/sdk/v1/add-address", accounts.add_address, needs=ACCOUNTS_KEY,
+        body=bodies.AddAddress,
+        errors=(
+            NotFound, errors.AccountSuspended, errors.ActionAlreadyUsed, errors.ResourceConflict,
+            errors.DependencyFailed,
+        ),
+        answers=views.LinkedAddressesAnswer, operation="addLegacyAddress",
+        summary="Link a wallet to an account by the wallet's signature of a message.",
+    ),
+    Route(
         "POST", "/sdk/v1/update-preferences", accounts.set_preferences, needs=ACCOUNTS_KEY,
         body=bodies.ChoosePreferences,
         errors=(

@@ -50,6 +50,14 @@ class LinkedAddressView:
 
 
 @attrs.frozen(kw_only=True, slots=False)
+class LinkedAddressesView:
+    """The wallet addresses of an account."""
+
+    userId: str
+    addresses: tuple[LinkedAddressView, ...]
+
+
+@attrs.frozen(kw_only=True, slots=False)
 class AddressOwnerView:
     """The account that a wallet address is linked to."""
 
@@ -119,6 +127,14 @@ class MoneyAccountAnswer(Success):
     """A Money Account."""
 
     data: MoneyAccountView
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class LinkedAddressesAnswer(Success):
+    """The account's addresses, with the new one."""
+
+    data: LinkedAddressesView
+    message: str = "The address was added."
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -196,14 +212,16 @@ def address_owner(details: AccountDetails) -> AddressOwnerView:
         userId=details.account.id,
         partnerId=details.account.partner_id,
         username=details.account.username,
-        addresses=tuple(
-            LinkedAddressView(address=wallet.address, chainType=wallet.chain_type)
-            for wallet in details.wallets
-        ),
+        addresses=_addresses(details),
         vaultAddress=vault_address(details),
         isKYC=_is_verified(details),
         kycProviderToken=details.account.verification_id,
     )
+
+
+def linked_addresses(details: AccountDetails) -> LinkedAddressesView:
+    """The wallet addresses of an account."""
+    return LinkedAddressesView(userId=details.account.id, addresses=_addresses(details))
 
 
 def resolved_address(details: AccountDetails) -> ResolvedAddressView:
@@ -259,6 +277,13 @@ def vault_address(details: AccountDetails) -> str:
     by_chain: dict[int, Vault] = {vault.chain_id: vault for vault in details.vaults}
     wanted = by_chain.get(settlement.chain_id if settlement else DEFAULT_CHAIN_ID)
     return (wanted or by_chain.get(DEFAULT_CHAIN_ID) or details.vaults[0]).address
+
+
+def _addresses(details: AccountDetails) -> tuple[LinkedAddressView, ...]:
+    return tuple(
+        LinkedAddressView(address=wallet.address, chainType=wallet.chain_type)
+        for wallet in details.wallets
+    )
 
 
 def _is_verified(details: AccountDetails) -> bool:

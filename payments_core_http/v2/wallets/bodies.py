@@ -9,12 +9,9 @@ from msgspec import Meta
 
 from payments_core.addresses import AddressError, normalize_address
 from payments_core.errors import FieldError
-from payments_core.validation.fields import Address, Label
+from payments_core.validation.fields import Address, Label, PublicKey, Signature
 
 ChallengeId = Annotated[str, Meta(min_length=1, max_length=64)]
-# Contract wallets' signatures have any length: 0x and 4,096 bytes in hex are the most.
-Signature = Annotated[str, Meta(min_length=1, max_length=8_194)]
-PublicKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 @attrs.frozen(kw_only=True)

@@ -247,6 +247,7 @@ TABLE: tuple[Row, ...] = (
     _legacy("POST", "register", names=False),
     _anybody("GET", "check-username", names=False),
     _legacy("POST", "update-username"),
+    _legacy("POST", "add-address"),
     _legacy("POST", "update-preferences"),
     _anybody("POST", "generate", "deposit_addresses"),
     _legacy("GET", "get-user"),

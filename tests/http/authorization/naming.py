@@ -11,7 +11,7 @@ import attrs
 from tests.http.authorization.estate import basic, bearer, listed_address
 from tests.http.authorization.matrix import ALONE, CROWDED, Matrix
 from tests.http.authorization.model import LEAKED, MISSING, Expected
-from tests.http.authorization.objects import PREFIXES, Owner
+from tests.http.authorization.objects import PREFIXES, SIGNER, Owner
 
 INVALID = Expected(422, "action_invalid")
 FOREIGN: tuple[Owner, ...] = ("production", "stranger", "nobody")
@@ -114,6 +114,12 @@ NAMINGS: tuple[Naming, ...] = (
     ),
     Naming(
         "/sdk/v1/update-preferences", {"userId": "{id}", "preferredSettlementChain": 10},
+        "accountId", FOREIGN,
+    ),
+    Naming(
+        "/sdk/v1/add-address",
+        {"userId": "{id}", "address": SIGNER.address, "chainType": "evm",
+         "message": "Link my wallet.", "signature": SIGNER.sign("Link my wallet.")},
         "accountId", FOREIGN,
     ),
     Naming("/sdk/v1/get-balance", {"userId": "{id}"}, "accountId", FOREIGN),

@@ -18,6 +18,7 @@ from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, PAYEE,
 from tests.http.authorization.model import Row
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
+from tests.signers import EvmWallet
 
 Owner = Literal["neighbour", "production", "stranger", "nobody", "no shape"]
 OWNERS: tuple[Owner, ...] = ("neighbour", "production", "stranger", "nobody", "no shape")
@@ -40,6 +41,10 @@ _ROLES = {
     "GET /v2/client/me/payments/{paymentId}": "in",
 }
 """Which of our Payments a row is about; the others are about the one that the buyer pays."""
+
+
+SIGNER = EvmWallet(99)
+"""Whose wallet the legacy interface links."""
 
 
 class Refusing:
@@ -213,6 +218,10 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     "POST /sdk/v1/register": lambda w: {"username": "newcomer"},
     "POST /sdk/v1/update-username": lambda w: {
         "userId": w.own.ids["accountId"], "username": "buyer",
+    },
+    "POST /sdk/v1/add-address": lambda w: {
+        "userId": w.own.ids["accountId"], "address": SIGNER.address, "chainType": "evm",
+        "message": "Link my wallet.", "signature": SIGNER.sign("Link my wallet."),
     },
     "POST /sdk/v1/update-preferences": lambda w: {
         "userId": w.own.ids["accountId"], "preferredSettlementChain": OPTIMISM,
