@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from payments_core.accounts.address_balances import AddressBalance
     from payments_core.accounts.operations import AccountDetails, NewAccount, NewWallet
     from payments_core.accounts.record import Account, Settlement, Wallet, WalletChallenge
     from payments_core.accounts.vaults.operations import Holding
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     )
     from payments_core.accounts.vaults.yields import VaultYield
     from payments_core.accounts.verification.record import Verification
+    from payments_core.accounts.wallet_signatures import MessageSignature
     from payments_core.assets import Asset
     from payments_core.credentials.keyring import KeyRing
     from payments_core.credentials.tokens import Claims
@@ -140,13 +142,15 @@ __all__ = [
     "PaymentsService", "Settings", "open_storage", "KeyRing", "WebhookSettings",
     "RefusedPrefix", "Versions",
     # What operations take
-    "NewAccount", "NewWallet", "Settlement", "NewPayment", "NewSend", "NewCollect", "ToAccount",
+    "NewAccount", "NewWallet", "MessageSignature", "Settlement", "NewPayment", "NewSend",
+    "NewCollect", "ToAccount",
     "ToPaymentAddress", "ToWallet", "NewPublicPayment", "NewRefund", "NewMandate",
     "PolicyTerms", "AllowedDestination", "PaymentTerms", "AllowedWallet", "Branding",
     "EndpointChanges", "Authority", "Requirement", "IdempotentRequest", "Response", "Page",
     "Where",
     # What operations return
-    "AccountDetails", "Account", "Wallet", "WalletChallenge", "Verification", "Vault", "Policy",
+    "AccountDetails", "Account", "AddressBalance", "Wallet", "WalletChallenge",
+    "Verification", "Vault", "Policy",
     "YieldSettings", "Holding", "VaultPolicy", "ProvisionedVault", "VaultYield", "Asset",
     "Money", "Deposit", "DepositAddress", "IssuedAddress", "DepositCheck", "PaymentDetails",
     "OptionDetails", "DirectOptionDetails", "Payment", "Destination", "Source", "PayerTotal",
@@ -175,8 +179,10 @@ __all__ = [
 # The module of each name, which is loaded when the name is first used: a receiver that only
 # verifies webhooks does not load the service. `name:other` where the module calls it otherwise.
 _MODULES = {
+    "payments_core.accounts.address_balances": "AddressBalance",
     "payments_core.accounts.operations": "AccountDetails NewAccount NewWallet",
     "payments_core.accounts.record": "Account Settlement Wallet WalletChallenge",
+    "payments_core.accounts.wallet_signatures": "MessageSignature",
     "payments_core.accounts.vaults.operations": "Holding",
     "payments_core.accounts.vaults.policies": "VaultPolicy",
     "payments_core.accounts.vaults.provisioning": "ProvisionedVault",

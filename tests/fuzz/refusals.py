@@ -31,7 +31,7 @@ REASONS: Mapping[tuple[str, str, str], str] = {
     (
         ".*",
         r"address|addresses\[\]",
-        "must (be an EVM|be 0x|be base58|have a|not be) .*",
+        "must (be an EVM|be 0x|be base58|have a|not be).*",
     ): ADDRESS,
     ("registerLegacyUser", r"addresses\[\]", "is given twice"): (
         "Two addresses in other letters may be one."

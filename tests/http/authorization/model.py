@@ -6,6 +6,7 @@ looks at a `Requirement`: a row that let in more than the documents say would di
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Literal
 
 import attrs
@@ -136,7 +137,7 @@ _PAYMENT = "/v2/payments/{paymentId}"
 _HOOK = "/v2/console/webhooks/{webhookId}"
 _OPTIONS = "/payments/{paymentId}/options"
 
-TABLE: tuple[Row, ...] = (
+_TABLE: tuple[Row, ...] = (
     Row(method="GET", path="/healthz", caller="nobody"),
     Row(method="GET", path="/readyz", caller="nobody"),
     Row(method="GET", path="/openapi.json", caller="nobody"),
@@ -243,7 +244,9 @@ TABLE: tuple[Row, ...] = (
     _sandbox("POST", "/transfers", outside=True),
     _sandbox("POST", "/bank-deposits", outside=True, ok=422, code="capability_not_active"),
     _sandbox("POST", "/payouts/{paymentId}", outside=True, ok=422, code="capability_not_active"),
-    # The legacy interface.
+)  # fmt: skip
+
+_LEGACY: tuple[Row, ...] = (
     _legacy("POST", "register", names=False),
     _anybody("GET", "check-username", names=False),
     _legacy("POST", "update-username"),
@@ -257,6 +260,11 @@ TABLE: tuple[Row, ...] = (
     _legacy("POST", "get-balance", outside=True),
     Row(method="GET", path="/sdk/v1/supported-chains", caller="nobody"),
 )  # fmt: skip
+
+HAS_LEGACY = find_spec("payments_core_http.v1") is not None
+"""The legacy interface can be taken out, with its folder and its import."""
+
+TABLE = (*_TABLE, *_LEGACY) if HAS_LEGACY else _TABLE
 
 
 @attrs.frozen(kw_only=True)

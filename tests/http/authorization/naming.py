@@ -10,7 +10,7 @@ import attrs
 
 from tests.http.authorization.estate import basic, bearer, listed_address
 from tests.http.authorization.matrix import ALONE, CROWDED, Matrix
-from tests.http.authorization.model import LEAKED, MISSING, Expected
+from tests.http.authorization.model import HAS_LEGACY, LEAKED, MISSING, Expected
 from tests.http.authorization.objects import PREFIXES, SIGNER, Owner
 
 INVALID = Expected(422, "action_invalid")
@@ -43,7 +43,40 @@ _TO_SELLER = {"type": "account", "externalUserId": "own-seller"}
 _APPROVED = {"type": "managed_authorization", "authorization": "approved"}
 _EVENT = "/v2/sandbox/events"
 
+_LEGACY: tuple[Naming, ...] = (
+    # The legacy interface names objects in bodies and queries alone.
+    Naming(
+        "/sdk/v1/update-username", {"userId": "{id}", "username": "taken_over"}, "accountId",
+        FOREIGN,
+    ),
+    Naming(
+        "/sdk/v1/update-preferences", {"userId": "{id}", "preferredSettlementChain": 10},
+        "accountId", FOREIGN,
+    ),
+    Naming(
+        "/sdk/v1/add-address",
+        {"userId": "{id}", "address": SIGNER.address, "chainType": "evm",
+         "message": "Link my wallet.", "signature": SIGNER.sign("Link my wallet.")},
+        "accountId", FOREIGN,
+    ),
+    Naming("/sdk/v1/get-balance", {"userId": "{id}"}, "accountId", FOREIGN),
+    Naming("/sdk/v1/get-balance", {"paymentAddress": "{id}"}, "paymentAddress", FOREIGN),
+    Naming("/sdk/v1/get-user?userId={id}", None, "accountId", FOREIGN, method="GET"),
+    Naming("/sdk/v1/get-user-byaddress?address={id}", None, "listed", FOREIGN, method="GET"),
+    Naming(
+        "/sdk/v1/generate", {"userId": "{id}", "chainId": 10}, "accountId", FOREIGN, app_id=True
+    ),
+    Naming(
+        "/sdk/v1/resolve?paymentAddress={id}", None, "paymentAddress", FOREIGN, method="GET",
+        app_id=True,
+    ),
+    Naming(
+        "/sdk/v1/is-kyc-done?userId={id}", None, "accountId", FOREIGN, method="GET", app_id=True
+    ),
+)  # fmt: skip
+
 NAMINGS: tuple[Naming, ...] = (
+    *(_LEGACY if HAS_LEGACY else ()),
     Naming("/v2/client-sessions", {"accountId": "{id}"}, "accountId", FOREIGN),
     Naming("/v2/client-sessions", {"externalUserId": "{id}"}, "externalUserId", FOREIGN),
     Naming(
@@ -106,35 +139,6 @@ NAMINGS: tuple[Naming, ...] = (
     Naming(
         "/v2/client/me/payments/{paymentId}/options/{optionId}/authorize",
         {"actionId": "{id}", "proof": _APPROVED}, "actionId", EVERYONE, INVALID, client=True,
-    ),
-    # The legacy interface names objects in bodies and queries alone.
-    Naming(
-        "/sdk/v1/update-username", {"userId": "{id}", "username": "taken_over"}, "accountId",
-        FOREIGN,
-    ),
-    Naming(
-        "/sdk/v1/update-preferences", {"userId": "{id}", "preferredSettlementChain": 10},
-        "accountId", FOREIGN,
-    ),
-    Naming(
-        "/sdk/v1/add-address",
-        {"userId": "{id}", "address": SIGNER.address, "chainType": "evm",
-         "message": "Link my wallet.", "signature": SIGNER.sign("Link my wallet.")},
-        "accountId", FOREIGN,
-    ),
-    Naming("/sdk/v1/get-balance", {"userId": "{id}"}, "accountId", FOREIGN),
-    Naming("/sdk/v1/get-balance", {"paymentAddress": "{id}"}, "paymentAddress", FOREIGN),
-    Naming("/sdk/v1/get-user?userId={id}", None, "accountId", FOREIGN, method="GET"),
-    Naming("/sdk/v1/get-user-byaddress?address={id}", None, "listed", FOREIGN, method="GET"),
-    Naming(
-        "/sdk/v1/generate", {"userId": "{id}", "chainId": 10}, "accountId", FOREIGN, app_id=True
-    ),
-    Naming(
-        "/sdk/v1/resolve?paymentAddress={id}", None, "paymentAddress", FOREIGN, method="GET",
-        app_id=True,
-    ),
-    Naming(
-        "/sdk/v1/is-kyc-done?userId={id}", None, "accountId", FOREIGN, method="GET", app_id=True
     ),
     # Filters by what is not ours find nothing.
     Naming("/v2/payments?accountId={id}", None, "accountId", FOREIGN, EMPTY, "GET"),

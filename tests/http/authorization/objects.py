@@ -15,7 +15,7 @@ from payments_core.sandbox.clock import SandboxClock
 from payments_core.service import PaymentsService
 from payments_core.webhooks.transports.port import Deadline, TransportResult, WebhookRequest
 from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, PAYEE, Estate
-from tests.http.authorization.model import Row
+from tests.http.authorization.model import HAS_LEGACY, Row
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
 from tests.signers import EvmWallet
@@ -167,7 +167,26 @@ _CREDIT = {"chainId": BASE, "assetSymbol": "USDC", "amount": "1.00"}
 _ACCOUNT = "/v2/accounts/{accountId}"
 _HOOKS = "/v2/console/apps/{appId}/environments/{environmentId}/webhooks"
 
+_LEGACY_BODIES: Mapping[str, Callable[[World], Any]] = {
+    "POST /sdk/v1/register": lambda w: {"username": "newcomer"},
+    "POST /sdk/v1/update-username": lambda w: {
+        "userId": w.own.ids["accountId"], "username": "buyer",
+    },
+    "POST /sdk/v1/add-address": lambda w: {
+        "userId": w.own.ids["accountId"], "address": SIGNER.address, "chainType": "evm",
+        "message": "Link my wallet.", "signature": SIGNER.sign("Link my wallet."),
+    },
+    "POST /sdk/v1/update-preferences": lambda w: {
+        "userId": w.own.ids["accountId"], "preferredSettlementChain": OPTIMISM,
+    },
+    "POST /sdk/v1/generate": lambda w: {
+        "userId": w.own.ids["accountId"], "chainId": OPTIMISM,
+    },
+    "POST /sdk/v1/get-balance": lambda w: {"userId": w.own.ids["accountId"]},
+}  # fmt: skip
+
 BODIES: Mapping[str, Callable[[World], Any]] = {
+    **(_LEGACY_BODIES if HAS_LEGACY else {}),
     "PUT /v2/partners/payment-settings": _settings,
     "POST /v2/client-sessions": lambda w: {"accountId": w.own.ids["accountId"]},
     "POST /v2/accounts": lambda w: {"externalUserId": "new", "subjectType": "individual"},
@@ -215,21 +234,6 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
         "onrampBankAccountId": "onramp_account_" + "A" * 24, "amount": "1.00", "rail": "wire",
     },
     "POST /v2/sandbox/payouts/{paymentId}": lambda w: {"outcome": "settle"},
-    "POST /sdk/v1/register": lambda w: {"username": "newcomer"},
-    "POST /sdk/v1/update-username": lambda w: {
-        "userId": w.own.ids["accountId"], "username": "buyer",
-    },
-    "POST /sdk/v1/add-address": lambda w: {
-        "userId": w.own.ids["accountId"], "address": SIGNER.address, "chainType": "evm",
-        "message": "Link my wallet.", "signature": SIGNER.sign("Link my wallet."),
-    },
-    "POST /sdk/v1/update-preferences": lambda w: {
-        "userId": w.own.ids["accountId"], "preferredSettlementChain": OPTIMISM,
-    },
-    "POST /sdk/v1/generate": lambda w: {
-        "userId": w.own.ids["accountId"], "chainId": OPTIMISM,
-    },
-    "POST /sdk/v1/get-balance": lambda w: {"userId": w.own.ids["accountId"]},
 }  # fmt: skip
 """A body that succeeds for every row that takes one."""
 

@@ -1,0 +1,61 @@
+"""The legacy interface can be taken out: without its folder and its import the rest serves on.
+
+What is printed from the routes is printed anew by whoever does it: the pages of the reference, the
+committed document, and the room's row in `docs/rooms.py`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+LEFT_OUT = ("payments_core_http/v1", "tests/http/v1", "tests/vectors/v1")
+_MATRIX = "tests/http/authorization/test_matrix.py"
+REST = (
+    "tests/http/app/test_pipeline.py",
+    f"{_MATRIX}::test_the_model_has_every_route_and_no_other",
+    f"{_MATRIX}::test_an_id_in_a_body_or_a_query_reaches_nothing_of_others",
+    "tests/http/authentication",
+    "tests/http/throttling",
+    "tests/http/v2/accounts",
+    "tests/http/v2/wallets",
+    "tests/http/openapi/test_openapi.py",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_rest_stands_without_it(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("payments_core", "payments_core_http", "tests", "docs"):
+        skipped = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, copy / name, ignore=skipped)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for name in LEFT_OUT:
+        shutil.rmtree(copy / name)
+    routes = copy / "payments_core_http" / "routes.py"
+    text = routes.read_text("utf-8")
+    for line, left in (
+        ("from payments_core_http.v1 import routes as v1\n", ""),
+        ("GENERATIONS = (v2, v1)", "GENERATIONS = (v2,)"),
+    ):
+        assert text.count(line) == 1
+        text = text.replace(line, left)
+    routes.write_text(text, "utf-8")
+    found = subprocess.run(
+        ["grep", "-rl", "payments_core_http[.]v1", "payments_core", "payments_core_http"],
+        cwd=copy, capture_output=True, text=True,
+    )  # fmt: skip
+    assert found.stdout == "", "imported somewhere else"
+    options = ("-q", "-p", "no:cacheprovider", "-k", "not committed")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *REST],
+        cwd=copy, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4_000:] + done.stderr[-2_000:]
