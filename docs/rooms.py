@@ -28,6 +28,7 @@ ROOMS: dict[str, dict[str, str]] = {
         "limiters": "Rate policies, and the port that counts them.",
         "tenants": "Partners, apps, keys and what they may do; client sessions.",
         "chains": "The port to a chain; the scanner, the outbox, adapters for each family.",
+        "banks": "The port to a bank; the US rails' rules as tables; a simulated bank.",
         "accounts": "Accounts, wallets, vaults, verification.",
         "deposits": "Deposit addresses, what arrives there, the sweep into the vault.",
         "payment_settings": "What a partner allows its public Payments.",

@@ -11,6 +11,7 @@ from payments_core.accounts.vaults.record import (
     YieldSettings,
 )
 from payments_core.accounts.verification.record import Verification
+from payments_core.banks.simulated.records import SimulatedBankNotice, SimulatedPayout
 from payments_core.chains.outbox.record import OutboundTransfer, Replacement, ReturnAddress, Sender
 from payments_core.chains.scanner import ScanCursor, ScanRequest
 from payments_core.chains.simulated.failure_records import ArmedFailures
@@ -109,4 +110,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     SimulatedBalance,
     SimulatedReorg,
     ArmedFailures,
+    # The simulated bank
+    SimulatedPayout,
+    SimulatedBankNotice,
 )

@@ -150,8 +150,13 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     ),
     # Names that have another meaning among the tests, or none.
     "anvil": ("tests/chains/evm/test_anvil_process.py",),
+    "bank": (
+        "tests/conformance_bites/test_bank_bites.py",
+        "tests/service/banks/test_conformance.py",
+    ),
     "chain": ("tests/conformance_bites/test_chain_bites.py",),
     "conformance": (
+        "tests/conformance_bites/test_bank_bites.py",
         "tests/conformance_bites/test_bites.py",
         "tests/conformance_bites/test_chain_bites.py",
     ),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from payments_core.accounts.verification.loader import open_kyc
+from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import open_chain, open_signer
 from payments_core.limiters.loader import open_limiter
 from payments_core.storage_loader import open_storage
@@ -126,7 +127,7 @@ def test_what_breaks_as_it_is_asked_is_a_fault_of_its_check(
 def test_what_is_not_all_that_its_port_promises_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opens: str
 ) -> None:
-    groups = ("storage", "limiters", "kyc", "chains")
+    groups = ("storage", "limiters", "kyc", "banks", "chains")
     scheme = f"{opens}-at-all"
     install(
         tmp_path, monkeypatch, BREAKS.replace("{how}", "pass"),
@@ -136,6 +137,7 @@ def test_what_is_not_all_that_its_port_promises_is_not_opened(
     for open_it, missing in (
         (open_limiter, "close"),
         (open_kyc, "start"),
+        (open_bank, "submit"),
         (open_storage, "migrate"),
         (lambda url: open_chain(8453, [f"{scheme}+https://{PASSWORD}@a.example"]), "scan"),
     ):

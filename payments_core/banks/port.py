@@ -1,0 +1,131 @@
+"""The bank port: what a bank that pays US accounts promises.
+
+Amounts are US cents. A payout has a key that the caller made, and stored, before it asks: the key
+is what makes an order safe to repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Literal, Protocol
+
+import attrs
+
+from payments_core.banks.rails import Rail
+from payments_core.banks.return_codes import HolderType
+from payments_core.clock import Instant
+
+BankAccountType = Literal["checking", "savings"]
+BankPayoutStatus = Literal["submitted", "settled", "returned"]
+
+MAX_NOTICES = 100
+
+
+class BankUnavailable(Exception):
+    """The bank did not answer, or not in time. What was asked may have happened: look."""
+
+
+class BankRefused(Exception):
+    """The bank will not do this, now or later. Nothing has happened.
+
+    `reason` is a word for programs. No text holds an account number.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class PayoutKeyReused(Exception):
+    """The key belongs to a payout with another order. Nothing has happened."""
+
+
+@attrs.frozen(kw_only=True)
+class BankAccountDetails:
+    """The account of a recipient."""
+
+    holder_name: str = attrs.field(repr=False)
+    holder_type: HolderType
+    account_number: str = attrs.field(repr=False)
+    routing_number: str
+    account_type: BankAccountType
+
+
+@attrs.frozen(kw_only=True)
+class PayoutOrder:
+    """A transfer to be made, once for its key.
+
+    `statement_text` is for the recipient's statement. `same_day` asks for the fastest ACH service
+    that takes the amount; a wire is always fast.
+    """
+
+    key: str
+    rail: Rail
+    amount_cents: int
+    recipient: BankAccountDetails
+    statement_text: str | None = None
+    same_day: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class BankPayout:
+    """A payout as the bank has it.
+
+    `settles_on` is the settlement date of the rail: expected, until it has settled. A payout that
+    was returned before it settled has no `settled_at`.
+    """
+
+    key: str
+    reference: str
+    status: BankPayoutStatus
+    rail: Rail
+    amount_cents: int
+    submitted_at: Instant
+    settles_on: date
+    settled_at: Instant | None = None
+    returned_at: Instant | None = None
+    return_code: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class BankNotice:
+    """A hint that something happened to a payout: read the payout for what is true."""
+
+    id: str
+    payout_key: str
+    status: BankPayoutStatus
+    occurred_at: Instant
+
+
+class Bank(Protocol):
+    """An adapter. It may be used from many threads, and by several processes at once."""
+
+    def submit(self, order: PayoutOrder) -> BankPayout:
+        """Make a payout, or give the one that was made under the same key before.
+
+        Raises BankUnavailable, after which the payout may have been made: ask `find_payout`, or
+        submit the same order again. Raises BankRefused for an order that the bank will never take,
+        and PayoutKeyReused where the key came with another order.
+        """
+
+    def find_payout(self, key: str) -> BankPayout | None:
+        """The payout as it is now, or None if the bank has none under this key.
+
+        A payout that `submit` has answered is found from then on. A status only moves forward:
+        from `submitted` to `settled`, and from either to `returned`. Raises BankUnavailable.
+        """
+
+    def list_notices(self, limit: int = MAX_NOTICES) -> Sequence[BankNotice]:
+        """Notices that were not acknowledged, at most `limit` of them.
+
+        Each payout that settles, and each that is returned, has a notice. Notices come late, more
+        than once and in any order, but none comes before `find_payout` shows what it says, and
+        none is lost: it is listed again until it is acknowledged. Raises BankUnavailable.
+        """
+
+    def acknowledge(self, notice_ids: Sequence[str]) -> None:
+        """End these notices: they are not listed again. Unknown ids are ignored.
+
+        Raises BankUnavailable, after which they may be listed again.
+        """

@@ -1,0 +1,191 @@
+"""The simulated bank: submits, settles and returns by the rules of the rails, on the one clock.
+
+Nothing runs in it: a payout's whole course is planned when it is submitted, and what it is now
+follows from the clock. Its books are rows of the same storage, so that a restart or a second
+process sees the same bank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import attrs
+import msgspec
+
+from payments_core.banks.port import (
+    MAX_NOTICES,
+    BankNotice,
+    BankPayout,
+    BankRefused,
+    BankUnavailable,
+    PayoutKeyReused,
+    PayoutOrder,
+)
+from payments_core.banks.simulated import outcomes
+from payments_core.banks.simulated.records import SimulatedBankNotice, SimulatedPayout
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import Unavailable
+from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transaction
+
+T = TypeVar("T")
+
+BANK_CALLS = ("submit", "lost_answer", "find_payout", "list_notices", "acknowledge")
+"""What can be made to fail. After a `lost_answer` the payout was made and nobody hears of it."""
+
+_AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
+_DIGEST = "simulated_bank_order"
+_INJECTED_FAILURE = "the sandbox makes this call fail"
+
+
+class SimulatedBank:
+    """One bank for all of a sandbox. `fails` is asked with one of `BANK_CALLS` at each call.
+
+    Account numbers 99900001 to 99900029 have their ACH payouts returned with that code, at the
+    last moment that the rails allow (`outcomes.RETURNING_ACCOUNT`).
+    """
+
+    def __init__(self, ports: Ports, fails: Callable[[str], bool] = lambda call: False) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._key_ring = ports.key_ring
+        self._fails = fails
+
+    # The port.
+
+    def submit(self, order: PayoutOrder) -> BankPayout:
+        self._require_answer("submit")
+        outcomes.require_acceptable(order)
+        text = msgspec.json.encode(order).decode()
+        now = self._clock.now()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[SimulatedPayout]:
+            known = _lock_payout(tx, order.key)
+            if known is not None:
+                if known.order_digest not in self._key_ring.digests(_DIGEST, text):
+                    raise PayoutKeyReused("this key came with another order")
+                return Decision(known)
+            made = outcomes.plan_payout(order, self._key_ring.digest(_DIGEST, text), now)
+            return Decision(made, inserts=(made, *outcomes.plan_notices(made)))
+
+        made = self._commit(decide)
+        self._require_answer("lost_answer")
+        return outcomes.view_payout(made, self._clock.now())
+
+    def find_payout(self, key: str) -> BankPayout | None:
+        self._require_answer("find_payout")
+        found = self._read(lambda snapshot: snapshot.get(SimulatedPayout, key))
+        return None if found is None else outcomes.view_payout(found, self._clock.now())
+
+    def list_notices(self, limit: int = MAX_NOTICES) -> Sequence[BankNotice]:
+        """The newest notice comes first, so that callers meet them out of order."""
+        self._require_answer("list_notices")
+        now = self._clock.now()
+        rows = self._read(
+            lambda snapshot: snapshot.find(SimulatedBankNotice, "by_due", limit=limit).records
+        )
+        return [
+            BankNotice(
+                id=row.id,
+                payout_key=row.payout_key,
+                status=row.status,
+                occurred_at=row.occurred_at,
+            )
+            for row in reversed(rows)
+            if row.due_at <= now
+        ]
+
+    def acknowledge(self, notice_ids: Sequence[str]) -> None:
+        self._require_answer("acknowledge")
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[None]:
+            now = self._clock.now()
+            rows = (
+                tx.get(SimulatedBankNotice, id, for_update=True) for id in sorted(set(notice_ids))
+            )
+            return Decision(None, deletes=tuple(row for row in rows if row and row.due_at <= now))
+
+        self._commit(decide)
+
+    # The sandbox's own doors, which no ordered failure touches.
+
+    def settle_payout(self, key: str) -> BankPayout:
+        """Let a payout settle now. Raises BankRefused for one that cannot, BankUnavailable."""
+        return self._change_payout(key, outcomes.settle_now)
+
+    def return_payout(self, key: str, code: str) -> BankPayout:
+        """Let a payout come back now. Raises BankRefused for what the rails would refuse too, and
+        BankUnavailable."""
+        return self._change_payout(key, lambda payout, now: outcomes.return_now(payout, code, now))
+
+    def count_payouts(self, keys: Sequence[str]) -> int:
+        """How many of these keys have a payout in the bank's books."""
+        return self._read(
+            lambda snapshot: sum(
+                snapshot.get(SimulatedPayout, key) is not None for key in set(keys)
+            )
+        )
+
+    def _change_payout(
+        self, key: str, change: Callable[[SimulatedPayout, Instant], SimulatedPayout]
+    ) -> BankPayout:
+        now = self._clock.now()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[SimulatedPayout]:
+            before = _lock_payout(tx, key)
+            if before is None:
+                raise BankRefused("payout_unknown", "the bank has no payout under this key")
+            after = change(before, now)
+            if after == before:
+                return Decision(before)
+            return Decision(after, replaces=(after,)).merge(_decide_notices(tx, before, after))
+
+        return outcomes.view_payout(self._commit(decide), self._clock.now())
+
+    # Calls.
+
+    def _require_answer(self, call: str) -> None:
+        if self._fails(call):
+            raise BankUnavailable(_INJECTED_FAILURE)
+
+    def _read(self, load: Callable[[Snapshot], T]) -> T:
+        try:
+            return self._storage.read(SIMULATED, load)
+        except StorageError as error:
+            raise BankUnavailable("the simulated bank's books cannot be read") from error
+
+    def _commit(self, decide: Callable[[Transaction, IdSequence], Decision[T]]) -> T:
+        try:
+            return self._committer.commit(_AUTHORITY, decide)
+        except (StorageError, Unavailable) as error:
+            raise BankUnavailable("the simulated bank's books cannot be written") from error
+
+
+def _lock_payout(tx: Transaction, key: str) -> SimulatedPayout | None:
+    return tx.get(SimulatedPayout, key, for_update=True)
+
+
+def _decide_notices(
+    tx: Transaction, before: SimulatedPayout, after: SimulatedPayout
+) -> Decision[None]:
+    """The notices of a payout whose course has changed. What was acknowledged stays so."""
+    planned = {notice.id: notice for notice in outcomes.plan_notices(after)}
+    known = {notice.id for notice in outcomes.plan_notices(before)}
+    outcome: Decision[None] = Decision(
+        None, inserts=tuple(notice for id, notice in planned.items() if id not in known)
+    )
+    for id in sorted(known):
+        row = tx.get(SimulatedBankNotice, id, for_update=True)
+        if row is None:
+            continue
+        notice = planned.get(id)
+        if notice is None:
+            outcome = outcome.merge(Decision(None, deletes=(row,)))
+        elif notice.due_at != row.due_at:
+            changed = attrs.evolve(row, occurred_at=notice.occurred_at, due_at=notice.due_at)
+            outcome = outcome.merge(Decision(None, replaces=(changed,)))
+    return outcome

@@ -1,0 +1,162 @@
+"""What becomes of a payout at the simulated bank: pure, from the tables of the rails."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import attrs
+
+from payments_core.banks.port import BankPayout, BankPayoutStatus, BankRefused, PayoutOrder
+from payments_core.banks.rails import SERVICES, choose_service
+from payments_core.banks.return_codes import RETURN_CODES, HolderType, return_deadline
+from payments_core.banks.routing_numbers import find_routing_number_fault
+from payments_core.banks.settlement import plan_settlement
+from payments_core.banks.simulated.records import SimulatedBankNotice, SimulatedPayout
+from payments_core.clock import DAY, HOUR, MINUTE, Instant
+
+RETURNING_ACCOUNT = re.compile(r"999000([0-9]{2})", re.ASCII)
+"""Account numbers whose ACH payouts come back: 99900003 with R03, 99900010 with R10, and so on."""
+
+BY_AGREEMENT_AFTER = 10 * DAY
+"""When the simulated bank returns what the rules set no deadline for, counted from settlement."""
+
+NOTICE_DELAYS: dict[BankPayoutStatus, tuple[Instant, ...]] = {
+    "settled": (0, HOUR),
+    "returned": (15 * MINUTE, DAY),
+}
+"""When the notices of an event come, counted from it: late, and twice. So that callers rely on no
+more than the port promises."""
+
+_ACCOUNT_NUMBER = re.compile(r"[0-9]{4,17}", re.ASCII)
+
+
+def require_acceptable(order: PayoutOrder) -> None:
+    """Raise BankRefused where the rails could not carry the order."""
+    if order.amount_cents <= 0:
+        raise BankRefused("amount_out_of_range", "a payout must be more than 0.00 dollars")
+    service = SERVICES[choose_service(order.rail, order.amount_cents, same_day=order.same_day)]
+    if order.amount_cents > service.max_cents:
+        dollars, cents = divmod(service.max_cents, 100)
+        raise BankRefused(
+            "amount_out_of_range",
+            f"a payout by {order.rail} is at most {dollars}.{cents:02d} dollars",
+        )
+    if fault := find_routing_number_fault(order.recipient.routing_number):
+        raise BankRefused("routing_number_invalid", f"the routing number {fault}")
+    if _ACCOUNT_NUMBER.fullmatch(order.recipient.account_number) is None:
+        raise BankRefused("account_number_invalid", "the account number must be 4 to 17 digits")
+
+
+def plan_payout(order: PayoutOrder, order_digest: str, now: Instant) -> SimulatedPayout:
+    """The payout of an order that the bank accepts now, with all that will become of it."""
+    service = choose_service(order.rail, order.amount_cents, same_day=order.same_day)
+    settlement = plan_settlement(service, now)
+    payout = SimulatedPayout(
+        id=order.key,
+        order_digest=order_digest,
+        rail=order.rail,
+        amount_cents=order.amount_cents,
+        holder_type=order.recipient.holder_type,
+        submitted_at=now,
+        settles_on=settlement.on.isoformat(),
+        settles_at=settlement.at,
+    )
+    code = _code_of_account(order)
+    if code is None:
+        return payout
+    last = return_deadline(code, order.recipient.holder_type, settlement.on)
+    returns_at = settlement.at + BY_AGREEMENT_AFTER if last is None else max(now, last)
+    settles = settlement.at < returns_at  # the operator rejects before settlement
+    return attrs.evolve(payout, settles=settles, returns_at=returns_at, return_code=code)
+
+
+def settle_now(payout: SimulatedPayout, now: Instant) -> SimulatedPayout:
+    """The payout settled ahead of its time. A settled one is unchanged.
+
+    Raises BankRefused for one that was returned.
+    """
+    status = status_of(payout, now)
+    if status == "returned":
+        raise BankRefused("payout_returned", "the payout has been returned")
+    return payout if status == "settled" else attrs.evolve(payout, settles=True, settles_at=now)
+
+
+def return_now(payout: SimulatedPayout, code: str, now: Instant) -> SimulatedPayout:
+    """The payout returned now with a code of the table, within its time.
+
+    Raises BankRefused for a wire, which is final, for an unknown code, for a code whose time has
+    passed, and for what has been returned with another code.
+    """
+    if payout.rail == "wire":
+        raise BankRefused("wire_is_final", "a wire is final; there is no return")
+    if code not in RETURN_CODES:
+        raise BankRefused("return_code_unknown", "the return code must be R01 to R29")
+    status = status_of(payout, now)
+    if status == "returned":
+        if payout.return_code == code:
+            return payout
+        raise BankRefused("payout_returned", f"it was returned with {payout.return_code}")
+    holder: HolderType = payout.holder_type
+    last = return_deadline(code, holder, date.fromisoformat(payout.settles_on))
+    if last is not None and now > max(last, payout.settles_at):
+        raise BankRefused("return_too_late", f"the time to return with {code} has passed")
+    settles = status == "settled"
+    return attrs.evolve(payout, settles=settles, returns_at=now, return_code=code)
+
+
+def status_of(payout: SimulatedPayout, now: Instant) -> BankPayoutStatus:
+    """The status at this instant."""
+    if payout.returns_at is not None and payout.returns_at <= now:
+        return "returned"
+    return "settled" if _has_settled(payout, now) else "submitted"
+
+
+def view_payout(payout: SimulatedPayout, now: Instant) -> BankPayout:
+    """The payout as the bank shows it at this instant."""
+    status = status_of(payout, now)
+    returned = status == "returned"
+    return BankPayout(
+        key=payout.id,
+        reference=f"simulated_{payout.id}",
+        status=status,
+        rail=payout.rail,
+        amount_cents=payout.amount_cents,
+        submitted_at=payout.submitted_at,
+        settles_on=date.fromisoformat(payout.settles_on),
+        settled_at=payout.settles_at if _has_settled(payout, now) else None,
+        returned_at=payout.returns_at if returned else None,
+        return_code=payout.return_code if returned else None,
+    )
+
+
+def plan_notices(payout: SimulatedPayout) -> tuple[SimulatedBankNotice, ...]:
+    """All notices that there will be of a payout; their ids stay when their times change."""
+    events: list[tuple[BankPayoutStatus, Instant]] = []
+    if payout.settles:
+        events.append(("settled", payout.settles_at))
+    if payout.returns_at is not None:
+        events.append(("returned", payout.returns_at))
+    return tuple(
+        SimulatedBankNotice(
+            id=f"{payout.id}/{status}/{number}",
+            payout_key=payout.id,
+            status=status,
+            occurred_at=at,
+            due_at=at + delay,
+        )
+        for status, at in events
+        for number, delay in enumerate(NOTICE_DELAYS[status])
+    )
+
+
+def _has_settled(payout: SimulatedPayout, now: Instant) -> bool:
+    return payout.settles and payout.settles_at <= now
+
+
+def _code_of_account(order: PayoutOrder) -> str | None:
+    if order.rail == "wire":
+        return None
+    found = RETURNING_ACCOUNT.fullmatch(order.recipient.account_number)
+    code = f"R{found[1]}" if found else None
+    return code if code in RETURN_CODES else None

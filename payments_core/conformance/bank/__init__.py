@@ -1,0 +1,41 @@
+"""The bank suite: what an adapter must pass before money is sent through it.
+
+With pytest, a few lines make it run::
+
+    class TestMyBank(BankConformance):
+        can_return = True
+
+        @pytest.fixture(autouse=True)
+        def _place(self, my_bank_sandbox):
+            self.sandbox = my_bank_sandbox  # what earlier checks left there may stay
+
+        def open(self):
+            return my_package.open_url(self.sandbox.url)
+
+        def settle(self, key):
+            self.sandbox.settle(key)
+
+        def return_payout(self, key, code):
+            self.sandbox.return_payout(key, code)
+
+        def count_payouts(self, keys):
+            return self.sandbox.count(keys)
+
+Any other runner calls `setup_method`, a `test_...` method and `teardown_method` on an instance;
+a check of what the adapter does not declare raises `unittest.SkipTest`.
+"""
+
+from payments_core.conformance.bank.concurrency import ConcurrencyChecks
+from payments_core.conformance.bank.harness import Harness
+from payments_core.conformance.bank.notices import NoticeChecks
+from payments_core.conformance.bank.outcomes import OutcomeChecks
+from payments_core.conformance.bank.refusals import RefusalChecks
+from payments_core.conformance.bank.submitting import SubmittingChecks
+
+__all__ = ["BankConformance", "Harness"]
+
+
+class BankConformance(
+    SubmittingChecks, RefusalChecks, OutcomeChecks, NoticeChecks, ConcurrencyChecks
+):
+    """Every check of the bank port; override the hooks and declare what the adapter can do."""

@@ -1,0 +1,135 @@
+"""The bank suite bites: each broken bank fails the check that guards its promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from payments_core.banks.port import Bank
+from payments_core.conformance.bank import BankConformance
+from tests.conformance_bites import broken_banks as broken
+from tests.conformance_bites.biting import failures
+
+SAME = "the_same_order_again_makes_no_second_payout"
+LATER = "the_same_order_after_settlement_makes_no_second_payout"
+LOST = "a_lost_answer_is_unavailable_and_its_payout_is_found"
+LOST_AGAIN = "after_a_lost_answer_the_same_order_makes_no_second_payout"
+FOUND = "a_payout_is_found_by_its_key"
+DOWN = "a_bank_that_is_down_is_unavailable"
+ANOTHER_ORDER = "a_key_with_another_order_is_refused"
+REFUSES = "an_order_that_the_rails_cannot_carry_is_refused"
+LEAVES_NOTHING = "a_refused_order_leaves_no_payout"
+SECRET = "no_answer_and_no_error_holds_the_account_number"
+SUBMITTED = "a_payout_is_submitted_until_it_settles"
+SETTLED = "a_settled_payout_says_when"
+EARLY_RETURN = "a_return_before_settlement_has_its_code"
+LATE_RETURN = "a_return_after_settlement_has_its_code"
+SETTLED_NOTICE = "a_settlement_has_a_notice"
+RETURNED_NOTICE = "a_return_has_a_notice"
+LISTED = "a_notice_is_listed_until_it_is_acknowledged"
+LIMIT = "no_list_is_longer_than_its_limit"
+
+BITES: tuple[tuple[type[broken.Plain], str], ...] = (
+    (broken.AnswersAnotherAmount, "a_payout_says_what_was_ordered"),
+    (broken.FindsNothing, FOUND),
+    (broken.NamesItAnew, FOUND),
+    (broken.FindsAnythingAsked, "a_key_that_was_never_used_finds_nothing"),
+    (broken.FindsOnlyItsOwn, "another_handle_finds_the_payout"),
+    (broken.IgnoresKeys, SAME),
+    (broken.PaysAgainBehindTheAnswer, SAME),
+    (broken.PaysAgainBehindTheAnswer, LATER),
+    (broken.ForgetsKeysAfterSettlement, LATER),
+    (
+        broken.KnowsOrdersByTheirContents,
+        "the_same_order_under_other_keys_makes_a_payout_for_each",
+    ),
+    (broken.RaisesTimeouts, LOST),
+    (broken.SaysRefusedWhereItLostTheAnswer, LOST),
+    (broken.HidesWhatWasNotAnswered, LOST),
+    (broken.HidesWhatWasNotAnswered, LOST_AGAIN),
+    (broken.RepeatsWhatWasNotAnswered, LOST_AGAIN),
+    (broken.RaisesTimeouts, DOWN),
+    (broken.AnswersWhileItIsDown, DOWN),
+    (broken.TakesAnyOrderForARepeat, ANOTHER_ORDER),
+    (broken.ComparesAmountsAlone, ANOTHER_ORDER),
+    (broken.RefusesNothing, REFUSES),
+    (broken.RefusesNothing, LEAVES_NOTHING),
+    (broken.KeepsWhatItRefuses, LEAVES_NOTHING),
+    (broken.KeepsWhatItRefuses, "the_key_of_a_refused_order_can_be_used"),
+    (broken.GivesTheAccountNumberAway, SECRET),
+    (broken.ReferenceIsTheAccountNumber, SECRET),
+    (broken.SettlesAtOnce, SUBMITTED),
+    (broken.NeverSettles, SETTLED),
+    (broken.SettlesWithoutATime, SETTLED),
+    (broken.SettlesOnSundays, "a_payout_settles_on_a_banking_day"),
+    (broken.ReturnsWithoutACode, EARLY_RETURN),
+    (broken.SettlesWhatItReturns, EARLY_RETURN),
+    (broken.ReturnsWithoutACode, LATE_RETURN),
+    (broken.ForgetsThatItSettled, LATE_RETURN),
+    (broken.SubmitsAgainWhatWasReturned, "a_returned_payout_stays_returned"),
+    (broken.NotifiesOfSubmission, "a_payout_that_was_only_submitted_has_no_notice"),
+    (broken.NotifiesBeforeItSettles, "a_payout_that_was_only_submitted_has_no_notice"),
+    (broken.NotifiesBeforeItSettles, "no_notice_comes_before_what_it_says"),
+    (broken.NeverNotifies, SETTLED_NOTICE),
+    (broken.NeverNotifies, RETURNED_NOTICE),
+    (broken.NotifiesOfSettlementsAlone, RETURNED_NOTICE),
+    (broken.ListsANoticeOnce, LISTED),
+    (broken.ListsForEver, LISTED),
+    (broken.AcknowledgesAll, "acknowledging_one_notice_ends_no_other"),
+    (broken.AcknowledgesOnce, "acknowledging_again_or_the_unknown_is_no_error"),
+    (broken.ListsWithoutALimit, LIMIT),
+    (broken.DropsWhatIsBeyondTheLimit, LIMIT),
+    (broken.LocksNothing, "threads_with_one_key_make_one_payout"),
+    (broken.LocksNothing, "handles_with_one_key_make_one_payout"),
+    (broken.LocksEachHandle, "handles_with_one_key_make_one_payout"),
+)
+
+
+class Suite(BankConformance):
+    can_return = True
+    can_lose_answers = True
+    can_fail = True
+    hang_timeout_s = 10.0
+
+    def __init__(self, bank_class: type[broken.Plain]) -> None:
+        self.bank_class = bank_class
+        self.books = broken.Books()
+
+    def open(self) -> Bank:
+        return self.bank_class(self.books)
+
+    def settle(self, key: str) -> None:
+        self.bank_class(self.books).settle(key)
+
+    def return_payout(self, key: str, code: str) -> None:
+        self.bank_class(self.books).return_payout(key, code)
+
+    def count_payouts(self, keys: Sequence[str]) -> int:
+        return sum(key in keys for key in self.books.made)
+
+    def lose_next_answer(self) -> None:
+        self.books.loses_answer = True
+
+    def fail(self) -> None:
+        self.books.down = True
+
+    def restore(self) -> None:
+        self.books.down = False
+
+
+@pytest.mark.parametrize(("bank", "check"), BITES)
+def test_a_broken_bank_fails_its_check(bank: type[broken.Plain], check: str) -> None:
+    assert list(failures(Suite(bank), check)), f"{check} passes on {bank.__name__}"
+
+
+@pytest.mark.parametrize("check", sorted({check for _, check in BITES}))
+def test_what_the_broken_banks_are_made_of_is_sound(check: str) -> None:
+    """Else a check would fail for a reason that is not the broken promise."""
+    for error in failures(Suite(broken.Plain), check):
+        raise AssertionError(f"{check} fails on Plain") from error
+
+
+def test_every_check_has_a_bank_that_it_bites() -> None:
+    checks = {name.removeprefix("test_") for name in dir(BankConformance) if "test_" in name}
+    assert checks == {check for _, check in BITES}
