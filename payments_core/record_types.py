@@ -11,8 +11,12 @@ from payments_core.accounts.vaults.record import (
     YieldSettings,
 )
 from payments_core.accounts.verification.record import Verification
-from payments_core.banks.simulated.records import SimulatedBankNotice, SimulatedPayout
 from payments_core.chains.outbox.record import OutboundTransfer, Replacement, ReturnAddress, Sender
+from payments_core.banks.simulated.records import (
+    SimulatedBankNotice,
+    SimulatedPayout,
+    SimulatedReview,
+)
 from payments_core.chains.scanner import ScanCursor, ScanRequest
 from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.records import (
@@ -111,6 +115,7 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     SimulatedReorg,
     ArmedFailures,
     # The simulated bank
+    SimulatedReview,
     SimulatedPayout,
     SimulatedBankNotice,
 )

@@ -1,7 +1,7 @@
 """The bank port: what a bank that pays US accounts promises.
 
-Amounts are US cents. A payout has a key that the caller made, and stored, before it asks: the key
-is what makes an order safe to repeat.
+Amounts are US cents. Every request has a key that the caller made, and stored, before it asks: the
+key is what makes a request safe to repeat. Keys of one kind of request do not meet those of others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from payments_core.clock import Instant
 
 BankAccountType = Literal["checking", "savings"]
 BankPayoutStatus = Literal["submitted", "settled", "returned"]
+BankCapability = Literal["us_bank_payout", "us_bank_funding"]
+BankReviewStatus = Literal["pending", "active", "rejected"]
 
 MAX_NOTICES = 100
 
@@ -37,8 +39,8 @@ class BankRefused(Exception):
         self.reason = reason
 
 
-class PayoutKeyReused(Exception):
-    """The key belongs to a payout with another order. Nothing has happened."""
+class KeyReused(Exception):
+    """The key belongs to another order or request. Nothing has happened."""
 
 
 @attrs.frozen(kw_only=True)
@@ -50,6 +52,55 @@ class BankAccountDetails:
     account_number: str = attrs.field(repr=False)
     routing_number: str
     account_type: BankAccountType
+
+
+@attrs.frozen(kw_only=True)
+class CapabilityRequest:
+    """An account that is to use a service of the bank. Its holder's identity is verified."""
+
+    key: str
+    capability: BankCapability
+    account_id: str
+    external_user_id: str
+    subject_type: HolderType
+    return_url: str | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class PostalAddress:
+    """An address in the United States. `state` has two letters."""
+
+    line1: str = attrs.field(repr=False)
+    line2: str | None = attrs.field(default=None, repr=False)
+    city: str
+    state: str
+    postal_code: str
+    country: str = "US"
+
+
+@attrs.frozen(kw_only=True)
+class AccountRegistration:
+    """A recipient's account that payouts are to go to."""
+
+    key: str
+    account: BankAccountDetails
+    bank_name: str | None = None
+    address: PostalAddress
+
+
+@attrs.frozen(kw_only=True)
+class BankReview:
+    """What the bank has decided of a request.
+
+    `hosted_url` is where the user supplies what the bank still asks for. `reason` is the bank's
+    sentence about a rejection.
+    """
+
+    key: str
+    reference: str
+    status: BankReviewStatus
+    hosted_url: str | None = attrs.field(default=None, repr=False)
+    reason: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -101,12 +152,37 @@ class BankNotice:
 class Bank(Protocol):
     """An adapter. It may be used from many threads, and by several processes at once."""
 
+    def request_capability(self, request: CapabilityRequest) -> BankReview:
+        """Ask for a service for an account, or give the review of the same request before.
+
+        Raises BankUnavailable, after which the request may have been made: ask again. Raises
+        BankRefused for a request that the bank will never take, and KeyReused.
+        """
+
+    def find_capability(self, key: str) -> BankReview | None:
+        """The review of a capability request as it is now, or None without such a request.
+
+        A status only moves from `pending` to `active` or `rejected`. Raises BankUnavailable.
+        """
+
+    def register_account(self, registration: AccountRegistration) -> BankReview:
+        """Give the bank a recipient's account, or give the review of the same one before.
+
+        Raises as `request_capability` does.
+        """
+
+    def find_account(self, key: str) -> BankReview | None:
+        """The review of a recipient's account as it is now, or None without such an account.
+
+        A status only moves from `pending` to `active` or `rejected`. Raises BankUnavailable.
+        """
+
     def submit(self, order: PayoutOrder) -> BankPayout:
         """Make a payout, or give the one that was made under the same key before.
 
         Raises BankUnavailable, after which the payout may have been made: ask `find_payout`, or
         submit the same order again. Raises BankRefused for an order that the bank will never take,
-        and PayoutKeyReused where the key came with another order.
+        and KeyReused where the key came with another order.
         """
 
     def find_payout(self, key: str) -> BankPayout | None:

@@ -11,17 +11,21 @@ import attrs
 
 from payments_core.banks.port import (
     MAX_NOTICES,
+    AccountRegistration,
     BankNotice,
     BankPayout,
     BankPayoutStatus,
     BankRefused,
+    BankReview,
     BankUnavailable,
-    PayoutKeyReused,
+    CapabilityRequest,
+    KeyReused,
     PayoutOrder,
 )
-from payments_core.banks.simulated.outcomes import require_acceptable
+from payments_core.banks.simulated.outcomes import require_acceptable, require_valid_account
 
 NOW = 1_790_000_000_000
+KINDS = ("capability", "account")
 MONDAY = date(2026, 9, 21)
 
 
@@ -34,6 +38,8 @@ class Books:
         self.payouts: dict[str, BankPayout] = {}
         self.made: list[str] = []
         self.notices: dict[str, BankNotice] = {}
+        self.requests: dict[tuple[str, str], object] = {}
+        self.reviews: dict[tuple[str, str], BankReview] = {}
         self.numbers = itertools.count(1)
         self.loses_answer = False
         self.down = False
@@ -46,6 +52,23 @@ class Plain:
         self.books = books
 
     # The port.
+
+    def request_capability(self, request: CapabilityRequest) -> BankReview:
+        self._require_up()
+        return self._review("capability", request.key, request)
+
+    def find_capability(self, key: str) -> BankReview | None:
+        self._require_up()
+        return self._find_review("capability", key)
+
+    def register_account(self, registration: AccountRegistration) -> BankReview:
+        self._require_up()
+        self._require_valid_account(registration)
+        return self._review("account", registration.key, registration)
+
+    def find_account(self, key: str) -> BankReview | None:
+        self._require_up()
+        return self._find_review("account", key)
 
     def submit(self, order: PayoutOrder) -> BankPayout:
         self._require_up()
@@ -72,6 +95,10 @@ class Plain:
 
     # What a check lets happen.
 
+    def approve(self, kind: str, key: str) -> None:
+        known = self.books.reviews[kind, key]
+        self.books.reviews[kind, key] = attrs.evolve(known, status="active")
+
     def settle(self, key: str) -> None:
         self._change(key, attrs.evolve(self.books.payouts[key], status="settled", settled_at=NOW))
 
@@ -82,6 +109,27 @@ class Plain:
         )
 
     # What the broken ones break.
+
+    def _review(self, kind: str, key: str, request: object) -> BankReview:
+        if self.books.requests.setdefault((kind, key), request) != request:
+            raise KeyReused("the key is taken")
+        made = self.books.reviews.get((kind, key)) or self._make_review(kind, key)
+        if self.books.loses_answer:
+            self.books.loses_answer = False
+            self._lose_answer()
+        return made
+
+    def _make_review(self, kind: str, key: str) -> BankReview:
+        reference = f"review_{next(self.books.numbers)}"
+        made = BankReview(key=key, reference=reference, status="pending")
+        self.books.reviews[kind, key] = made
+        return made
+
+    def _find_review(self, kind: str, key: str) -> BankReview | None:
+        return self.books.reviews.get((kind, key))
+
+    def _require_valid_account(self, registration: AccountRegistration) -> None:
+        require_valid_account(registration.account)
 
     def _require_up(self) -> None:
         if self.books.down:
@@ -96,7 +144,7 @@ class Plain:
     def _find_made(self, order: PayoutOrder) -> BankPayout | None:
         known = self.books.orders.get(order.key)
         if known is not None and known != order:
-            raise PayoutKeyReused("the key is taken")
+            raise KeyReused("the key is taken")
         return self.books.payouts.get(order.key)
 
     def _make(self, order: PayoutOrder) -> BankPayout:
@@ -240,7 +288,7 @@ class ComparesAmountsAlone(Plain):
     def _find_made(self, order: PayoutOrder) -> BankPayout | None:
         known = self.books.orders.get(order.key)
         if known is not None and known.amount_cents != order.amount_cents:
-            raise PayoutKeyReused("the key is taken")
+            raise KeyReused("the key is taken")
         return self.books.payouts.get(order.key)
 
 
@@ -396,6 +444,66 @@ class DropsWhatIsBeyondTheLimit(Plain):
             if id not in kept:
                 del self.books.notices[id]
         return listed
+
+
+# Reviews.
+
+
+class ForgetsReviews(Plain):
+    def _find_review(self, kind: str, key: str) -> BankReview | None:
+        return None
+
+
+class ReviewsAnew(Plain):
+    def _review(self, kind: str, key: str, request: object) -> BankReview:
+        return self._make_review(kind, key)
+
+
+class TakesAnyRequestForARepeat(Plain):
+    def _review(self, kind: str, key: str, request: object) -> BankReview:
+        return self.books.reviews.get((kind, key)) or self._make_review(kind, key)
+
+
+class KnowsEveryReview(Plain):
+    def _find_review(self, kind: str, key: str) -> BankReview | None:
+        return super()._find_review(kind, key) or self._make_review(kind, key)
+
+
+class KeepsKindsTogether(Plain):
+    def _find_review(self, kind: str, key: str) -> BankReview | None:
+        found = (super(KeepsKindsTogether, self)._find_review(one, key) for one in KINDS)
+        return next(filter(None, found), None)
+
+
+class NeverDecides(Plain):
+    def approve(self, kind: str, key: str) -> None:
+        """It looks at it still."""
+
+
+class ReviewsAgainWhenAskedAgain(Plain):
+    def _review(self, kind: str, key: str, request: object) -> BankReview:
+        made = super()._review(kind, key, request)
+        made = self.books.reviews[kind, key] = attrs.evolve(made, status="pending")
+        return made
+
+
+class ReviewsWhileItIsDown(Plain):
+    def find_account(self, key: str) -> BankReview | None:
+        return self._find_review("account", key)
+
+
+class RegistersAnything(Plain):
+    def _require_valid_account(self, registration: AccountRegistration) -> None:
+        """Whatever it is."""
+
+
+class TellsTheAccountOfARejection(Plain):
+    def _require_valid_account(self, registration: AccountRegistration) -> None:
+        try:
+            require_valid_account(registration.account)
+        except BankRefused as error:
+            number = registration.account.account_number
+            raise BankRefused(error.reason, f"{error}: {number}") from error
 
 
 # Many at once.

@@ -28,6 +28,10 @@ LATE_RETURN = "a_return_after_settlement_has_its_code"
 SETTLED_NOTICE = "a_settlement_has_a_notice"
 RETURNED_NOTICE = "a_return_has_a_notice"
 LISTED = "a_notice_is_listed_until_it_is_acknowledged"
+REVIEW_FOUND = "a_review_is_found_by_its_key_from_every_handle"
+REVIEW_AGAIN = "the_same_request_again_has_the_same_review"
+REVIEW_LOST = "a_review_whose_answer_was_lost_is_found"
+REVIEW_DOWN = "reviews_of_a_bank_that_is_down_are_unavailable"
 LIMIT = "no_list_is_longer_than_its_limit"
 
 BITES: tuple[tuple[type[broken.Plain], str], ...] = (
@@ -80,6 +84,19 @@ BITES: tuple[tuple[type[broken.Plain], str], ...] = (
     (broken.AcknowledgesOnce, "acknowledging_again_or_the_unknown_is_no_error"),
     (broken.ListsWithoutALimit, LIMIT),
     (broken.DropsWhatIsBeyondTheLimit, LIMIT),
+    (broken.ForgetsReviews, REVIEW_FOUND),
+    (broken.ReviewsAnew, REVIEW_AGAIN),
+    (broken.TakesAnyRequestForARepeat, "another_request_under_the_same_key_is_refused"),
+    (broken.KnowsEveryReview, "a_request_that_was_never_made_is_not_found"),
+    (broken.KeepsKindsTogether, "a_key_of_another_kind_finds_nothing"),
+    (broken.NeverDecides, "an_approved_request_is_active_and_stays_so"),
+    (broken.ReviewsAgainWhenAskedAgain, "an_approved_request_is_active_and_stays_so"),
+    (broken.RaisesTimeouts, REVIEW_LOST),
+    (broken.ForgetsReviews, REVIEW_LOST),
+    (broken.RaisesTimeouts, REVIEW_DOWN),
+    (broken.ReviewsWhileItIsDown, REVIEW_DOWN),
+    (broken.RegistersAnything, "an_account_that_no_bank_can_have_is_refused"),
+    (broken.TellsTheAccountOfARejection, "no_review_and_no_error_holds_the_account_number"),
     (broken.LocksNothing, "threads_with_one_key_make_one_payout"),
     (broken.LocksNothing, "handles_with_one_key_make_one_payout"),
     (broken.LocksEachHandle, "handles_with_one_key_make_one_payout"),
@@ -98,6 +115,12 @@ class Suite(BankConformance):
 
     def open(self) -> Bank:
         return self.bank_class(self.books)
+
+    def approve_capability(self, key: str) -> None:
+        self.bank_class(self.books).approve("capability", key)
+
+    def approve_account(self, key: str) -> None:
+        self.bank_class(self.books).approve("account", key)
 
     def settle(self, key: str) -> None:
         self.bank_class(self.books).settle(key)

@@ -15,15 +15,22 @@ import msgspec
 
 from payments_core.banks.port import (
     MAX_NOTICES,
+    AccountRegistration,
     BankNotice,
     BankPayout,
     BankRefused,
+    BankReview,
     BankUnavailable,
-    PayoutKeyReused,
+    CapabilityRequest,
+    KeyReused,
     PayoutOrder,
 )
 from payments_core.banks.simulated import outcomes
-from payments_core.banks.simulated.records import SimulatedBankNotice, SimulatedPayout
+from payments_core.banks.simulated.records import (
+    SimulatedBankNotice,
+    SimulatedPayout,
+    SimulatedReview,
+)
 from payments_core.clock import Instant
 from payments_core.engine.decision import Decision, WorkerAuthority
 from payments_core.engine.identifiers import IdSequence
@@ -33,11 +40,22 @@ from payments_core.storage.port import SIMULATED, Snapshot, StorageError, Transa
 
 T = TypeVar("T")
 
-BANK_CALLS = ("submit", "lost_answer", "find_payout", "list_notices", "acknowledge")
-"""What can be made to fail. After a `lost_answer` the payout was made and nobody hears of it."""
+BANK_CALLS = (
+    "request_capability",
+    "find_capability",
+    "register_account",
+    "find_account",
+    "submit",
+    "find_payout",
+    "list_notices",
+    "acknowledge",
+    "lost_answer",
+)
+"""What can be made to fail. After a `lost_answer` what was asked has happened, and nobody hears of
+it."""
 
 _AUTHORITY = WorkerAuthority(SIMULATED, "sandbox")
-_DIGEST = "simulated_bank_order"
+_DIGEST = "simulated_bank_request"
 _INJECTED_FAILURE = "the sandbox makes this call fail"
 
 
@@ -57,6 +75,25 @@ class SimulatedBank:
 
     # The port.
 
+    def request_capability(self, request: CapabilityRequest) -> BankReview:
+        self._require_answer("request_capability")
+        return self._review("capability", request.key, request)
+
+    def find_capability(self, key: str) -> BankReview | None:
+        self._require_answer("find_capability")
+        return self._find_review("capability", key)
+
+    def register_account(self, registration: AccountRegistration) -> BankReview:
+        self._require_answer("register_account")
+        outcomes.require_valid_account(registration.account)
+        rejected = registration.account.account_number == outcomes.REJECTED_ACCOUNT
+        reason = "The bank does not pay this account." if rejected else None
+        return self._review("account", registration.key, registration, reason)
+
+    def find_account(self, key: str) -> BankReview | None:
+        self._require_answer("find_account")
+        return self._find_review("account", key)
+
     def submit(self, order: PayoutOrder) -> BankPayout:
         self._require_answer("submit")
         outcomes.require_acceptable(order)
@@ -67,7 +104,7 @@ class SimulatedBank:
             known = _lock_payout(tx, order.key)
             if known is not None:
                 if known.order_digest not in self._key_ring.digests(_DIGEST, text):
-                    raise PayoutKeyReused("this key came with another order")
+                    raise KeyReused("this key came with another order")
                 return Decision(known)
             made = outcomes.plan_payout(order, self._key_ring.digest(_DIGEST, text), now)
             return Decision(made, inserts=(made, *outcomes.plan_notices(made)))
@@ -129,6 +166,34 @@ class SimulatedBank:
                 snapshot.get(SimulatedPayout, key) is not None for key in set(keys)
             )
         )
+
+    def _review(
+        self, kind: str, key: str, request: object, rejection: str | None = None
+    ) -> BankReview:
+        text = msgspec.json.encode(request).decode()
+        now = self._clock.now()
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[SimulatedReview]:
+            known = tx.get(SimulatedReview, f"{kind}:{key}", for_update=True)
+            if known is not None:
+                if known.request_digest not in self._key_ring.digests(_DIGEST, text):
+                    raise KeyReused("this key came with another request")
+                return Decision(known)
+            made = SimulatedReview(
+                id=f"{kind}:{key}",
+                request_digest=self._key_ring.digest(_DIGEST, text),
+                decides_at=now + outcomes.REVIEW_TAKES,
+                rejection=rejection,
+            )
+            return Decision(made, inserts=(made,))
+
+        made = self._commit(decide)
+        self._require_answer("lost_answer")
+        return outcomes.view_review(made, self._clock.now())
+
+    def _find_review(self, kind: str, key: str) -> BankReview | None:
+        found = self._read(lambda snapshot: snapshot.get(SimulatedReview, f"{kind}:{key}"))
+        return None if found is None else outcomes.view_review(found, self._clock.now())
 
     def _change_payout(
         self, key: str, change: Callable[[SimulatedPayout, Instant], SimulatedPayout]

@@ -1,4 +1,4 @@
-"""What becomes of a payout at the simulated bank: pure, from the tables of the rails."""
+"""What becomes of a request at the simulated bank: pure, from the tables of the rails."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from datetime import date
 
 import attrs
 
-from payments_core.banks.port import BankPayout, BankPayoutStatus, BankRefused, PayoutOrder
+from payments_core.banks.port import (
+    BankAccountDetails,
+    BankPayout,
+    BankPayoutStatus,
+    BankRefused,
+    BankReview,
+    BankReviewStatus,
+    PayoutOrder,
+)
 from payments_core.banks.rails import SERVICES, choose_service
 from payments_core.banks.return_codes import RETURN_CODES, HolderType, return_deadline
 from payments_core.banks.routing_numbers import find_routing_number_fault
 from payments_core.banks.settlement import plan_settlement
-from payments_core.banks.simulated.records import SimulatedBankNotice, SimulatedPayout
+from payments_core.banks.simulated.records import (
+    SimulatedBankNotice,
+    SimulatedPayout,
+    SimulatedReview,
+)
 from payments_core.clock import DAY, HOUR, MINUTE, Instant
 
 RETURNING_ACCOUNT = re.compile(r"999000([0-9]{2})", re.ASCII)
@@ -31,6 +43,34 @@ more than the port promises."""
 _ACCOUNT_NUMBER = re.compile(r"[0-9]{4,17}", re.ASCII)
 
 
+REVIEW_TAKES = 1 * MINUTE
+"""How long the simulated bank looks at a capability or an account (contract §7)."""
+
+REJECTED_ACCOUNT = "99900099"
+"""The account number that the simulated bank rejects."""
+
+
+def require_valid_account(account: BankAccountDetails) -> None:
+    """Raise BankRefused where no bank could have such an account."""
+    if fault := find_routing_number_fault(account.routing_number):
+        raise BankRefused("routing_number_invalid", f"the routing number {fault}")
+    if _ACCOUNT_NUMBER.fullmatch(account.account_number) is None:
+        raise BankRefused("account_number_invalid", "the account number must be 4 to 17 digits")
+
+
+def view_review(review: SimulatedReview, now: Instant) -> BankReview:
+    """What the bank has decided at this instant."""
+    _, _, key = review.id.partition(":")
+    decided: BankReviewStatus = "active" if review.rejection is None else "rejected"
+    status: BankReviewStatus = decided if review.decides_at <= now else "pending"
+    return BankReview(
+        key=key,
+        reference=f"simulated_{key}",
+        status=status,
+        reason=review.rejection if status == "rejected" else None,
+    )
+
+
 def require_acceptable(order: PayoutOrder) -> None:
     """Raise BankRefused where the rails could not carry the order."""
     if order.amount_cents <= 0:
@@ -42,10 +82,7 @@ def require_acceptable(order: PayoutOrder) -> None:
             "amount_out_of_range",
             f"a payout by {order.rail} is at most {dollars}.{cents:02d} dollars",
         )
-    if fault := find_routing_number_fault(order.recipient.routing_number):
-        raise BankRefused("routing_number_invalid", f"the routing number {fault}")
-    if _ACCOUNT_NUMBER.fullmatch(order.recipient.account_number) is None:
-        raise BankRefused("account_number_invalid", "the account number must be 4 to 17 digits")
+    require_valid_account(order.recipient)
 
 
 def plan_payout(order: PayoutOrder, order_digest: str, now: Instant) -> SimulatedPayout:

@@ -14,6 +14,20 @@ from payments_core.storage.records import Collection, Index, Record
 
 
 @attrs.frozen(kw_only=True)
+class SimulatedReview(Record):
+    """A request for a capability, or a recipient's account; the id is `kind:key`.
+
+    It is pending until `decides_at`, then active, or rejected where there is a `rejection`.
+    """
+
+    collection: ClassVar[Collection] = Collection("simulated_bank_reviews")
+
+    request_digest: str
+    decides_at: Instant
+    rejection: str | None = None
+
+
+@attrs.frozen(kw_only=True)
 class SimulatedPayout(Record):
     """A payout in the bank's books; the id is its key.
 

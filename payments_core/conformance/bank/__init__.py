@@ -12,6 +12,12 @@ With pytest, a few lines make it run::
         def open(self):
             return my_package.open_url(self.sandbox.url)
 
+        def approve_capability(self, key):
+            self.sandbox.approve(key)
+
+        def approve_account(self, key):
+            self.sandbox.approve(key)
+
         def settle(self, key):
             self.sandbox.settle(key)
 
@@ -30,12 +36,13 @@ from payments_core.conformance.bank.harness import Harness
 from payments_core.conformance.bank.notices import NoticeChecks
 from payments_core.conformance.bank.outcomes import OutcomeChecks
 from payments_core.conformance.bank.refusals import RefusalChecks
+from payments_core.conformance.bank.reviews import ReviewChecks
 from payments_core.conformance.bank.submitting import SubmittingChecks
 
 __all__ = ["BankConformance", "Harness"]
 
 
 class BankConformance(
-    SubmittingChecks, RefusalChecks, OutcomeChecks, NoticeChecks, ConcurrencyChecks
+    ReviewChecks, SubmittingChecks, RefusalChecks, OutcomeChecks, NoticeChecks, ConcurrencyChecks
 ):
     """Every check of the bank port; override the hooks and declare what the adapter can do."""

@@ -6,12 +6,15 @@ import unittest
 from collections.abc import Callable, Sequence
 
 from payments_core.banks.port import (
+    AccountRegistration,
     Bank,
     BankAccountDetails,
     BankNotice,
     BankPayout,
     BankUnavailable,
+    CapabilityRequest,
     PayoutOrder,
+    PostalAddress,
 )
 from payments_core.entropy import system_entropy
 
@@ -42,6 +45,14 @@ class Harness:
 
     def open(self) -> Bank:
         """A handle to the bank, as another process would have it."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def approve_capability(self, key: str) -> None:
+        """Let the bank approve a request for a capability."""
+        raise NotImplementedError  # the adapter's own test class says how
+
+    def approve_account(self, key: str) -> None:
+        """Let the bank approve a recipient's account."""
         raise NotImplementedError  # the adapter's own test class says how
 
     def settle(self, key: str) -> None:
@@ -77,6 +88,29 @@ class Harness:
         """After each check."""
 
     # What the checks share.
+
+    def new_capability_request(self) -> CapabilityRequest:
+        """A request for payouts under a key that was never used."""
+        name = system_entropy(12).hex()
+        return CapabilityRequest(
+            key=f"capability_activation_{name}",
+            capability="us_bank_payout",
+            account_id=f"acct_{name}",
+            external_user_id=f"user-{name}",
+            subject_type="individual",
+            return_url="https://shop.example/back",
+        )
+
+    def new_registration(self, *, account_number: str = ACCOUNT_NUMBER) -> AccountRegistration:
+        """An account under a key that was never used."""
+        return AccountRegistration(
+            key=f"bank_account_{system_entropy(12).hex()}",
+            account=self.new_order(account_number=account_number).recipient,
+            bank_name="First Bank",
+            address=PostalAddress(
+                line1="1 Main St", city="Springfield", state="IL", postal_code="62701"
+            ),
+        )
 
     def new_order(
         self, *, amount_cents: int = 12_345, account_number: str = ACCOUNT_NUMBER

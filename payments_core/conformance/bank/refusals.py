@@ -6,7 +6,7 @@ import traceback
 
 import attrs
 
-from payments_core.banks.port import Bank, BankRefused, PayoutKeyReused, PayoutOrder
+from payments_core.banks.port import Bank, BankRefused, KeyReused, PayoutOrder
 from payments_core.conformance.bank.harness import Harness
 
 PLANTED_NUMBER = "73910264851"
@@ -21,7 +21,7 @@ class RefusalChecks(Harness):
         for name, other in self._other_orders(order).items():
             try:
                 bank.submit(other)
-            except PayoutKeyReused:
+            except KeyReused:
                 continue
             raise AssertionError(f"a used key with another {name} must be refused")
         self.require_one_payout(order.key)
@@ -54,7 +54,7 @@ class RefusalChecks(Harness):
         for bad in (attrs.evolve(order, amount_cents=1), *self._bad_orders(order).values()):
             try:
                 bank.submit(bad)
-            except (BankRefused, PayoutKeyReused) as error:
+            except (BankRefused, KeyReused) as error:
                 texts.append("".join(traceback.format_exception(error)))
         assert not [text for text in texts if PLANTED_NUMBER in text], (
             "an account number must not be in answers, notices and errors"

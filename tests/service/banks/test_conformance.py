@@ -25,6 +25,11 @@ class TestSimulated(BankConformance):
     def open(self) -> Bank:
         return self.simulation.open()
 
+    def approve_capability(self, key: str) -> None:
+        self.simulation.clock.advance(MINUTE // SECOND)
+
+    approve_account = approve_capability
+
     def settle(self, key: str) -> None:
         self.simulation.bank.settle_payout(key)
 
