@@ -18,6 +18,8 @@ import attrs
 from docs import deployment_settings, operators_metrics, python_reference, rooms, wire_bodies
 from docs.event_examples import EXAMPLES
 from docs.markdown import code, table
+from payments_core.accounts.bank_accounts.lifecycle import BANK_ACCOUNT
+from payments_core.accounts.capabilities.lifecycle import CAPABILITY
 from payments_core.accounts.verification.lifecycle import VERIFICATION
 from payments_core.clock import MINUTE, SECOND
 from payments_core.deposits.lifecycle import DEPOSIT
@@ -61,6 +63,8 @@ MACHINES: tuple[StateMachine, ...] = (
     DELIVERY,
     DISPUTE,
     VERIFICATION,
+    CAPABILITY,
+    BANK_ACCOUNT,
 )
 
 

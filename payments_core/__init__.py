@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from payments_core.accounts.address_balances import AddressBalance
+    from payments_core.accounts.bank_accounts.fields import (
+        FieldRequirement,
+        NewBankAccount,
+        NewPostalAddress,
+    )
+    from payments_core.accounts.bank_accounts.operations import BankAccountRequirements
+    from payments_core.accounts.bank_accounts.record import BankAccount
+    from payments_core.accounts.capabilities.operations import ActivatedCapability
+    from payments_core.accounts.capabilities.record import CapabilityActivation
+    from payments_core.accounts.capabilities.requirements import Capability
     from payments_core.accounts.operations import AccountDetails, NewAccount, NewWallet
     from payments_core.accounts.record import Account, Settlement, Wallet, WalletChallenge
     from payments_core.accounts.vaults.operations import Holding
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
     from payments_core.accounts.verification.record import Verification
     from payments_core.accounts.wallet_signatures import MessageSignature
     from payments_core.assets import Asset
+    from payments_core.banks.port import PostalAddress
     from payments_core.credentials.keyring import KeyRing
     from payments_core.credentials.tokens import Claims
     from payments_core.deposits.operations import DepositCheck, IssuedAddress
@@ -142,15 +153,17 @@ __all__ = [
     "PaymentsService", "Settings", "open_storage", "KeyRing", "WebhookSettings",
     "RefusedPrefix", "Versions",
     # What operations take
-    "NewAccount", "NewWallet", "MessageSignature", "Settlement", "NewPayment", "NewSend",
-    "NewCollect", "ToAccount",
+    "NewAccount", "NewWallet", "MessageSignature", "NewBankAccount", "NewPostalAddress",
+    "Settlement", "NewPayment", "NewSend", "NewCollect", "ToAccount",
     "ToPaymentAddress", "ToWallet", "NewPublicPayment", "NewRefund", "NewMandate",
     "PolicyTerms", "AllowedDestination", "PaymentTerms", "AllowedWallet", "Branding",
     "EndpointChanges", "Authority", "Requirement", "IdempotentRequest", "Response", "Page",
     "Where",
     # What operations return
     "AccountDetails", "Account", "AddressBalance", "Wallet", "WalletChallenge",
-    "Verification", "Vault", "Policy",
+    "Verification", "Capability",
+    "CapabilityActivation", "ActivatedCapability", "BankAccount", "BankAccountRequirements",
+    "FieldRequirement", "PostalAddress", "Vault", "Policy",
     "YieldSettings", "Holding", "VaultPolicy", "ProvisionedVault", "VaultYield", "Asset",
     "Money", "Deposit", "DepositAddress", "IssuedAddress", "DepositCheck", "PaymentDetails",
     "OptionDetails", "DirectOptionDetails", "Payment", "Destination", "Source", "PayerTotal",
@@ -180,6 +193,14 @@ __all__ = [
 # verifies webhooks does not load the service. `name:other` where the module calls it otherwise.
 _MODULES = {
     "payments_core.accounts.address_balances": "AddressBalance",
+    "payments_core.accounts.bank_accounts.fields": (
+        "FieldRequirement NewBankAccount NewPostalAddress"
+    ),
+    "payments_core.accounts.bank_accounts.operations": "BankAccountRequirements",
+    "payments_core.accounts.bank_accounts.record": "BankAccount",
+    "payments_core.accounts.capabilities.operations": "ActivatedCapability",
+    "payments_core.accounts.capabilities.record": "CapabilityActivation",
+    "payments_core.accounts.capabilities.requirements": "Capability",
     "payments_core.accounts.operations": "AccountDetails NewAccount NewWallet",
     "payments_core.accounts.record": "Account Settlement Wallet WalletChallenge",
     "payments_core.accounts.wallet_signatures": "MessageSignature",
@@ -192,6 +213,7 @@ _MODULES = {
     "payments_core.accounts.vaults.yields": "VaultYield",
     "payments_core.accounts.verification.record": "Verification",
     "payments_core.assets": "Asset",
+    "payments_core.banks.port": "PostalAddress",
     "payments_core.credentials.keyring": "KeyRing",
     "payments_core.credentials.tokens": "Claims",
     "payments_core.deposits.operations": "DepositCheck IssuedAddress",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from payments_core.accounts.bank_accounts.operations import REVIEW_BANK_ACCOUNT, BankAccounts
+from payments_core.accounts.capabilities.jobs import REVIEW_CAPABILITIES
+from payments_core.accounts.capabilities.operations import Capabilities
 from payments_core.accounts.vaults.operations import Vaults
 from payments_core.chains.outbox.jobs import TransferJobs
 from payments_core.chains.outbox.outbox import Outbox
@@ -56,6 +59,8 @@ class BackgroundJobs:
         ports: Ports,
         chains: Mapping[int, Chain],
         payments: Payments,
+        capabilities: Capabilities,
+        bank_accounts: BankAccounts,
         vaults: Vaults,
         attempts: AttemptRunner,
         refresh: Callable[[], None],
@@ -64,6 +69,8 @@ class BackgroundJobs:
         self._ports = ports
         self._chains = chains
         self._payments = payments
+        self._capabilities = capabilities
+        self._bank_accounts = bank_accounts
         self._vaults = vaults
         self._attempts = attempts
         self._refresh = refresh
@@ -167,6 +174,8 @@ class BackgroundJobs:
             WATCH_DEPOSIT: DepositWatch(ports, chains).watch,
             NOTE_RETURN: ReturnJobs(ports).note,
             PURGE: ResponsePurge(ports).run,
+            REVIEW_CAPABILITIES: self._capabilities.review,
+            REVIEW_BANK_ACCOUNT: self._bank_accounts.review,
             EXPIRE_PAYMENT: self._payments.run_expiry,
             RECOVER: WebhookRecovery(ports).recover,
             **transfers.handlers(),

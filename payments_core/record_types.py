@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from payments_core.accounts.bank_accounts.record import BankAccount
+from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.accounts.record import Account, SignedMessage, Wallet, WalletChallenge
 from payments_core.accounts.vaults.record import (
     Policy,
@@ -11,12 +13,12 @@ from payments_core.accounts.vaults.record import (
     YieldSettings,
 )
 from payments_core.accounts.verification.record import Verification
-from payments_core.chains.outbox.record import OutboundTransfer, Replacement, ReturnAddress, Sender
 from payments_core.banks.simulated.records import (
     SimulatedBankNotice,
     SimulatedPayout,
     SimulatedReview,
 )
+from payments_core.chains.outbox.record import OutboundTransfer, Replacement, ReturnAddress, Sender
 from payments_core.chains.scanner import ScanCursor, ScanRequest
 from payments_core.chains.simulated.failure_records import ArmedFailures
 from payments_core.chains.simulated.records import (
@@ -74,6 +76,8 @@ RECORD_TYPES: tuple[type[Record], ...] = (
     WalletChallenge,
     SignedMessage,
     Verification,
+    CapabilityActivation,
+    BankAccount,
     Vault,
     Policy,
     PolicyVersion,

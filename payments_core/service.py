@@ -8,6 +8,8 @@ from functools import cached_property
 import attrs
 
 from payments_core.accounts.address_balances import AddressBalances
+from payments_core.accounts.bank_accounts.operations import BankAccounts
+from payments_core.accounts.capabilities.operations import Capabilities
 from payments_core.accounts.directory import AccountDirectory
 from payments_core.accounts.operations import Accounts
 from payments_core.accounts.vaults.operations import Vaults
@@ -20,6 +22,8 @@ from payments_core.accounts.verification.simulated import SimulatedKyc
 from payments_core.accounts.wallets import Wallets
 from payments_core.assets import CHAINS
 from payments_core.background_jobs import BackgroundJobs
+from payments_core.banks.port import Bank
+from payments_core.banks.simulated.bank import SimulatedBank
 from payments_core.chains.port import Chain
 from payments_core.chains.read_limit import ReadLimit
 from payments_core.chains.registry import ChainRegistry
@@ -97,8 +101,8 @@ class PaymentsService:
     Without `chains` it is a sandbox, on `sandbox_chains` or on simulated ones, whose books are in
     the same storage; `sandbox` has their doors. Without `clock` it takes the sandbox's clock there,
     else the system's. Without `kyc` verifications are simulated in the sandbox, and there are none
-    in production. `telemetry` is told how it goes. The worker of a mode is made by `worker`;
-    `payments_core_http.create_app` serves it.
+    in production; so it is with `bank`. `telemetry` is told how it goes. The worker of a mode is
+    made by `worker`; `payments_core_http.create_app` serves it.
 
     Besides the resources it shows its `settings`, the `chains` that it serves by their number, and
     the `ports` that everything is made over, for tools that work on a whole deployment.
@@ -125,6 +129,7 @@ class PaymentsService:
         transport: Transport | None = None,
         resolver: Resolver | None = None,
         kyc: KycProvider | None = None,
+        bank: Bank | None = None,
         telemetry: Telemetry = NOOP_TELEMETRY,
     ) -> None:
         self.settings = settings or Settings()
@@ -136,6 +141,7 @@ class PaymentsService:
             chains = self._sandbox_chains = sandbox_chains or self._simulated_chains()
         self.chains = ChainRegistry(chains)
         self._kyc_providers = _kyc_providers(kyc, Failures(self.ports))
+        self._banks = _banks(bank, self.ports)
         self._destinations = Destinations(self.ports, self.chains)
         self._chain_reads = ReadLimit(self.settings.max_chain_reads)
         self._resolver = resolver or SystemResolver()
@@ -146,6 +152,8 @@ class PaymentsService:
             self.ports,
             self.chains,
             self.payments,
+            self.capabilities,
+            self.bank_accounts,
             Vaults(self.ports, self.chains),
             AttemptRunner(self.ports, self._transport, self._resolver, self.settings.webhooks),
             refresh=self.refresh,
@@ -187,6 +195,16 @@ class PaymentsService:
     def verifications(self) -> Verifications:
         """The identity checks of accounts, by a KYC provider."""
         return Verifications(self.ports, self._kyc_providers)
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """Which bank flows accounts may use, as the bank decides."""
+        return Capabilities(self.ports, self._banks)
+
+    @cached_property
+    def bank_accounts(self) -> BankAccounts:
+        """US bank accounts of accounts, as the bank reviews them."""
+        return BankAccounts(self.ports, self._banks)
 
     @cached_property
     def client_sessions(self) -> ClientSessions:
@@ -369,3 +387,11 @@ def _kyc_providers(kyc: KycProvider | None, failures: Failures) -> Mapping[str, 
     if kyc is not None:
         return dict.fromkeys(MODES, kyc)
     return {"sandbox": SimulatedKyc(fails=lambda: failures.consume("kyc", "start"))}
+
+
+def _banks(bank: Bank | None, ports: Ports) -> Mapping[str, Bank]:
+    """Who pays bank accounts, by mode."""
+    if bank is not None:
+        return dict.fromkeys(MODES, bank)
+    failures = Failures(ports)
+    return {"sandbox": SimulatedBank(ports, fails=lambda call: failures.consume("bank", call))}

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import attrs
 from msgspec import UNSET, Meta, UnsetType
 
+from payments_core.accounts.capabilities.record import CAPABILITIES, CapabilityActivation
 from payments_core.accounts.events import account_event
 from payments_core.accounts.record import (
     MAX_WALLETS,
@@ -107,6 +108,7 @@ class AccountDetails:
     account: Account
     vaults: tuple[Vault, ...]
     wallets: tuple[Wallet, ...]
+    activations: tuple[CapabilityActivation, ...] = ()
 
 
 class Accounts:
@@ -384,7 +386,10 @@ def load_details(snapshot: Snapshot, account: Account) -> AccountDetails:
     """An account with what belongs to it, as one snapshot has it."""
     vaults = snapshot.find(Vault, "by_account", (account.id,), limit=100)
     wallets = snapshot.find(Wallet, "by_account", (account.id,), limit=MAX_WALLETS)
-    return AccountDetails(account, vaults.records, wallets.records)
+    activations = snapshot.find(
+        CapabilityActivation, "by_account", (account.id,), limit=len(CAPABILITIES)
+    )
+    return AccountDetails(account, vaults.records, wallets.records, activations.records)
 
 
 def _require_not_closed(account: Account) -> Account:

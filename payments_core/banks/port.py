@@ -14,12 +14,11 @@ import attrs
 
 from payments_core.banks.rails import Rail
 from payments_core.banks.return_codes import HolderType
+from payments_core.banks.reviews import BankCapability, BankReview
 from payments_core.clock import Instant
 
 BankAccountType = Literal["checking", "savings"]
 BankPayoutStatus = Literal["submitted", "settled", "returned"]
-BankCapability = Literal["us_bank_payout", "us_bank_funding"]
-BankReviewStatus = Literal["pending", "active", "rejected"]
 
 MAX_NOTICES = 100
 
@@ -86,21 +85,6 @@ class AccountRegistration:
     account: BankAccountDetails
     bank_name: str | None = None
     address: PostalAddress
-
-
-@attrs.frozen(kw_only=True)
-class BankReview:
-    """What the bank has decided of a request.
-
-    `hosted_url` is where the user supplies what the bank still asks for. `reason` is the bank's
-    sentence about a rejection.
-    """
-
-    key: str
-    reference: str
-    status: BankReviewStatus
-    hosted_url: str | None = attrs.field(default=None, repr=False)
-    reason: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""How a job waits for a chain: briefly for what is not final, longer for one that is silent."""
+"""How a job waits for a chain or a bank: briefly for what is not final, longer for silence."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ def poll_again(now: Instant) -> Decision[None]:
     return Decision(None, next_run_at=now + POLL_MS)
 
 
-def back_off(job: Job, now: Instant) -> Decision[None]:
+def back_off(job: Job, now: Instant, what: str = "chain") -> Decision[None]:
     """Look again after a pause that doubles with each silence, up to a minute.
 
     A silent chain never parks a job: what was sent must be followed when it speaks again.
     """
     if job.failures >= ALARM_AFTER_FAILURES and job.failures % ALARM_AFTER_FAILURES == 0:
         _log.error(
-            "ALARM: %s of %s: the chain did not answer %d times",
+            "ALARM: %s of %s: the %s did not answer %d times",
             job.kind,
             job.subject,
+            what,
             job.failures,
         )
     pause_ms = min(POLL_MS << min(job.failures, 16), MAX_BACKOFF_MS)

@@ -74,6 +74,7 @@ _DEPOSIT = (
     "transactionHash",
 )
 _ACCOUNT = ("accountId", "externalUserId", "status")
+_BANK_ACCOUNT = ("accountId", "bankAccountId", "status")
 _DISPUTE = ("sessionId", "paymentId", "status")
 _BANK_FUNDING = ("accountId", "onrampBankAccountId", "transactionId", "status", "amount")
 
@@ -109,16 +110,13 @@ CATALOGUE: tuple[EventType, ...] = (
     EventType("deposit.failed", "The chain undid the deposit, or its sweep failed.", _DEPOSIT),
     EventType("account.created", "An account was created.", _ACCOUNT),
     EventType("account.updated", "An account's data or status changed.", _ACCOUNT),
-    *_planned_events(
-        "account",
+    EventType(
+        "account.capability_updated",
+        "A capability of an account changed.",
         ("accountId", "capability", "status"),
-        {"capability_updated": "A capability of an account changed."},
     ),
-    *_planned_events(
-        "bank_account",
-        ("accountId", "bankAccountId", "status"),
-        {"created": "A bank account was added.", "updated": "A bank account changed."},
-    ),
+    EventType("bank_account.created", "A bank account was added.", _BANK_ACCOUNT),
+    EventType("bank_account.updated", "The bank decided of a bank account.", _BANK_ACCOUNT),
     *_planned_events(
         "bank_funding",
         _BANK_FUNDING,

@@ -17,6 +17,7 @@ from typing import Any, Generic
 
 import attrs
 
+from payments_core.accounts.bank_accounts.record import NUMBER_SEAL, BankAccount
 from payments_core.clock import Instant
 from payments_core.credentials.keyring import SealBroken
 from payments_core.engine.decision import Decision, WorkerAuthority
@@ -69,6 +70,12 @@ SEALED_FIELDS: tuple[SealedField[Any], ...] = (
         LINK_SEAL,
         lambda payment: () if payment.link_code is None else (payment.link_code,),
         lambda payment, texts: attrs.evolve(payment, link_code=texts[0]),
+    ),
+    SealedField(
+        BankAccount,
+        NUMBER_SEAL,
+        lambda bank_account: (bank_account.sealed_number,),
+        lambda bank_account, texts: attrs.evolve(bank_account, sealed_number=texts[0]),
     ),
     SealedField(
         StoredResponse,

@@ -53,7 +53,7 @@ def _instance_reader(kind: Any) -> Reader:
     """Reads instances of one class; made once, since it is asked for at every request."""
     hints = get_type_hints(kind, include_extras=True)
     readers = [
-        (field.name, _json_name(field.name), _reader(hints[field.name]))
+        (field.name, json_name(field.name), _reader(hints[field.name]))
         for field in attrs.fields(kind)
     ]
 
@@ -78,7 +78,8 @@ def _instance_reader(kind: Any) -> Reader:
     return read
 
 
-def _json_name(name: str) -> str:
+def json_name(name: str) -> str:
+    """The name that a field has in JSON: `expires_in_s` is `expiresInSeconds`."""
     first, *others = re.sub(r"_s$", "_seconds", name).split("_")
     return first + "".join(map(str.capitalize, others))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from payments_core.accounts.verification.loader import open_kyc
+from payments_core.banks.loader import open_bank
 from payments_core.chains.loader import Checkable, open_chain, open_signer
 from payments_core.chains.port import Chain, ChainMismatch, ChainUnavailable, SignerRefused
 from payments_core.clock import DAY, SECOND, HasServerTime, SystemClock, measure_clock_skew_ms
@@ -96,7 +97,7 @@ def build_service(
     configuration: Configuration, storage: Storage, key_ring: KeyRing, **more: Any
 ) -> PaymentsService:
     """The service. `more` is handed to it. Raises ConfigurationRefused."""
-    url = configuration.kyc.url
+    url, bank_url = configuration.kyc.url, configuration.bank.url
     webhooks = configuration.webhooks
     settings = Settings(
         public_url=configuration.public_url.rstrip("/"),
@@ -120,6 +121,7 @@ def build_service(
         settings=settings,
         chains=build_chains(configuration),
         kyc=None if url is None else _open_setting("kyc.url", lambda: open_kyc(url)),
+        bank=None if bank_url is None else _open_setting("bank.url", lambda: open_bank(bank_url)),
         transport=_build_transport(configuration),
         **more,
     )

@@ -145,6 +145,17 @@ class KycSettings:
 
 
 @attrs.frozen(kw_only=True)
+class BankSettings:
+    """Who pays bank accounts."""
+
+    url: Text | None = setting(
+        "The URL of a bank. Without it the sandbox simulates one, and production has none.",
+        None,
+        secret=True,
+    )
+
+
+@attrs.frozen(kw_only=True)
 class ManagementSettings:
     """The listener for operators: /metrics, /healthz and /readyz."""
 
@@ -192,5 +203,6 @@ class Configuration:
     chains: Mapping[ChainNumber, ChainSettings] = setting("", attrs.Factory(dict))
     signer: SignerSettings = table("", SignerSettings)
     kyc: KycSettings = table("", KycSettings)
+    bank: BankSettings = table("", BankSettings)
     management: ManagementSettings = table("", ManagementSettings)
     log: LogSettings = table("", LogSettings)

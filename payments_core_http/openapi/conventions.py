@@ -17,6 +17,7 @@ Schema = dict[str, Any]
 
 PREFIXES: Mapping[str, str] = {
     **{name: shape.prefix for name, shape in PATH_IDS.items() if shape.shape is None},
+    "bankAccountId": "bank_account",
     "challengeId": "wallet_challenge",
     "depositAddressId": "deposit_address",
     "depositId": "deposit",

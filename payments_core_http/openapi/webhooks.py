@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
-from payments_core.accounts.capabilities import CAPABILITIES
+from payments_core.accounts.capabilities.record import CAPABILITIES
 from payments_core.accounts.record import AccountStatus
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.events import CATALOGUE, EventType

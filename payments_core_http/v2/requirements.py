@@ -8,6 +8,7 @@ from payments_core.tenants.authorization import Requirement
 ANY_KEY = Requirement("server")
 STANDARD_KEY = Requirement("server", standard_only=True)
 ACCOUNTS_KEY = Requirement("server", scopes=("v2:accounts",))
+PAYOUTS_KEY = Requirement("server", scopes=("v2:accounts",), products=("bank_payouts",))
 KYC_KEY = Requirement("server", scopes=("v2:kyc",))
 PAYMENTS_KEY = Requirement("server", scopes=("v2:payments",))
 CONSOLE_KEY = Requirement("server", scopes=("v2:webhooks", "v2:console"))

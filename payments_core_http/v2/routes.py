@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from payments_core_http.routing import Route
 from payments_core_http.v2.accounts.routes import ACCOUNTS
+from payments_core_http.v2.bank_accounts.routes import BANK_ACCOUNTS
 from payments_core_http.v2.client.routes import OWN
 from payments_core_http.v2.client_sessions.routes import CLIENT_SESSIONS
 from payments_core_http.v2.deposits.routes import DEPOSITS
@@ -21,7 +22,7 @@ from payments_core_http.v2.wallets.routes import WALLETS
 from payments_core_http.v2.webhooks.routes import CONSOLE
 
 ROUTES: tuple[Route, ...] = (
-    *PARTNERS, *PAYMENT_SETTINGS, *CLIENT_SESSIONS, *ACCOUNTS, *WALLETS, *VERIFICATIONS, *VAULTS,
-    *DEPOSITS, *PAYMENTS, *SESSIONS, *OWN, *PAYER, *PUBLIC_CREATION, *CHECKOUT, *CONSOLE,
-    *SANDBOX,
+    *PARTNERS, *PAYMENT_SETTINGS, *CLIENT_SESSIONS, *ACCOUNTS, *WALLETS, *VERIFICATIONS,
+    *BANK_ACCOUNTS, *VAULTS, *DEPOSITS, *PAYMENTS, *SESSIONS, *OWN, *PAYER, *PUBLIC_CREATION,
+    *CHECKOUT, *CONSOLE, *SANDBOX,
 )  # fmt: skip

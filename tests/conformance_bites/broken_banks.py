@@ -16,12 +16,12 @@ from payments_core.banks.port import (
     BankPayout,
     BankPayoutStatus,
     BankRefused,
-    BankReview,
     BankUnavailable,
     CapabilityRequest,
     KeyReused,
     PayoutOrder,
 )
+from payments_core.banks.reviews import BankReview
 from payments_core.banks.simulated.outcomes import require_acceptable, require_valid_account
 
 NOW = 1_790_000_000_000

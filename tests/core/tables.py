@@ -181,6 +181,25 @@ KYC: set[Row] = {
     *each("not_started rejected", "start", "pending", "account.updated", None),
 }
 
+CAPABILITY: set[Row] = {
+    (NEW, "create", "inactive", None, None),
+    *each(
+        "inactive rejected", "activate", "action_required", "account.capability_updated", None
+    ),
+    *each(
+        "inactive rejected action_required", "request", "pending", "account.capability_updated",
+        None,
+    ),
+    ("pending", "approve", "active", "account.capability_updated", None),
+    ("pending", "reject", "rejected", "account.capability_updated", None),
+}  # fmt: skip
+
+BANK_ACCOUNT: set[Row] = {
+    (NEW, "create", "pending", "bank_account.created", None),
+    ("pending", "approve", "active", "bank_account.updated", None),
+    ("pending", "reject", "rejected", "bank_account.updated", None),
+}
+
 DEPOSIT: set[Row] = {
     (NEW, "detect", "detected", "deposit.detected", None),
     ("detected", "confirm", "confirmed", "deposit.confirmed", None),
@@ -203,4 +222,6 @@ TERMINAL = {
     "vault funding operation": {"confirmed", "expired", "cancelled", "failed"},
     "mandate": {"revoked"},
     "verification": {"approved"},
+    "capability": {"active"},
+    "bank account": {"active", "rejected"},
 }

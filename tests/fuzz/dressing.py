@@ -42,6 +42,7 @@ LIKELY: Mapping[str, Sequence[Any]] = {
     "externalUserId": ("shop-buyer", "shop-seller"),
     "payerAddress": (PAYEE,),
     "paymentAddress": ("shop_seller@shop",),
+    "routingNumber": ("021000021",),
     "since": ("2026-09-21T14:00:00Z",),
     "successUrl": (f"{ORIGIN}/paid",),
     "to": (PAYEE,),

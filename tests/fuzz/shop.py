@@ -80,6 +80,7 @@ class Shop:
         wire = Wire(self.service, "sandbox")
         self.estate = Estate(wire, chain, app.id, self.environment_id, "shop")  # type: ignore[arg-type]
         self.estate.furnish(ORIGIN).go_through(self._advance)
+        self.estate.let_pay_out()
         self.restricted = self.service.tenants.create_key(
             self.environment_id, "restricted", "narrow", scopes=["v2:accounts", "v2:payments"]
         )[1]

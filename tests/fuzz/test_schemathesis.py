@@ -16,7 +16,7 @@ from tests.fuzz.running import Plan, Report, insist, run, run_over_a_socket
 SEED = 20_260_909
 
 NOTHING_SUCCEEDS = {"depositAtSandboxBank", "decideSandboxPayout"}
-"""There is no bank yet."""
+"""Nothing is paid to banks, or arrives from them, yet."""
 
 WANTED = {
     f"{method.upper()} {path}"

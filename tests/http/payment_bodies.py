@@ -11,6 +11,22 @@ from tests.http.door import Seen
 
 OUTSIDE = "0x00000000000000000000000000000000000E0e0E"
 WALLET = {"type": "wallet", "address": OUTSIDE}
+BANK_ACCOUNT = {
+    "currency": "usd",
+    "country": "US",
+    "accountHolderName": "Ada Lovelace",
+    "accountHolderType": "individual",
+    "accountNumber": "000123456789",
+    "routingNumber": "021000021",
+    "accountType": "checking",
+    "address": {
+        "line1": "1 Main St",
+        "city": "New York",
+        "state": "NY",
+        "postalCode": "10001",
+        "country": "US",
+    },
+}
 BANK = {"type": "bank_account", "bankAccountId": "bank_account_1", "rail": "ach"}
 NO_ACCOUNT = "acct_" + "A" * 24
 NO_PAYMENT = "payment_" + "A" * 24

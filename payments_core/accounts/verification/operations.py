@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from payments_core.accounts.capabilities.jobs import review_job
 from payments_core.accounts.queries import list_for_account
 from payments_core.accounts.record import Account, KycStatus
 from payments_core.accounts.verification.lifecycle import (
@@ -169,7 +170,8 @@ class Verifications:
             decision = step.as_decision(step.record)
             if verification.id != account.verification_id:
                 return decision
-            return decision.merge(follow(account, step.record, authority, now=now).as_decision())
+            followed = follow(account, step.record, authority, now=now).as_decision()
+            return decision.merge(followed, _review_capabilities(authority, step.record, now))
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
@@ -203,8 +205,9 @@ class Verifications:
             step = Step(newest)
             for trigger in triggers_to(status, newest):
                 step = step.then(apply_trigger, trigger, now=now)
-            followed = follow(account, step.record, authority, now=now)
-            return step.as_decision(step.record).merge(followed.as_decision())
+            followed = follow(account, step.record, authority, now=now).as_decision()
+            capabilities = _review_capabilities(authority, step.record, now)
+            return step.as_decision(step.record).merge(followed, capabilities)
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
 
@@ -257,6 +260,15 @@ class Verifications:
             return step.as_decision(step.record).merge(followed.as_decision())
 
         return self._committer.commit(authority, decide, idempotent=idempotent)
+
+
+def _review_capabilities(
+    authority: Authority, verification: Verification, now: Instant
+) -> Decision[None]:
+    """What waits for the account's approval goes on by a job."""
+    if verification.status != "approved":
+        return Decision(None)
+    return Decision(None, jobs=(review_job(authority.partition, verification.account_id, now),))
 
 
 def _lock_account(tx: Transaction, account_id: str) -> Account:

@@ -19,12 +19,12 @@ from payments_core.banks.port import (
     BankNotice,
     BankPayout,
     BankRefused,
-    BankReview,
     BankUnavailable,
     CapabilityRequest,
     KeyReused,
     PayoutOrder,
 )
+from payments_core.banks.reviews import BankReview
 from payments_core.banks.simulated import outcomes
 from payments_core.banks.simulated.records import (
     SimulatedBankNotice,

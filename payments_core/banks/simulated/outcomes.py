@@ -12,12 +12,11 @@ from payments_core.banks.port import (
     BankPayout,
     BankPayoutStatus,
     BankRefused,
-    BankReview,
-    BankReviewStatus,
     PayoutOrder,
 )
 from payments_core.banks.rails import SERVICES, choose_service
 from payments_core.banks.return_codes import RETURN_CODES, HolderType, return_deadline
+from payments_core.banks.reviews import BankReview, BankReviewStatus
 from payments_core.banks.routing_numbers import find_routing_number_fault
 from payments_core.banks.settlement import plan_settlement
 from payments_core.banks.simulated.records import (

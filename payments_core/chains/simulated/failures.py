@@ -37,6 +37,14 @@ OPERATIONS: Mapping[Dependency, tuple[str, ...]] = {
         "transfer",
     ),
     "kyc": (ANY, "start"),
+    "bank": (
+        ANY,
+        "request_capability",
+        "find_capability",
+        "register_account",
+        "find_account",
+        "lost_answer",
+    ),
 }
 """What can fail of each dependency that there is. A new port adds its row.
 

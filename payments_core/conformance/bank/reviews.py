@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from payments_core.banks.port import Bank, BankRefused, BankReview, KeyReused
+from payments_core.banks.port import Bank, BankRefused, KeyReused
+from payments_core.banks.reviews import BankReview
 from payments_core.conformance.bank.harness import Harness
 
 PLANTED_NUMBER = "60473918255"

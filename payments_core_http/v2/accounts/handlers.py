@@ -91,8 +91,10 @@ def set_handle(service: PaymentsService, call: ApiCall[bodies.Handle, None]) -> 
 
 def read_capabilities(service: PaymentsService, call: ApiCall[None, None]) -> Response:
     """What of the bank flows the account may use."""
-    details = service.accounts.get(call.authority, call.path["accountId"])
-    return call.answer(views.capabilities(details.account))
+    account_id = call.path["accountId"]
+    return call.answer(
+        views.capabilities(account_id, service.capabilities.list(call.authority, account_id))
+    )
 
 
 def read_balances(service: PaymentsService, call: ApiCall[None, None]) -> Response:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
-from payments_core.accounts.capabilities import Capability, CapabilityStatus, capabilities_of
+from payments_core.accounts.capabilities.record import CAPABILITIES, CapabilityStatus
+from payments_core.accounts.capabilities.requirements import Capability
 from payments_core.accounts.operations import AccountDetails
 from payments_core.accounts.record import (
-    Account,
     AccountStatus,
     KycStatus,
     Settlement,
@@ -133,19 +133,23 @@ def account(details: AccountDetails) -> AccountView:
         wallets=tuple(map(wallet, details.wallets)),
         settlement=_settlement(record.settlement),
         kyc=KycView(status=record.kyc_status),
-        capabilities={item.name: item.status for item in capabilities_of(record)},
+        capabilities=_statuses(details),
         metadata=record.metadata,
         createdAt=format_iso(record.created_at),
         updatedAt=format_iso(record.updated_at),
     )
 
 
-def capabilities(record: Account) -> CapabilitiesView:
+def capabilities(account_id: str, found: Iterable[Capability]) -> CapabilitiesView:
     """What of the bank flows the account may use."""
     return CapabilitiesView(
-        accountId=record.id,
-        capabilities={item.name: _capability(item) for item in capabilities_of(record)},
+        accountId=account_id, capabilities={item.name: _capability(item) for item in found}
     )
+
+
+def requirements(item: Capability) -> RequirementsView:
+    """What a capability waits for."""
+    return RequirementsView(missing=item.missing, pending=item.pending, complete=item.complete)
 
 
 def balances(account_id: str, holdings: tuple[Holding, ...]) -> BalancesView:
@@ -166,12 +170,12 @@ def _vault(vault: Vault) -> VaultView:
 
 
 def _capability(item: Capability) -> CapabilityView:
-    return CapabilityView(
-        status=item.status,
-        requirements=RequirementsView(
-            missing=item.missing, pending=item.pending, complete=item.complete
-        ),
-    )
+    return CapabilityView(status=item.status, requirements=requirements(item))
+
+
+def _statuses(details: AccountDetails) -> dict[str, CapabilityStatus]:
+    statuses: dict[str, CapabilityStatus] = dict.fromkeys(CAPABILITIES, "inactive")
+    return statuses | {item.capability: item.status for item in details.activations}
 
 
 def _balance(holding: Holding) -> BalanceView:

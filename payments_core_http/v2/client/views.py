@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import attrs
 import msgspec
 
-from payments_core.accounts.capabilities import CapabilityStatus
+from payments_core.accounts.capabilities.record import CapabilityStatus
 from payments_core.accounts.operations import AccountDetails
 from payments_core.accounts.record import AccountStatus, SubjectType
 from payments_core.clock import format_iso

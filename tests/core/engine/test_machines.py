@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from payments_core.accounts.bank_accounts.lifecycle import BANK_ACCOUNT
+from payments_core.accounts.capabilities.lifecycle import CAPABILITY
 from payments_core.accounts.verification.lifecycle import VERIFICATION
 from payments_core.deposits.lifecycle import DEPOSIT
 from payments_core.engine.events import BY_NAME
@@ -31,6 +33,8 @@ MACHINES = {
     "DEPOSIT": (DEPOSIT, tables.DEPOSIT),
     "DISPUTE": (DISPUTE, tables.DISPUTE),
     "KYC": (VERIFICATION, tables.KYC),
+    "CAPABILITY": (CAPABILITY, tables.CAPABILITY),
+    "BANK_ACCOUNT": (BANK_ACCOUNT, tables.BANK_ACCOUNT),
 }
 
 

@@ -7,8 +7,10 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from payments_core.accounts.capabilities.record import CapabilityActivation
 from payments_core.assets import asset_of
 from payments_core.chains.simulated.chain import SimulatedChain
+from payments_core.versions import FIRST_VERSION
 from tests.http.authorization.wire import Wire
 from tests.signers import EvmWallet
 
@@ -137,6 +139,20 @@ class Estate:
         path = f"/v2/client/me/payments/{payment['id']}/options/{option['id']}/authorize"
         self.call("POST", path, body, self.both(payment, self.buyers))
         return payment
+
+    def let_pay_out(self) -> None:
+        """Make the buyer's capability active, though nobody has verified it: tests do that."""
+        ports = self.wire.service.ports
+        activation = CapabilityActivation(
+            id="capability_activation_" + "A" * 24,
+            account_id=self.ids["accountId"],
+            capability="us_bank_payout",
+            status="active",
+            api_version=FIRST_VERSION,
+            created_at=ports.clock.now(),
+            updated_at=ports.clock.now(),
+        )
+        ports.storage.transact(self.environment_id, lambda tx: tx.insert(activation))
 
     def work(self) -> None:
         """Do what is due in this mode."""

@@ -46,7 +46,8 @@ class Row:
     there is nothing that could succeed. `sandbox` rows are for deployments of a single app.
     `outside` rows act on the chain or the clock, which no transaction spans. `names` is for those
     whose body or query names an object, and `grants` is the permission that the body gives away.
-    `legacy` has the products of v1, which has no scopes.
+    `legacy` has the products of v1, which has no scopes. `of` are products that no scope stands
+    for.
     """
 
     method: str
@@ -63,6 +64,7 @@ class Row:
     ok: int = 200
     code: str | None = None
     grants: str | None = None
+    of: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -86,7 +88,9 @@ class Row:
             return CHECKOUT
         granted = {PRODUCT_OF_SCOPE[scope] for scope in self.scopes} | self.legacy
         permissions = [*self.permissions, *([self.grants] if self.grants else [])]
-        return frozenset(granted.union(*(PRODUCTS_OF_PERMISSION[name] for name in permissions)))
+        return self.of | frozenset(
+            granted.union(*(PRODUCTS_OF_PERMISSION[name] for name in permissions))
+        )
 
     @property
     def challenge(self) -> str | None:
@@ -132,6 +136,7 @@ def _payer(method: str, path: str, ok: int = 200) -> Row:
 
 _ACCOUNTS, _PAYMENTS, _VAULTS = "v2:accounts", "v2:payments", "v2:vaults"
 _DEPOSITS, _KYC, _CONSOLE = "v2:deposit_addresses", "v2:kyc", "v2:webhooks v2:console"
+_PAYOUTS = frozenset({"bank_payouts"})
 _ACCOUNT = "/v2/accounts/{accountId}"
 _PAYMENT = "/v2/payments/{paymentId}"
 _HOOK = "/v2/console/webhooks/{webhookId}"
@@ -165,6 +170,11 @@ _TABLE: tuple[Row, ...] = (
     _keyed("DELETE", f"{_ACCOUNT}/wallets/{{walletId}}", _ACCOUNTS),
     _keyed("POST", f"{_ACCOUNT}/verifications", _KYC, 201),
     _keyed("GET", f"{_ACCOUNT}/verifications", _KYC),
+    # Bank accounts.
+    _keyed("POST", f"{_ACCOUNT}/capability-activations", _ACCOUNTS, 202, of=_PAYOUTS),
+    _keyed("GET", f"{_ACCOUNT}/bank-account-requirements", _ACCOUNTS),
+    _keyed("POST", f"{_ACCOUNT}/bank-accounts", _ACCOUNTS, 201, of=_PAYOUTS),
+    _keyed("GET", f"{_ACCOUNT}/bank-accounts", _ACCOUNTS),
     # Vaults.
     _keyed("GET", f"{_ACCOUNT}/vaults", _VAULTS),
     _keyed("POST", f"{_ACCOUNT}/vaults", _VAULTS),  # it has one already: 200

@@ -18,6 +18,7 @@ from tests.http.authorization.estate import BASE, HOOK, OPTIMISM, ORIGIN, PAYEE,
 from tests.http.authorization.model import HAS_LEGACY, Row
 from tests.http.authorization.rewinding import RewindableStorage
 from tests.http.authorization.wire import Wire
+from tests.http.payment_bodies import BANK_ACCOUNT
 from tests.signers import EvmWallet
 
 Owner = Literal["neighbour", "production", "stranger", "nobody", "no shape"]
@@ -83,6 +84,7 @@ class World:
         self.own = self._estate(app, "sandbox", "own").furnish(ORIGIN)
         self.production = self._estate(app, "production", "live").furnish(ORIGIN)
         self.own.go_through(self.system.advance)
+        self.own.let_pay_out()
 
     def add_stranger(self) -> None:
         """Another app comes to the deployment."""
@@ -197,6 +199,8 @@ BODIES: Mapping[str, Callable[[World], Any]] = {
     f"POST {_ACCOUNT}/wallets": lambda w: {
         "challengeId": w.own.ids["challengeId"], "signature": w.own.signature,
     },
+    f"POST {_ACCOUNT}/capability-activations": lambda w: {"capability": "us_bank_payout"},
+    f"POST {_ACCOUNT}/bank-accounts": lambda w: BANK_ACCOUNT,
     f"POST {_ACCOUNT}/vaults": lambda w: {"chainId": BASE},
     f"PUT {_ACCOUNT}/vaults/{{vaultId}}/policy": lambda w: {"status": "active"},
     f"PUT {_ACCOUNT}/vaults/{{vaultId}}/yield-settings": lambda w: {"enabled": False},

@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 import pytest
 
-from payments_core.accounts.capabilities import capabilities_of
 from payments_core.accounts.operations import MAX_WALLETS, NewWallet
 from payments_core.accounts.record import Account, Settlement
 from payments_core.engine.idempotency.record import AlreadyResponded
@@ -303,24 +302,28 @@ def test_a_closed_account_takes_neither_name_nor_preference_a_suspended_one_does
 
 def test_every_capability_is_inactive_and_says_what_it_waits_for(memory_world: World) -> None:
     world = memory_world
-    waits = {
-        "pending": (("bank_provider",), ("kyc",), ()),
-        "approved": (("bank_provider",), (), ("kyc",)),
-    }
 
-    def seen() -> set[Any]:
-        account = world.service.accounts.get(world.server, world.payer.id).account
-        found = capabilities_of(account)
-        assert {item.name for item in found} == {"us_bank_payout", "us_bank_funding"}
+    def seen(missing_kyc: str) -> None:
+        found = world.service.capabilities.list(world.server, world.payer.id)
         assert {item.status for item in found} == {"inactive"}
-        return {(item.missing, item.pending, item.complete) for item in found}
+        waits = {
+            "us_bank_payout": ("activation", "bank_review"),
+            "us_bank_funding": ("bank_provider",),
+        }
+        assert [item.name for item in found] == list(waits)
+        for item in found:
+            kyc = [name for name in ("missing", "pending", "complete") if name == missing_kyc]
+            assert [name for name in kyc if "kyc" in getattr(item, name)] == kyc
+            assert tuple(name for name in item.missing if name != "kyc") == waits[item.name]
 
-    assert seen() == {(("kyc", "bank_provider"), (), ())}
-    world.service.verifications.simulate_decision(world.server, world.payer.id, "rejected")
-    assert seen() == {(("kyc", "bank_provider"), (), ())}
-    for status, wanted in waits.items():
+    seen("missing")
+    for status, group in (
+        ("rejected", "missing"),
+        ("pending", "pending"),
+        ("approved", "complete"),
+    ):
         world.service.verifications.simulate_decision(world.server, world.payer.id, status)  # type: ignore[arg-type]
-        assert seen() == {wanted}
+        seen(group)
 
 
 def test_accounts_are_listed_newest_first(world: World) -> None:

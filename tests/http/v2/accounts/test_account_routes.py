@@ -301,13 +301,19 @@ class TestVerifications:
 
 
 def test_capabilities_are_inactive_and_say_why(payer: Partner) -> None:
-    waiting = {
-        "status": "inactive",
-        "requirements": {"missing": ["kyc", "bank_provider"], "pending": [], "complete": []},
+    waits = {
+        "us_bank_payout": ["kyc", "activation", "bank_review"],
+        "us_bank_funding": ["kyc", "bank_provider"],
     }
     assert payer.call("GET", "/capabilities").json == {
         "accountId": payer.id,
-        "capabilities": {"us_bank_payout": waiting, "us_bank_funding": waiting},
+        "capabilities": {
+            name: {
+                "status": "inactive",
+                "requirements": {"missing": missing, "pending": [], "complete": []},
+            }
+            for name, missing in waits.items()
+        },
     }
     assert set(payer.account["capabilities"].values()) == {"inactive"}
 

@@ -136,7 +136,7 @@ class TestFailures:
     @pytest.mark.parametrize(
         ("body", "status", "code"),
         [
-            ({"dependency": "bank"}, 422, "capability_not_active"),
+            ({"dependency": "bank", "operation": "submit"}, 400, "validation_error"),
             ({"dependency": "router", "times": 3}, 422, "capability_not_active"),
             ({"dependency": "moon"}, 400, "validation_error"),
             ({"dependency": "chain", "operation": "prepare"}, 400, "validation_error"),

@@ -1,0 +1,105 @@
+"""The fields of a new bank account, each with its rule: for both doors, and for the requirements
+that a partner's form is built from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import attrs
+from msgspec import Meta
+
+from payments_core.banks.routing_numbers import find_routing_number_fault
+from payments_core.errors import FieldError
+from payments_core.validation.inputs import json_name
+
+HolderName = Annotated[str, Meta(min_length=1, max_length=100)]
+AccountNumber = Annotated[str, Meta(pattern="^[0-9]{4,17}$", extra={"rule": "4 to 17 digits"})]
+RoutingNumber = Annotated[
+    str,
+    Meta(pattern="^[0-9]{9}$", extra={"rule": "an ABA routing number of 9 digits"}),
+]
+BankName = Annotated[str, Meta(min_length=1, max_length=100)]
+AddressLine = Annotated[str, Meta(min_length=1, max_length=100)]
+City = Annotated[str, Meta(min_length=1, max_length=60)]
+State = Annotated[
+    str, Meta(pattern="^[A-Z]{2}$", extra={"rule": "a state as two capital letters, such as NY"})
+]
+PostalCode = Annotated[
+    str,
+    Meta(
+        pattern="^[0-9]{5}(-[0-9]{4})?$", extra={"rule": "a ZIP code such as 10001 or 10001-2345"}
+    ),
+]
+
+
+@attrs.frozen(kw_only=True)
+class NewPostalAddress:
+    """Where the holder of the account lives or has its seat."""
+
+    line1: AddressLine = attrs.field(repr=False)
+    line2: AddressLine | None = attrs.field(default=None, repr=False)
+    city: City
+    state: State
+    postal_code: PostalCode
+    country: Literal["US"]
+
+
+@attrs.frozen(kw_only=True)
+class NewBankAccount:
+    """A bank account to add. The holder is the account's own user."""
+
+    currency: Literal["usd"]
+    country: Literal["US"]
+    account_holder_name: HolderName = attrs.field(repr=False)
+    account_holder_type: Literal["individual", "business"]
+    account_number: AccountNumber = attrs.field(repr=False)
+    routing_number: RoutingNumber
+    account_type: Literal["checking", "savings"]
+    bank_name: BankName | None = None
+    address: NewPostalAddress
+
+
+@attrs.frozen(kw_only=True)
+class FieldRequirement:
+    """One field of a form: its name, with a dot inside an object, and what it may be."""
+
+    name: str
+    required: bool
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    values: tuple[str, ...] | None = None
+
+
+def find_bank_account_faults(routing_number: str) -> list[FieldError]:
+    """What is wrong with a bank account beyond the rule of each field."""
+    fault = find_routing_number_fault(routing_number)
+    return [FieldError("routingNumber", fault)] if fault else []
+
+
+def field_requirements(kind: type = NewBankAccount, prefix: str = "") -> Iterator[FieldRequirement]:
+    """The fields of an input class, as its annotations have them."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in attrs.fields(kind):
+        name, annotation = prefix + json_name(field.name), hints[field.name]
+        present = [part for part in get_args(annotation) if part is not NoneType]
+        if NoneType in get_args(annotation):
+            annotation = present[0]
+        if attrs.has(annotation):
+            yield from field_requirements(annotation, f"{name}.")
+        else:
+            required = field.default is attrs.NOTHING
+            yield FieldRequirement(name=name, required=required, **_rules(annotation))
+
+
+def _rules(annotation: Any) -> dict[str, Any]:
+    if get_origin(annotation) is Literal:
+        return {"values": get_args(annotation)}
+    meta = next(part for part in get_args(annotation) if isinstance(part, Meta))
+    return {
+        "min_length": meta.min_length,
+        "max_length": meta.max_length,
+        "pattern": meta.pattern,
+    }

@@ -1,0 +1,256 @@
+"""Bank accounts: what one needs, add, list, follow the bank's review (contract §7).
+
+Adding one stores it, with its number sealed. A job gives it to the bank, under a key that is
+stored beforehand, and looks again until the bank has decided.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.bank_accounts import lifecycle
+from payments_core.accounts.bank_accounts.fields import (
+    FieldRequirement,
+    NewBankAccount,
+    field_requirements,
+    find_bank_account_faults,
+)
+from payments_core.accounts.bank_accounts.record import NUMBER_SEAL, BankAccount
+from payments_core.accounts.capabilities.jobs import next_review_at
+from payments_core.accounts.capabilities.operations import (
+    find_activation_id,
+    load_activations,
+    lock_active_account,
+    require_product,
+)
+from payments_core.accounts.capabilities.record import (
+    PRODUCT_OF_CAPABILITY,
+    CapabilityActivation,
+)
+from payments_core.accounts.queries import list_for_account
+from payments_core.accounts.record import Account
+from payments_core.accounts.vaults.record import Vault
+from payments_core.banks.port import (
+    AccountRegistration,
+    Bank,
+    BankAccountDetails,
+    BankRefused,
+    BankUnavailable,
+    PostalAddress,
+)
+from payments_core.banks.rails import RAILS, Rail
+from payments_core.banks.reviews import BankCapability, BankReview
+from payments_core.chains.backoff import back_off
+from payments_core.clock import Instant
+from payments_core.credentials.keyring import KeyRing
+from payments_core.engine.decision import Decision, NewJob, WorkerAuthority, lock_shared
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import CapabilityNotActive, NotFound, ValidationFailed
+from payments_core.storage.port import ClaimedJob, Page, Position, Snapshot, Transaction
+from payments_core.tenants.authorization import Authority
+from payments_core.validation.inputs import validate_input
+
+REVIEW_BANK_ACCOUNT = "bank_accounts.review"
+PAYOUT: BankCapability = "us_bank_payout"
+MAX_VAULTS = 100
+
+
+@attrs.frozen(kw_only=True)
+class BankAccountRequirements:
+    """Whether an account can add bank accounts and, if not, why; what to give, who can pay.
+
+    A reason is `account_suspended`, `account_closed`, `entitlement_required` or
+    `capability_not_active`.
+    """
+
+    eligible: bool
+    reasons: tuple[str, ...]
+    rails: tuple[Rail, ...]
+    vaults: tuple[Vault, ...]
+    fields: tuple[FieldRequirement, ...]
+
+
+class BankAccounts:
+    """Adds bank accounts to accounts, and says which there are."""
+
+    def __init__(self, ports: Ports, banks: Mapping[str, Bank]) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._key_ring = ports.key_ring
+        self._banks = banks
+
+    def requirements(self, authority: Authority, account_id: str) -> BankAccountRequirements:
+        """What a new bank account needs. Raises NotFound."""
+
+        def load(snapshot: Snapshot) -> BankAccountRequirements:
+            account = snapshot.get(Account, account_id)
+            if account is None:
+                raise NotFound("account")
+            active = {
+                activation.capability
+                for activation in load_activations(snapshot, account_id)
+                if activation.status == "active"
+            }
+            entitled = PRODUCT_OF_CAPABILITY[PAYOUT] in authority.environment.products
+            reasons = (
+                *(() if account.status == "active" else (f"account_{account.status}",)),
+                *(() if entitled else ("entitlement_required",)),
+                *(() if PAYOUT in active else ("capability_not_active",)),
+            )
+            vaults = snapshot.find(Vault, "by_account", (account_id,), limit=MAX_VAULTS)
+            return BankAccountRequirements(
+                eligible=not reasons,
+                reasons=reasons,
+                rails=() if reasons else RAILS,
+                vaults=() if reasons else vaults.records,
+                fields=tuple(field_requirements()),
+            )
+
+        return self._storage.read(authority.partition, load)
+
+    def add(
+        self,
+        authority: Authority,
+        account_id: str,
+        new: NewBankAccount,
+        *,
+        idempotent: IdempotentRequest | None = None,
+    ) -> BankAccount:
+        """A new bank account, which is pending until the bank has reviewed it.
+
+        Raises ValidationFailed with every fault, NotFound, AccountSuspended, EntitlementRequired,
+        and CapabilityNotActive until the account's capability us_bank_payout is active.
+        """
+        new = validate_input(new)
+        if faults := find_bank_account_faults(new.routing_number):
+            raise ValidationFailed(tuple(faults))
+        authority = require_product(authority, PRODUCT_OF_CAPABILITY[PAYOUT])
+        now = self._clock.now()
+        activation_id = self._storage.read(
+            authority.partition, lambda snapshot: _find_payout_activation(snapshot, account_id)
+        )
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[BankAccount]:
+            account = lock_active_account(tx, account_id)
+            activation = activation_id and lock_shared(tx, CapabilityActivation, activation_id)
+            if not activation or activation.status != "active":
+                raise CapabilityNotActive(PAYOUT)
+            id = id_sequence.issue("bank_account")
+            made = BankAccount(
+                id=id,
+                account_id=account.id,
+                external_user_id=account.external_user_id,
+                currency=new.currency,
+                country=new.country,
+                holder_name=new.account_holder_name,
+                holder_type=new.account_holder_type,
+                sealed_number=seal_number(self._key_ring, id, new.account_number),
+                last4=new.account_number[-4:],
+                routing_number=new.routing_number,
+                account_type=new.account_type,
+                bank_name=new.bank_name,
+                address=PostalAddress(**attrs.asdict(new.address)),
+                api_version=authority.api_version,
+                created_at=now,
+                updated_at=now,
+            )
+            step = lifecycle.create(made)
+            job = NewJob("timers", REVIEW_BANK_ACCOUNT, f"bank:{authority.partition}", now, made.id)
+            return attrs.evolve(step.as_decision(step.record), jobs=(job,))
+
+        return self._committer.commit(authority, decide, idempotent=idempotent)
+
+    def list(
+        self,
+        authority: Authority,
+        account_id: str,
+        *,
+        after: Position | None = None,
+        limit: int = 50,
+    ) -> Page[BankAccount]:
+        """The account's bank accounts, newest first. Raises NotFound."""
+        return list_for_account(
+            self._storage, authority, account_id, BankAccount, after=after, limit=limit
+        )
+
+    def review(self, claimed: ClaimedJob) -> None:
+        """The job of a bank account: give it to the bank, and look until the bank has decided."""
+        authority = WorkerAuthority.of(claimed)
+        bank = self._banks.get(authority.mode)
+        bank_account = self._storage.read(
+            authority.partition, lambda snapshot: snapshot.get(BankAccount, claimed.job.subject)
+        )
+        if bank_account is None or bank_account.status != "pending":
+            self._committer.finish(claimed)
+            return
+        try:
+            review = None if bank is None else self._ask(bank, bank_account)
+        except BankUnavailable:
+            review = None
+        now = self._clock.now()
+        if review is None:
+            self._committer.finish(claimed, back_off(claimed.job, now, "bank"))
+            return
+        self._committer.commit(
+            authority,
+            lambda tx, id_sequence: _decide_review(tx, claimed.job.subject, review, now=now),
+            claimed=claimed,
+        )
+
+    def _ask(self, bank: Bank, bank_account: BankAccount) -> BankReview:
+        """The bank's review, for which the account is given to the bank if it never was."""
+        found = bank.find_account(bank_account.id)
+        if found is not None:
+            return found
+        registration = AccountRegistration(
+            key=bank_account.id,
+            account=open_details(self._key_ring, bank_account),
+            bank_name=bank_account.bank_name,
+            address=bank_account.address,
+        )
+        try:
+            return bank.register_account(registration)
+        except BankRefused as error:
+            return BankReview(
+                key=bank_account.id, reference="", status="rejected", reason=str(error)
+            )
+
+
+def seal_number(key_ring: KeyRing, bank_account_id: str, number: str) -> str:
+    """An account number as it is stored."""
+    sealed = key_ring.seal(NUMBER_SEAL, bank_account_id, number.encode())
+    return base64.b64encode(sealed).decode()
+
+
+def open_details(key_ring: KeyRing, bank_account: BankAccount) -> BankAccountDetails:
+    """What a bank needs of the account, its number in the clear. Raises SealBroken."""
+    sealed = base64.b64decode(bank_account.sealed_number)
+    return BankAccountDetails(
+        holder_name=bank_account.holder_name,
+        holder_type=bank_account.holder_type,
+        account_number=key_ring.open(NUMBER_SEAL, bank_account.id, sealed).decode(),
+        routing_number=bank_account.routing_number,
+        account_type=bank_account.account_type,
+    )
+
+
+def _find_payout_activation(snapshot: Snapshot, account_id: str) -> str | None:
+    return find_activation_id(snapshot, account_id, PAYOUT)
+
+
+def _decide_review(
+    tx: Transaction, bank_account_id: str, review: BankReview, *, now: Instant
+) -> Decision[None]:
+    bank_account = tx.get(BankAccount, bank_account_id, for_update=True)
+    if bank_account is None or bank_account.status != "pending":
+        return Decision(None)
+    step = lifecycle.apply_review(bank_account, review, now=now)
+    if step.record.status == "pending":
+        return Decision(None, next_run_at=next_review_at(bank_account.created_at, now))
+    return step.as_decision()

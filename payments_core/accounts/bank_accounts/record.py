@@ -1,0 +1,48 @@
+"""A bank account as it is stored (contract §7): its number is sealed."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import attrs
+
+from payments_core.banks.port import BankAccountType, PostalAddress
+from payments_core.banks.return_codes import HolderType
+from payments_core.clock import Instant
+from payments_core.storage.records import Collection, Index, Record
+
+BankAccountStatus = Literal["pending", "active", "rejected", "disabled"]
+
+NUMBER_SEAL = "bank_account_number"
+
+
+@attrs.frozen(kw_only=True)
+class BankAccount(Record):
+    """An account at a US bank. `sealed_number` opens with the purpose NUMBER_SEAL and the id.
+
+    `reason` is the bank's sentence about a rejection.
+    """
+
+    collection: ClassVar[Collection] = Collection(
+        "bank_accounts",
+        columns={"account_id": str, "created_at": int},
+        indexes=(Index("by_account", key=("account_id",), order=("created_at",), descending=True),),
+    )
+
+    account_id: str
+    external_user_id: str
+    status: BankAccountStatus = "pending"
+    currency: str
+    country: str
+    holder_name: str = attrs.field(repr=False)
+    holder_type: HolderType
+    sealed_number: str = attrs.field(repr=False)
+    last4: str
+    routing_number: str
+    account_type: BankAccountType
+    bank_name: str | None = None
+    address: PostalAddress = attrs.field(repr=False)
+    reason: str | None = None
+    api_version: str
+    created_at: Instant
+    updated_at: Instant

@@ -1,0 +1,1 @@
+"""What of the regulated bank flows an account may use (contract §7)."""

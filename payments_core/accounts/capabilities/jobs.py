@@ -1,0 +1,21 @@
+"""The jobs that wait for a bank's review, and when they look again."""
+
+from __future__ import annotations
+
+from payments_core.clock import HOUR, MINUTE, Instant
+from payments_core.engine.decision import NewJob
+
+REVIEW_CAPABILITIES = "capabilities.review"
+MIN_REVIEW_POLL_MS = 1 * MINUTE
+MAX_REVIEW_POLL_MS = 1 * HOUR
+
+
+def review_job(partition: str, account_id: str, now: Instant) -> NewJob:
+    """The job that brings an account's capabilities to the bank."""
+    return NewJob("timers", REVIEW_CAPABILITIES, f"bank:{partition}", now, account_id)
+
+
+def next_review_at(asked_at: Instant, now: Instant) -> Instant:
+    """When to look again: after a minute at first, and ever more seldom."""
+    waited = (now - asked_at) // 4
+    return now + min(max(waited, MIN_REVIEW_POLL_MS), MAX_REVIEW_POLL_MS)

@@ -1,0 +1,99 @@
+"""The states of a capability, and the pure steps through them (contract §7)."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.capabilities.record import CapabilityActivation, CapabilityStatus
+from payments_core.accounts.record import Account
+from payments_core.banks.reviews import BankReview, BankReviewStatus
+from payments_core.clock import Instant
+from payments_core.engine.events import NewEvent
+from payments_core.engine.state_machine import StateMachine, Transition, transitions_from
+from payments_core.engine.step import Step
+
+_EVENT = "account.capability_updated"
+
+CAPABILITY = StateMachine(
+    "capability",
+    (
+        Transition(None, "create", "inactive", why="Nobody has asked for the capability."),
+        *transitions_from(
+            ("inactive", "rejected"),
+            "activate",
+            "action_required",
+            emits=_EVENT,
+            why="The account's verification must be approved first.",
+        ),
+        *transitions_from(
+            ("inactive", "rejected", "action_required"),
+            "request",
+            "pending",
+            emits=_EVENT,
+            why="The account is verified, and the bank reviews the request.",
+        ),
+        Transition(
+            "pending", "approve", "active", emits=_EVENT, why="The bank approved the request."
+        ),
+        Transition(
+            "pending",
+            "reject",
+            "rejected",
+            emits=_EVENT,
+            why="The bank rejected the request; it can be made again.",
+        ),
+    ),
+    terminal=("active",),
+)
+
+_STATUSES: dict[str, CapabilityStatus] = {
+    "inactive": "inactive",
+    "action_required": "action_required",
+    "pending": "pending",
+    "active": "active",
+    "rejected": "rejected",
+}
+
+
+_DECISIONS: dict[BankReviewStatus, str] = {"active": "approve", "rejected": "reject"}
+
+
+def activate(
+    activation: CapabilityActivation, account: Account, *, now: Instant
+) -> Step[CapabilityActivation]:
+    """The capability asked for: at the bank, or first of all at the KYC provider.
+
+    Raises InvalidState where it is asked for already.
+    """
+    trigger = "request" if account.kyc_status == "approved" else "activate"
+    fresh = attrs.evolve(activation, attempt=activation.attempt + 1, hosted_url=None, reason=None)
+    return _take(fresh, account, trigger, now=now)
+
+
+def apply_review(
+    activation: CapabilityActivation, account: Account, review: BankReview, *, now: Instant
+) -> Step[CapabilityActivation]:
+    """The capability after the bank's review, which is of its present request."""
+    step = Step(activation)
+    if activation.status == "action_required":
+        step = step.then(_take, account, "request", now=now)
+    if review.status == "pending":
+        return attrs.evolve(step, record=attrs.evolve(step.record, hosted_url=review.hosted_url))
+    decided = attrs.evolve(step.record, hosted_url=None, reason=review.reason)
+    return attrs.evolve(step, record=decided).then(
+        _take, account, _DECISIONS[review.status], now=now
+    )
+
+
+def _take(
+    activation: CapabilityActivation, account: Account, trigger: str, *, now: Instant
+) -> Step[CapabilityActivation]:
+    row = CAPABILITY.step(activation.status, trigger)
+    after = attrs.evolve(activation, status=_STATUSES[row.target], updated_at=now)
+    payload = {
+        "accountId": account.id,
+        "capability": after.capability,
+        "status": after.status,
+    }
+    event = NewEvent(_EVENT, payload, after.api_version, account.id, account.external_user_id)
+    return Step(after, (event,))

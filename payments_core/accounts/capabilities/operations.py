@@ -1,0 +1,259 @@
+"""Capabilities: list, activate, follow the bank's review (contract §7).
+
+Activating one only stores that it is wanted. A job asks the bank, under a key that is stored
+beforehand, and looks again until the bank has decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from payments_core.accounts.capabilities import lifecycle
+from payments_core.accounts.capabilities.jobs import next_review_at, review_job
+from payments_core.accounts.capabilities.record import (
+    CAPABILITIES,
+    OFFERED,
+    PRODUCT_OF_CAPABILITY,
+    CapabilityActivation,
+)
+from payments_core.accounts.capabilities.requirements import (
+    Capability,
+    capabilities_of,
+    describe_capability,
+)
+from payments_core.accounts.record import Account
+from payments_core.banks.port import Bank, BankRefused, BankUnavailable, CapabilityRequest
+from payments_core.banks.reviews import BankCapability, BankReview
+from payments_core.chains.backoff import back_off
+from payments_core.clock import Instant
+from payments_core.engine.decision import Decision, WorkerAuthority
+from payments_core.engine.idempotency.record import IdempotentRequest
+from payments_core.engine.identifiers import IdSequence
+from payments_core.engine.ports import Ports
+from payments_core.errors import (
+    AccountSuspended,
+    CapabilityNotActive,
+    NotFound,
+    ResourceConflict,
+    ValidationFailed,
+)
+from payments_core.storage.port import ClaimedJob, Snapshot, Transaction
+from payments_core.tenants.authorization import Authority, authorize
+
+
+@attrs.frozen
+class ActivatedCapability:
+    """An activation, and the capability that it is of with its requirements."""
+
+    activation: CapabilityActivation
+    capability: Capability
+
+
+class Capabilities:
+    """Activates capabilities, and says what each waits for. `banks` has the bank of each mode."""
+
+    def __init__(self, ports: Ports, banks: Mapping[str, Bank]) -> None:
+        self._storage = ports.storage
+        self._committer = ports.committer
+        self._clock = ports.clock
+        self._banks = banks
+
+    def list(self, authority: Authority, account_id: str) -> tuple[Capability, ...]:
+        """Every capability with its requirements. Raises NotFound."""
+
+        def load(snapshot: Snapshot) -> tuple[Capability, ...]:
+            account = snapshot.get(Account, account_id)
+            if account is None:
+                raise NotFound("account")
+            activations = load_activations(snapshot, account_id)
+            return capabilities_of(account, activations, has_bank=authority.mode in self._banks)
+
+        return self._storage.read(authority.partition, load)
+
+    def activate(
+        self,
+        authority: Authority,
+        account_id: str,
+        capability: BankCapability,
+        *,
+        return_url: str | None = None,
+        idempotent: IdempotentRequest | None = None,
+    ) -> ActivatedCapability:
+        """Ask for a capability. One that is asked for or active already is left as it is.
+
+        It is `action_required` until the account's verification is approved, then `pending` until
+        the bank has decided. Raises ValidationFailed, NotFound, AccountSuspended,
+        EntitlementRequired, and CapabilityNotActive where no bank offers it.
+        """
+        if capability not in CAPABILITIES:
+            raise ValidationFailed.at("capability", f"must be one of {', '.join(CAPABILITIES)}")
+        authority = require_product(authority, PRODUCT_OF_CAPABILITY[capability])
+        is_offered = authority.mode in self._banks and capability in OFFERED
+        now = self._clock.now()
+        known_id = self._storage.read(
+            authority.partition,
+            lambda snapshot: find_activation_id(snapshot, account_id, capability),
+        )
+
+        def decide(tx: Transaction, id_sequence: IdSequence) -> Decision[ActivatedCapability]:
+            account = lock_active_account(tx, account_id)
+            if not is_offered:
+                raise CapabilityNotActive(capability)
+            known = tx.get(CapabilityActivation, known_id, for_update=True) if known_id else None
+            if known is None:
+                known = CapabilityActivation(
+                    id=id_sequence.issue("capability_activation"),
+                    account_id=account.id,
+                    capability=capability,
+                    api_version=authority.api_version,
+                    created_at=now,
+                    updated_at=now,
+                )
+            elif known.status not in ("inactive", "rejected"):
+                return Decision(_describe(account, known))
+            step = lifecycle.activate(attrs.evolve(known, return_url=return_url), account, now=now)
+            decision = step.as_decision(_describe(account, step.record))
+            return attrs.evolve(
+                decision,
+                jobs=(review_job(authority.partition, account.id, now),),
+                refusals={
+                    "capability": ResourceConflict("This capability is being activated now.")
+                },
+            )
+
+        return self._committer.commit(authority, decide, idempotent=idempotent)
+
+    def review(self, claimed: ClaimedJob) -> None:
+        """The job of an account: bring its capabilities to the bank, and look for decisions.
+
+        It ends where nothing is under way: an account that is verified later gets another one.
+        """
+        authority = WorkerAuthority.of(claimed)
+        bank, account_id = self._banks.get(authority.mode), claimed.job.subject
+        account, activations = self._storage.read(
+            authority.partition,
+            lambda snapshot: (
+                snapshot.get(Account, account_id),
+                load_activations(snapshot, account_id),
+            ),
+        )
+        if bank is None or account is None:
+            self._committer.finish(claimed, Decision(None))
+            return
+        try:
+            reviews = {
+                activation.id: (activation.version, self._ask(bank, account, activation))
+                for activation in activations
+                if activation.status == "pending"
+                or (activation.status == "action_required" and account.kyc_status == "approved")
+            }
+        except BankUnavailable:
+            self._committer.finish(claimed, back_off(claimed.job, self._clock.now(), "bank"))
+            return
+        now = self._clock.now()
+        self._committer.commit(
+            authority,
+            lambda tx, id_sequence: _decide_reviews(tx, account_id, reviews, now=now),
+            claimed=claimed,
+        )
+
+    def _ask(self, bank: Bank, account: Account, activation: CapabilityActivation) -> BankReview:
+        """The bank's review of the present request, which is made if it never was."""
+        found = bank.find_capability(activation.request_key)
+        if found is not None:
+            return found
+        request = CapabilityRequest(
+            key=activation.request_key,
+            capability=activation.capability,
+            account_id=account.id,
+            external_user_id=account.external_user_id,
+            subject_type=account.subject_type,
+            return_url=activation.return_url,
+        )
+        try:
+            return bank.request_capability(request)
+        except BankRefused as error:
+            return BankReview(
+                key=activation.request_key, reference="", status="rejected", reason=str(error)
+            )
+
+
+def load_activations(snapshot: Snapshot, account_id: str) -> tuple[CapabilityActivation, ...]:
+    """What the account has asked for; as fresh as the snapshot is."""
+    found = snapshot.find(
+        CapabilityActivation, "by_account", (account_id,), limit=len(CAPABILITIES)
+    )
+    return found.records
+
+
+def find_activation_id(
+    snapshot: Snapshot, account_id: str, capability: BankCapability
+) -> str | None:
+    """The id of an activation, which never changes; not for a transaction, where an index may be
+    stale."""
+    return next(
+        (
+            activation.id
+            for activation in load_activations(snapshot, account_id)
+            if activation.capability == capability
+        ),
+        None,
+    )
+
+
+def require_product(authority: Authority, product: str) -> Authority:
+    """The authority where its environment must have the product too, also at the commit.
+
+    Raises EntitlementRequired.
+    """
+    requirement = attrs.evolve(
+        authority.requirement, products=(*authority.requirement.products, product)
+    )
+    narrowed = attrs.evolve(authority, requirement=requirement)
+    authorize(requirement, narrowed.environment, narrowed.key, narrowed.session)
+    return narrowed
+
+
+def lock_active_account(tx: Transaction, account_id: str) -> Account:
+    """The account, locked. Raises NotFound, AccountSuspended."""
+    account = tx.get(Account, account_id, for_update=True)
+    if account is None:
+        raise NotFound("account")
+    if account.status != "active":
+        raise AccountSuspended(account.id, account.status)
+    return account
+
+
+def _describe(account: Account, activation: CapabilityActivation) -> ActivatedCapability:
+    described = describe_capability(account, activation.capability, activation, has_bank=True)
+    return ActivatedCapability(activation, described)
+
+
+def _decide_reviews(
+    tx: Transaction,
+    account_id: str,
+    reviews: Mapping[str, tuple[int, BankReview]],
+    *,
+    now: Instant,
+) -> Decision[None]:
+    """What the reviews make of the activations. One that changed meanwhile is looked at again."""
+    outcome: Decision[None] = Decision(None)
+    account = tx.get(Account, account_id, for_update=True)
+    if account is None:
+        return outcome
+    times: list[Instant] = []
+    for id, (version, review) in sorted(reviews.items()):
+        activation = tx.get(CapabilityActivation, id, for_update=True)
+        if activation is None:
+            continue
+        if activation.version != version:
+            times.append(now)
+            continue
+        step = lifecycle.apply_review(activation, account, review, now=now)
+        if step.record != activation:
+            outcome = outcome.merge(step.as_decision())
+        if step.record.status == "pending":
+            times.append(next_review_at(step.record.updated_at, now))
+    return attrs.evolve(outcome, next_run_at=min(times, default=None))

@@ -1,0 +1,76 @@
+"""What a capability waits for, derived from the account and its activation: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from payments_core.accounts.capabilities.record import (
+    CAPABILITIES,
+    OFFERED,
+    CapabilityActivation,
+    CapabilityStatus,
+)
+from payments_core.accounts.record import Account
+from payments_core.banks.reviews import BankCapability
+
+KYC = "kyc"
+"""The account's verification: `POST /v2/accounts/{accountId}/verifications`."""
+
+ACTIVATION = "activation"
+"""The request for it: `POST /v2/accounts/{accountId}/capability-activations`."""
+
+BANK_REVIEW = "bank_review"
+"""The bank's decision; the activation's `hostedUrl` is where the user supplies what it asks for."""
+
+BANK_PROVIDER = "bank_provider"
+"""A bank, which the deployment lacks."""
+
+
+@attrs.frozen(kw_only=True)
+class Capability:
+    """One capability, and which of its requirements are missing, under way and met."""
+
+    name: BankCapability
+    status: CapabilityStatus
+    missing: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
+
+
+def capabilities_of(
+    account: Account, activations: Sequence[CapabilityActivation], *, has_bank: bool
+) -> tuple[Capability, ...]:
+    """Every capability with its state for this account."""
+    known = {activation.capability: activation for activation in activations}
+    return tuple(
+        describe_capability(account, name, known.get(name), has_bank=has_bank)
+        for name in CAPABILITIES
+    )
+
+
+def describe_capability(
+    account: Account,
+    name: BankCapability,
+    activation: CapabilityActivation | None,
+    *,
+    has_bank: bool,
+) -> Capability:
+    """One capability with its requirements, in the order in which they are met."""
+    status = activation.status if activation else "inactive"
+    groups = {KYC: _KYC_GROUPS.get(account.kyc_status, "missing")}
+    if not has_bank or name not in OFFERED:
+        groups[BANK_PROVIDER] = "missing"
+    else:
+        groups[ACTIVATION] = "complete" if activation else "missing"
+        groups[BANK_REVIEW] = _REVIEW_GROUPS.get(status, "missing")
+    found = {
+        group: tuple(requirement for requirement, of in groups.items() if of == group)
+        for group in ("missing", "pending", "complete")
+    }
+    return Capability(name=name, status=status, **found)
+
+
+_KYC_GROUPS = {"pending": "pending", "approved": "complete"}
+_REVIEW_GROUPS = {"pending": "pending", "active": "complete"}

@@ -1,0 +1,1 @@
+"""Capabilities and bank accounts of accounts."""

@@ -1,0 +1,60 @@
+"""Capabilities to activate, and bank accounts to add."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from payments_core.accounts.bank_accounts.fields import (
+    AccountNumber,
+    AddressLine,
+    BankName,
+    City,
+    HolderName,
+    PostalCode,
+    RoutingNumber,
+    State,
+    find_bank_account_faults,
+)
+from payments_core.errors import FieldError
+from payments_core.validation.fields import Url
+
+
+@attrs.frozen(kw_only=True)
+class ActivateCapability:
+    """The capability, and where the bank's pages send the user back to."""
+
+    capability: Literal["us_bank_payout", "us_bank_funding"]
+    returnUrl: Url | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PostalAddress:
+    """An address in the United States."""
+
+    line1: AddressLine = attrs.field(repr=False)
+    line2: AddressLine | None = attrs.field(default=None, repr=False)
+    city: City
+    state: State
+    postalCode: PostalCode
+    country: Literal["US"]
+
+
+@attrs.frozen(kw_only=True)
+class AddBankAccount:
+    """An account at a US bank. Its number is stored sealed, and never given out."""
+
+    currency: Literal["usd"]
+    country: Literal["US"]
+    accountHolderName: HolderName = attrs.field(repr=False)
+    accountHolderType: Literal["individual", "business"]
+    accountNumber: AccountNumber = attrs.field(repr=False)
+    routingNumber: RoutingNumber
+    accountType: Literal["checking", "savings"]
+    bankName: BankName | None = None
+    address: PostalAddress
+
+    def faults(self) -> list[FieldError]:
+        """A routing number that no bank has."""
+        return find_bank_account_faults(self.routingNumber)

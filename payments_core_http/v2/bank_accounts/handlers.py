@@ -1,0 +1,74 @@
+"""Capabilities and bank accounts: asked for, added and listed by the partner's backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from payments_core.accounts.bank_accounts.fields import NewBankAccount, NewPostalAddress
+from payments_core.engine.idempotency.record import Response
+from payments_core_http.calls import ApiCall
+from payments_core_http.v2.bank_accounts import bodies, views
+from payments_core_http.wire.query import PageQuery
+
+if TYPE_CHECKING:
+    from payments_core.service import PaymentsService
+
+
+def activate_capability(
+    service: PaymentsService, call: ApiCall[bodies.ActivateCapability, None]
+) -> Response:
+    """The capability that was asked for."""
+    body = call.body
+    return call.run_idempotent(
+        lambda idempotent: service.capabilities.activate(
+            call.authority,
+            call.path["accountId"],
+            body.capability,
+            return_url=body.returnUrl,
+            idempotent=idempotent,
+        ),
+        views.capability_activation,
+    )
+
+
+def read_requirements(service: PaymentsService, call: ApiCall[None, None]) -> Response:
+    """What a new bank account needs."""
+    found = service.bank_accounts.requirements(call.authority, call.path["accountId"])
+    return call.answer(views.bank_account_requirements(found))
+
+
+def add(service: PaymentsService, call: ApiCall[bodies.AddBankAccount, None]) -> Response:
+    """The new bank account."""
+    body = call.body
+    new = NewBankAccount(
+        currency=body.currency,
+        country=body.country,
+        account_holder_name=body.accountHolderName,
+        account_holder_type=body.accountHolderType,
+        account_number=body.accountNumber,
+        routing_number=body.routingNumber,
+        account_type=body.accountType,
+        bank_name=body.bankName,
+        address=NewPostalAddress(
+            line1=body.address.line1,
+            line2=body.address.line2,
+            city=body.address.city,
+            state=body.address.state,
+            postal_code=body.address.postalCode,
+            country=body.address.country,
+        ),
+    )
+    return call.run_idempotent(
+        lambda idempotent: service.bank_accounts.add(
+            call.authority, call.path["accountId"], new, idempotent=idempotent
+        ),
+        views.bank_account,
+    )
+
+
+def list_bank_accounts(service: PaymentsService, call: ApiCall[None, PageQuery]) -> Response:
+    """The account's bank accounts, newest first."""
+    page = service.bank_accounts.list(
+        call.authority, call.path["accountId"], after=call.decode_position(), limit=call.query.limit
+    )
+    return call.answer_page(page, views.bank_account)

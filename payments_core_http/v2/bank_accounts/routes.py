@@ -1,0 +1,46 @@
+"""Rows of an account's capability activations and bank accounts."""
+
+from __future__ import annotations
+
+from payments_core import errors
+from payments_core.errors import NotFound
+from payments_core_http.routing import ListOf, Route
+from payments_core_http.v2.bank_accounts import bodies, views
+from payments_core_http.v2.bank_accounts import handlers as bank_accounts
+from payments_core_http.v2.requirements import ACCOUNTS_KEY, PAYOUTS_KEY
+from payments_core_http.wire.query import PageQuery
+
+BANK_ACCOUNTS = (
+    Route(
+        "POST", "/v2/accounts/{accountId}/capability-activations",
+        bank_accounts.activate_capability, needs=PAYOUTS_KEY,  # no other can be activated yet
+        body=bodies.ActivateCapability, success=202,
+        errors=(
+            NotFound, errors.AccountSuspended, errors.CapabilityNotActive,
+            errors.ResourceConflict,
+        ),
+        answers=views.CapabilityActivationView,
+        summary="Ask for a capability; answers what it still waits for.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}/bank-account-requirements",
+        bank_accounts.read_requirements, needs=ACCOUNTS_KEY, errors=(NotFound,),
+        answers=views.BankAccountRequirementsView,
+        summary="Read whether bank accounts can be added, and the fields of a new one.",
+    ),
+    Route(
+        "POST", "/v2/accounts/{accountId}/bank-accounts", bank_accounts.add,
+        needs=PAYOUTS_KEY, body=bodies.AddBankAccount, success=201,
+        errors=(
+            NotFound, errors.AccountSuspended, errors.CapabilityNotActive,
+        ),
+        answers=views.BankAccountView,
+        summary="Add a US bank account, which the bank reviews.",
+    ),
+    Route(
+        "GET", "/v2/accounts/{accountId}/bank-accounts", bank_accounts.list_bank_accounts,
+        needs=ACCOUNTS_KEY, query=PageQuery, errors=(NotFound,),
+        answers=ListOf(views.BankAccountView),
+        summary="List an account's bank accounts, newest first.",
+    ),
+)  # fmt: skip

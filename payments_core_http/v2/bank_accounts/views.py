@@ -1,0 +1,173 @@
+"""Capability activations and bank accounts as v2 gives them out."""
+
+from __future__ import annotations
+
+import attrs
+
+from payments_core.accounts.bank_accounts.fields import FieldRequirement
+from payments_core.accounts.bank_accounts.operations import BankAccountRequirements
+from payments_core.accounts.bank_accounts.record import BankAccount, BankAccountStatus
+from payments_core.accounts.capabilities.operations import ActivatedCapability
+from payments_core.accounts.capabilities.record import CapabilityStatus
+from payments_core.accounts.vaults.record import Vault
+from payments_core.banks.port import BankAccountType
+from payments_core.banks.rails import Rail
+from payments_core.banks.return_codes import HolderType
+from payments_core.banks.reviews import BankCapability
+from payments_core.clock import format_iso
+from payments_core_http.v2.accounts.views import RequirementsView, requirements
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CapabilityActivationView:
+    """A capability that was asked for, and what it still waits for (contract §7)."""
+
+    id: str
+    accountId: str
+    capability: BankCapability
+    status: CapabilityStatus
+    hostedUrl: str | None
+    reason: str | None
+    requirements: RequirementsView
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BankAddressView:
+    """Where the holder lives or has its seat."""
+
+    line1: str
+    line2: str | None
+    city: str
+    state: str
+    postalCode: str
+    country: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BankAccountView:
+    """A bank account. Of its number there are the last four digits."""
+
+    id: str
+    bankAccountId: str
+    accountId: str
+    status: BankAccountStatus
+    currency: str
+    country: str
+    accountHolderName: str
+    accountHolderType: HolderType
+    last4: str
+    routingNumber: str
+    accountType: BankAccountType
+    bankName: str | None
+    address: BankAddressView
+    reason: str | None
+    createdAt: str
+    updatedAt: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PayingWalletView:
+    """A vault of the account, which payouts are paid from."""
+
+    vaultId: str
+    chainId: int
+    address: str
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class FieldRequirementView:
+    """A field of a new bank account; a dot in its name stands for an object."""
+
+    name: str
+    type: str
+    required: bool
+    minLength: int | None
+    maxLength: int | None
+    pattern: str | None
+    values: tuple[str, ...] | None
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class BankAccountRequirementsView:
+    """Whether bank accounts can be added and, if not, why; and what a new one takes."""
+
+    eligible: bool
+    reasons: tuple[str, ...]
+    rails: tuple[Rail, ...]
+    wallets: tuple[PayingWalletView, ...]
+    fields: tuple[FieldRequirementView, ...]
+
+
+def capability_activation(activated: ActivatedCapability) -> CapabilityActivationView:
+    """A capability that was asked for."""
+    activation = activated.activation
+    return CapabilityActivationView(
+        id=activation.id,
+        accountId=activation.account_id,
+        capability=activation.capability,
+        status=activation.status,
+        hostedUrl=activation.hosted_url,
+        reason=activation.reason,
+        requirements=requirements(activated.capability),
+        createdAt=format_iso(activation.created_at),
+        updatedAt=format_iso(activation.updated_at),
+    )
+
+
+def bank_account(record: BankAccount) -> BankAccountView:
+    """A bank account (contract §7)."""
+    address = record.address
+    return BankAccountView(
+        id=record.id,
+        bankAccountId=record.id,
+        accountId=record.account_id,
+        status=record.status,
+        currency=record.currency,
+        country=record.country,
+        accountHolderName=record.holder_name,
+        accountHolderType=record.holder_type,
+        last4=record.last4,
+        routingNumber=record.routing_number,
+        accountType=record.account_type,
+        bankName=record.bank_name,
+        address=BankAddressView(
+            line1=address.line1,
+            line2=address.line2,
+            city=address.city,
+            state=address.state,
+            postalCode=address.postal_code,
+            country=address.country,
+        ),
+        reason=record.reason,
+        createdAt=format_iso(record.created_at),
+        updatedAt=format_iso(record.updated_at),
+    )
+
+
+def bank_account_requirements(found: BankAccountRequirements) -> BankAccountRequirementsView:
+    """What a new bank account needs."""
+    return BankAccountRequirementsView(
+        eligible=found.eligible,
+        reasons=found.reasons,
+        rails=found.rails,
+        wallets=tuple(map(_wallet, found.vaults)),
+        fields=tuple(map(_field, found.fields)),
+    )
+
+
+def _wallet(vault: Vault) -> PayingWalletView:
+    return PayingWalletView(vaultId=vault.id, chainId=vault.chain_id, address=vault.address)
+
+
+def _field(field: FieldRequirement) -> FieldRequirementView:
+    return FieldRequirementView(
+        name=field.name,
+        type="string",
+        required=field.required,
+        minLength=field.min_length,
+        maxLength=field.max_length,
+        pattern=field.pattern,
+        values=field.values,
+    )

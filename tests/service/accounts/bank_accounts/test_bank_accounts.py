@@ -1,0 +1,308 @@
+"""Capabilities and bank accounts with the simulated bank, and with banks that go astray."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from payments_core.accounts.bank_accounts.fields import NewBankAccount, NewPostalAddress
+from payments_core.accounts.bank_accounts.operations import open_details
+from payments_core.accounts.bank_accounts.record import BankAccount
+from payments_core.accounts.capabilities.record import CapabilityActivation
+from payments_core.accounts.capabilities.requirements import Capability
+from payments_core.banks.port import BankRefused, CapabilityRequest
+from payments_core.banks.reviews import BankReview
+from payments_core.banks.simulated.bank import SimulatedBank
+from payments_core.banks.simulated.records import SimulatedReview
+from payments_core.credentials.keyring import KeyRing
+from payments_core.errors import (
+    AccountSuspended,
+    CapabilityNotActive,
+    EntitlementRequired,
+    NotFound,
+    ValidationFailed,
+)
+from payments_core.maintenance.reseal import SEALED_FIELDS
+from payments_core.service import PaymentsService
+from payments_core.storage.port import SIMULATED
+from tests.service.world import RING, NoTransport, World
+
+NUMBER = "73910264851"
+NEW = NewBankAccount(
+    currency="usd",
+    country="US",
+    account_holder_name="Ada Lovelace",
+    account_holder_type="individual",
+    account_number=NUMBER,
+    routing_number="021000021",
+    account_type="checking",
+    address=NewPostalAddress(
+        line1="1 Main St", city="New York", state="NY", postal_code="10001", country="US"
+    ),
+)
+
+
+def payout(world: World) -> Capability:
+    found = world.service.capabilities.list(world.server, world.payer.id)
+    return next(item for item in found if item.name == "us_bank_payout")
+
+
+def activate(world: World, service: PaymentsService | None = None) -> CapabilityActivation:
+    capabilities = (service or world.service).capabilities
+    return capabilities.activate(world.server, world.payer.id, "us_bank_payout").activation
+
+
+def approve(world: World) -> None:
+    world.service.verifications.simulate_decision(world.server, world.payer.id, "approved")
+
+
+def add(world: World, **changes: Any) -> BankAccount:
+    return world.service.bank_accounts.add(
+        world.server, world.payer.id, attrs.evolve(NEW, **changes)
+    )
+
+
+@pytest.fixture
+def ready(world: World) -> World:
+    """A payer whose capability is active."""
+    approve(world)
+    activate(world)
+    world.run()
+    world.advance(60)
+    assert payout(world).status == "active"
+    return world
+
+
+def told(world: World, name: str) -> list[str]:
+    """The statuses that events of this name tell, in their order."""
+    return [event.payload["status"] for event in world.events() if event.name == name]
+
+
+class TestCapabilities:
+    def test_it_is_active_a_minute_after_the_account_is_verified(self, world: World) -> None:
+        assert payout(world) == Capability(
+            name="us_bank_payout",
+            status="inactive",
+            missing=("kyc", "activation", "bank_review"),
+        )
+        assert activate(world).status == "action_required"
+        world.advance(3_600)
+        assert payout(world) == Capability(
+            name="us_bank_payout",
+            status="action_required",
+            missing=("kyc", "bank_review"),
+            complete=("activation",),
+        )
+        approve(world)
+        world.run()
+        assert payout(world) == Capability(
+            name="us_bank_payout",
+            status="pending",
+            pending=("bank_review",),
+            complete=("kyc", "activation"),
+        )
+        world.advance(59)
+        assert payout(world).status == "pending"
+        world.advance(1)
+        assert payout(world) == Capability(
+            name="us_bank_payout",
+            status="active",
+            complete=("kyc", "activation", "bank_review"),
+        )
+        changes = told(world, "account.capability_updated")
+        assert changes == ["action_required", "pending", "active"]
+
+    def test_a_verified_account_waits_for_the_bank_alone(self, world: World) -> None:
+        approve(world)
+        assert activate(world).status == "pending"
+        world.run()
+        world.advance(60)
+        assert payout(world).status == "active"
+        assert told(world, "account.capability_updated") == ["pending", "active"]
+
+    def test_asking_again_changes_nothing(self, ready: World) -> None:
+        before = told(ready, "account.capability_updated")
+        assert activate(ready).status == "active"
+        ready.finish()
+        assert told(ready, "account.capability_updated") == before
+
+    def test_an_account_that_is_verified_without_asking_gets_nothing(self, world: World) -> None:
+        approve(world)
+        world.finish()
+        assert payout(world).status == "inactive"
+        assert told(world, "account.capability_updated") == []
+
+    @pytest.mark.parametrize(
+        "call", ["request_capability", "find_capability", "lost_answer", "any"]
+    )
+    def test_a_bank_that_is_down_is_asked_again_under_the_same_key(
+        self, world: World, call: str
+    ) -> None:
+        world.service.sandbox().fail(world.server, "bank", call, 1)
+        approve(world)
+        activate(world)
+        world.run()
+        assert payout(world).status == "pending"
+        world.advance(120)
+        assert payout(world).status == "active"
+        assert world.service.sandbox().list_failures() == ()
+
+    def test_it_needs_its_product_and_an_active_account(self, world: World) -> None:
+        tenants, accounts = world.service.tenants, world.service.accounts
+        products = world.environment.products
+        tenants.set_products(
+            world.environment_id, [name for name in products if name != "bank_payouts"]
+        )
+        with pytest.raises(EntitlementRequired):
+            activate(world)
+        tenants.set_products(world.environment_id, products)
+        accounts.update(world.server, world.payer.id, status="suspended")
+        with pytest.raises(AccountSuspended):
+            activate(world)
+        with pytest.raises(NotFound):
+            world.service.capabilities.activate(world.server, "acct_none", "us_bank_payout")
+
+    def test_what_no_bank_offers_cannot_be_activated(self, world: World) -> None:
+        capabilities = world.service.capabilities
+        with pytest.raises(CapabilityNotActive):
+            capabilities.activate(world.server, world.payer.id, "us_bank_funding")
+        with pytest.raises(ValidationFailed):
+            capabilities.activate(world.server, world.payer.id, "bank")  # type: ignore[arg-type]
+        with pytest.raises(NotFound):
+            capabilities.list(world.server, "acct_none")
+
+
+class Rejecting(SimulatedBank):
+    """It rejects the first request for a capability, and refuses to look at the second."""
+
+    asked: list[str]
+
+    def request_capability(self, request: CapabilityRequest) -> BankReview:
+        self.asked.append(request.key)
+        if len(self.asked) == 2:
+            raise BankRefused("country_not_served", "the bank does not serve this country")
+        first = len(self.asked) == 1
+        return BankReview(
+            key=request.key,
+            reference="r",
+            status="rejected" if first else "active",
+            reason="the documents do not match" if first else None,
+        )
+
+
+def test_a_rejected_capability_can_be_asked_for_again(memory_world: World) -> None:
+    world = memory_world
+    bank = Rejecting(world.service.ports)
+    bank.asked = []
+    world.service = PaymentsService(
+        world.storage,
+        KeyRing.parse(RING),
+        clock=world.clock,
+        transport=NoTransport(),
+        bank=bank,
+    )
+    approve(world)
+    reasons = []
+    for _ in range(3):
+        id = activate(world).id
+        world.run()
+        reasons.append(world.get(CapabilityActivation, id).reason)
+    assert reasons == [
+        "the documents do not match",
+        "the bank does not serve this country",
+        None,
+    ]
+    assert payout(world).status == "active"
+    assert len(set(bank.asked)) == 3, "a new request needs a new key"
+    changes = told(world, "account.capability_updated")
+    assert sorted(changes) == ["active", *["pending"] * 3, *["rejected"] * 2]
+
+
+class TestBankAccounts:
+    def test_it_is_active_a_minute_after_it_is_added(self, ready: World) -> None:
+        made = add(ready)
+        assert (made.status, made.last4) == ("pending", "4851")
+        ready.run()
+        ready.advance(59)
+        assert ready.get(BankAccount, made.id).status == "pending"
+        ready.advance(1)
+        assert ready.get(BankAccount, made.id).status == "active"
+        assert told(ready, "bank_account.created") == ["pending"]
+        assert told(ready, "bank_account.updated") == ["active"]
+        page = ready.service.bank_accounts.list(ready.server, ready.payer.id)
+        assert [item.id for item in page.records] == [made.id]
+
+    def test_one_that_the_bank_rejects_says_why(self, ready: World) -> None:
+        made = add(ready, account_number="99900099")
+        ready.run()
+        ready.advance(60)
+        found = ready.get(BankAccount, made.id)
+        assert (found.status, found.reason) == ("rejected", "The bank does not pay this account.")
+        assert told(ready, "bank_account.updated") == ["rejected"]
+
+    @pytest.mark.parametrize("call", ["register_account", "find_account", "lost_answer", "any"])
+    def test_a_bank_that_is_down_gets_the_account_once(self, ready: World, call: str) -> None:
+        made = add(ready)
+        ready.service.sandbox().fail(ready.server, "bank", call, 1)
+        ready.run()
+        ready.advance(120)
+        assert ready.get(BankAccount, made.id).status == "active"
+        assert told(ready, "bank_account.updated") == ["active"]
+
+    def test_its_number_is_sealed_and_opens_for_the_bank(self, ready: World) -> None:
+        made = add(ready)
+        ready.run()
+        ready.advance(60)
+        row = ready.get(BankAccount, made.id)
+        assert NUMBER not in repr(attrs.asdict(row))
+        assert open_details(ready.service.ports.key_ring, row).account_number == NUMBER
+        for event in ready.events():
+            assert NUMBER not in repr(event)
+        review = ready.storage.read(
+            SIMULATED, lambda snapshot: snapshot.get(SimulatedReview, f"account:{made.id}")
+        )
+        assert review is not None
+        assert NUMBER not in repr(attrs.asdict(review))
+        assert any(field.kind is BankAccount for field in SEALED_FIELDS)
+
+    def test_it_needs_the_capability_first(self, world: World) -> None:
+        with pytest.raises(CapabilityNotActive):
+            add(world)
+        approve(world)
+        activate(world)
+        with pytest.raises(CapabilityNotActive):
+            add(world)
+        with pytest.raises(NotFound):
+            world.service.bank_accounts.add(world.server, "acct_none", NEW)
+        world.service.accounts.update(world.server, world.payer.id, status="closed")
+        with pytest.raises(AccountSuspended):
+            add(world)
+
+    def test_another_accounts_capability_is_no_use(self, ready: World) -> None:
+        with pytest.raises(CapabilityNotActive):
+            ready.service.bank_accounts.add(ready.server, ready.merchant.id, NEW)
+
+    def test_the_requirements_say_what_keeps_it(self, world: World) -> None:
+        def seen() -> tuple[bool, tuple[str, ...]]:
+            found = world.service.bank_accounts.requirements(world.server, world.payer.id)
+            assert bool(found.rails) == bool(found.vaults) == found.eligible
+            assert {field.name for field in found.fields} >= {"routingNumber", "address.state"}
+            return found.eligible, found.reasons
+
+        assert seen() == (False, ("capability_not_active",))
+        products = world.environment.products
+        fewer = [name for name in products if name != "bank_payouts"]
+        world.service.tenants.set_products(world.environment_id, fewer)
+        assert seen() == (False, ("entitlement_required", "capability_not_active"))
+        world.service.tenants.set_products(world.environment_id, products)
+        approve(world)
+        activate(world)
+        world.run()
+        world.advance(60)
+        assert seen() == (True, ())
+        world.service.accounts.update(world.server, world.payer.id, status="suspended")
+        assert seen() == (False, ("account_suspended",))
+        with pytest.raises(NotFound):
+            world.service.bank_accounts.requirements(world.server, "acct_none")
