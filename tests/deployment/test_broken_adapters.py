@@ -70,6 +70,7 @@ def deployed(
         tmp_path, monkeypatch, BREAKS.replace("{how}", request.param),
         {
             "storage:broken": "refuse", "limiters:broken": "refuse", "kyc:broken": "refuse",
+            "banks:broken": "refuse",
             "signers:broken": "refuse", "chains:broken": "refuse",
             "limiters:breaks": "breaking_limiter", "storage:breaks": "breaking_storage",
         },
@@ -86,7 +87,7 @@ def told(deployed: Deployed) -> dict[str, dict[str, str]]:
     return {found["check"]: found for found in map(json.loads, said.splitlines())}
 
 
-@pytest.mark.parametrize("setting", ["storage", "limiter", "kyc"])
+@pytest.mark.parametrize("setting", ["storage", "limiter", "kyc", "bank"])
 def test_what_breaks_as_it_is_opened_is_refused_by_its_setting(
     deployed: Deployed, setting: str
 ) -> None:
